@@ -1,0 +1,61 @@
+/* compat.h — what differs between CPython versions, and every PY_VERSION_HEX test
+   of the project. The rest of the extension is written against the newest API. */
+#ifndef KYMO_EXT_COMPAT_H
+#define KYMO_EXT_COMPAT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#if PY_VERSION_HEX < 0x030A0000
+#error "kymo needs CPython 3.10 or newer"
+#endif
+
+/* 3.12 gave the member types of PyMemberDef their prefix. */
+#if PY_VERSION_HEX < 0x030C0000
+#include <structmember.h>
+#define Py_T_UINT T_UINT
+#define Py_T_DOUBLE T_DOUBLE
+#define Py_T_LONGLONG T_LONGLONG
+#define Py_T_ULONGLONG T_ULONGLONG
+#define Py_T_OBJECT_EX T_OBJECT_EX
+#define Py_READONLY READONLY
+#endif
+
+/* The last slots of a module: those that older versions do not know, and the end. A
+   session belongs to the process and not to an interpreter, so subinterpreters that
+   share the GIL are fine and those with a GIL of their own are refused. */
+#if PY_VERSION_HEX >= 0x030D0000
+#define KYMO_LAST_SLOTS                                                                            \
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED},                        \
+        {Py_mod_gil, Py_MOD_GIL_NOT_USED},                                                         \
+    {                                                                                              \
+        0, NULL                                                                                    \
+    }
+#elif PY_VERSION_HEX >= 0x030C0000
+#define KYMO_LAST_SLOTS                                                                            \
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED},                        \
+    {                                                                                              \
+        0, NULL                                                                                    \
+    }
+#else
+#define KYMO_LAST_SLOTS                                                                            \
+    {                                                                                              \
+        0, NULL                                                                                    \
+    }
+#endif
+
+/* A mutex where there is no GIL, nothing where there is one: for short sections
+   that call no Python code and do not release the GIL. */
+#ifdef Py_GIL_DISABLED
+#define KYMO_SECTION(name) static PyMutex name
+#define KYMO_SECTION_LOCK(name) PyMutex_Lock(&(name))
+#define KYMO_SECTION_UNLOCK(name) PyMutex_Unlock(&(name))
+#define KYMO_SECTION_RESET(name) ((name) = (PyMutex){0})
+#else
+#define KYMO_SECTION(name) struct kymo__py_no_mutex
+#define KYMO_SECTION_LOCK(name) ((void)0)
+#define KYMO_SECTION_UNLOCK(name) ((void)0)
+#define KYMO_SECTION_RESET(name) ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,132 @@
+/* core.h — what the files of kymo._core share: the state of one module object and
+   the functions that cross files. Nothing here knows how the library works; all
+   that is known of it stands in <kymo/kymo.h>. */
+#ifndef KYMO_EXT_CORE_H
+#define KYMO_EXT_CORE_H
+
+#include "compat.h"
+
+#include <kymo/kymo.h>
+
+#define KYMO__KINDS (KYMO_COMPLETE + 1)
+
+/* Py_ARRAY_LENGTH is no constant expression everywhere. */
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* One per interpreter that imported the module. All references are owned. */
+struct core {
+    PyObject *capture_error; /* kymo.CaptureError */
+    PyObject *session_error; /* kymo.SessionError */
+
+    PyTypeObject *capture_type;
+    PyTypeObject *cursor_type;
+    PyTypeObject *event_type;
+    PyTypeObject *span_type;
+
+    PyTypeObject *info_type; /* struct sequences */
+    PyTypeObject *thread_type;
+    PyTypeObject *snapshot_type;
+    PyTypeObject *stats_type;
+
+    PyObject *kinds[KYMO__KINDS]; /* str: the words for enum kymo_kind */
+    PyObject *session_path;       /* str: where the last start records to; or NULL */
+    struct kymo__names *names;    /* Python strings already made stable */
+};
+
+/* The state of the module that made the type of SELF, an instance of ours. */
+static inline struct core *kymo__core_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+static inline struct core *kymo__core_of_module(PyObject *module)
+{
+    return PyModule_GetState(module);
+}
+
+/* errors.c */
+
+/* Make the module's exceptions. Returns 0, or -1 with an exception set. */
+int kymo__errors_init(PyObject *module);
+
+/* Raise what CODE, a negative return value of the library, means to a Python
+   programmer; PATH is the str of the file it is about, or NULL. Returns NULL. */
+PyObject *kymo__raise(struct core *core, int code, PyObject *path);
+
+/* text.c */
+
+/* C text of the library as a str: bytes that are no UTF-8 become U+FFFD. */
+PyObject *kymo__text_from(const char *text);
+
+/* The str TEXT as UTF-8 without NUL. What has no UTF-8 form (lone surrogates) or
+   would end the C string is written as its escape, \udc80 or \x00. The result lives
+   as long as TEXT and *OWNER, which is to be released. NULL with an exception. */
+const char *kymo__text_utf8(PyObject *text, PyObject **owner);
+
+/* The path-like ARG as a str, and as the bytes the system wants in *BYTES. Both are
+   new references. Returns NULL with an exception, *BYTES is then NULL. */
+PyObject *kymo__text_path(PyObject *arg, PyObject **bytes);
+
+/* names.c: stable names for marking calls. */
+
+/* An empty cache of names, or NULL with an exception. */
+struct kymo__names *kymo__names_new(void);
+void kymo__names_free(struct kymo__names *names);
+
+/* The name to mark with for the str NAME, or NULL when nothing is to be recorded.
+   No exception is ever set. The name is good until RELEASE, which must follow in
+   either case; nothing but marking calls may stand between the two. */
+const char *kymo__name_hold(struct core *core, PyObject *name);
+void kymo__name_release(void);
+
+/* SHUT: from now on HOLD gives NULL, until OPEN. Around the end of a session, which
+   frees the names. */
+void kymo__names_shut(void);
+void kymo__names_open(void);
+
+/* rows.c: the struct sequences. */
+int kymo__rows_init(PyObject *module);
+PyObject *kymo__row_info(struct core *core, const struct kymo_info *info);
+PyObject *kymo__row_thread(struct core *core, const struct kymo_thread_info *thread);
+PyObject *kymo__row_snapshot(struct core *core, uint64_t ticks, int64_t monotonic, int64_t wall);
+PyObject *kymo__row_stats(struct core *core, const struct kymo_stats *stats);
+
+/* capture.c */
+extern PyType_Spec kymo__capture_spec;
+PyObject *kymo__capture_open(PyObject *module, PyObject *path);
+
+/* A capture stays readable while it is pinned, even if it is closed meanwhile.
+   PIN returns 0, or -1 with an exception when the capture is closed already. */
+int kymo__capture_pin(PyObject *capture);
+void kymo__capture_unpin(PyObject *capture);
+bool kymo__capture_closed(PyObject *capture);
+PyObject *kymo__capture_raise_closed(PyObject *capture);
+
+/* The library's capture, to be used between LOCK and UNLOCK only: it serves one
+   thread at a time. No Python API may be called in between, except by saving and
+   restoring the thread around it. */
+struct kymo_capture *kymo__capture_lock(PyObject *capture);
+void kymo__capture_unlock(PyObject *capture);
+
+/* The path it was opened by; borrowed. */
+PyObject *kymo__capture_path(PyObject *capture);
+
+/* cursor.c */
+extern PyType_Spec kymo__cursor_spec;
+PyObject *kymo__cursor_new(PyObject *capture, const struct kymo_window *window);
+
+/* event.c */
+extern PyType_Spec kymo__event_spec;
+int kymo__event_words_init(struct core *core);
+
+/* A kymo.Event with the fields of EVENT; NAME and FILE replace its C strings. */
+PyObject *kymo__event_new(PyTypeObject *type, const struct kymo_event *event, PyObject *name,
+                          PyObject *file);
+
+/* span.c, recording.c: the functions of the module. */
+extern PyType_Spec kymo__span_spec;
+PyObject *kymo__span_new(PyObject *module, PyObject *name);
+extern PyMethodDef kymo__session_methods[];
+extern PyMethodDef kymo__marking_methods[];
+
+#endif

@@ -1,0 +1,200 @@
+/* cursor.c — the iterator that Capture.events() returns.
+
+   It decodes a batch of events without the GIL, then hands them out one by one. A
+   busy program takes milliseconds to give the GIL back, so batches grow: a short look
+   stays cheap, a long pass pays for few of them.
+   The texts of a batch are lent by the capture, which the iterator therefore keeps
+   pinned until it is exhausted, released, or finds the capture closed. */
+#include "core.h"
+
+enum {
+    FIRST_BATCH = 64,
+    LARGEST_BATCH = 4096,
+    TEXTS = 256 /* a power of two */
+};
+
+/* A str made from a text of the capture. Texts do not move or change while the
+   capture is pinned, so the address is identity enough. */
+struct text {
+    const char *address;
+    PyObject *string; /* owned */
+};
+
+struct cursor {
+    PyObject ob_base;
+    PyObject *capture;          /* owned */
+    struct kymo_cursor *cursor; /* owned; NULL once released */
+    struct kymo_event *batch;   /* owned, room for LARGEST_BATCH */
+    int size;                   /* how many to decode at a time */
+    int count, next;            /* decoded, and the first not handed out */
+    int code;                   /* negative: what the decoding after the batch met */
+    bool finished;
+    bool busy; /* a thread is inside next; atomic */
+    struct text texts[TEXTS];
+};
+
+/* Give back everything that is held of the capture. Safe to repeat. */
+static void let_go(struct cursor *self)
+{
+    if (self->cursor) {
+        kymo__capture_lock(self->capture);
+        kymo_cursor_free(self->cursor);
+        kymo__capture_unlock(self->capture);
+        self->cursor = NULL;
+        kymo__capture_unpin(self->capture);
+    }
+    PyMem_Free(self->batch);
+    self->batch = NULL;
+    self->count = self->next = 0;
+    for (size_t i = 0; i < TEXTS; i++)
+        Py_CLEAR(self->texts[i].string);
+}
+
+static void cursor_dealloc(PyObject *object)
+{
+    struct cursor *self = (struct cursor *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    let_go(self);
+    Py_XDECREF(self->capture);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+PyObject *kymo__cursor_new(PyObject *capture, const struct kymo_window *window)
+{
+    struct core *core = kymo__core_of(capture);
+    PyTypeObject *type = core->cursor_type;
+    struct cursor *self = (struct cursor *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->capture = Py_NewRef(capture);
+    self->size = FIRST_BATCH;
+    self->batch = PyMem_Calloc(LARGEST_BATCH, sizeof *self->batch);
+    if (!self->batch) {
+        PyErr_NoMemory();
+        goto fail;
+    }
+    if (kymo__capture_pin(capture) < 0)
+        goto fail;
+
+    struct kymo_capture *library = kymo__capture_lock(capture);
+    PyThreadState *thread = PyEval_SaveThread();
+    int code = kymo_cursor_new(library, window, &self->cursor);
+    PyEval_RestoreThread(thread);
+    kymo__capture_unlock(capture);
+    if (code < 0) {
+        self->cursor = NULL;
+        kymo__capture_unpin(capture);
+        kymo__raise(core, code, kymo__capture_path(capture));
+        goto fail;
+    }
+    return (PyObject *)self;
+
+fail:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void decode_batch(struct cursor *self)
+{
+    self->count = self->next = 0;
+    kymo__capture_lock(self->capture);
+    PyThreadState *thread = PyEval_SaveThread();
+    int more = 1;
+    while (more > 0 && self->count < self->size) {
+        struct kymo_event *event = &self->batch[self->count];
+        event->size = sizeof *event;
+        more = kymo_cursor_next(self->cursor, event);
+        if (more > 0)
+            self->count++;
+    }
+    self->code = more < 0 ? more : 0;
+    self->finished = more == 0;
+    PyEval_RestoreThread(thread);
+    kymo__capture_unlock(self->capture);
+    if (self->size < LARGEST_BATCH)
+        self->size *= 2;
+}
+
+/* The str for ADDRESS, borrowed from the cache; NULL with an exception. */
+static PyObject *string_of(struct cursor *self, const char *address)
+{
+    uintptr_t number = (uintptr_t)address;
+    struct text *text = &self->texts[(number ^ (number >> 8)) & (TEXTS - 1)];
+    if (text->string && text->address == address)
+        return text->string;
+    PyObject *string = kymo__text_from(address);
+    if (!string)
+        return NULL;
+    text->address = address;
+    Py_XSETREF(text->string, string);
+    return string;
+}
+
+/* EVENT as an object. The name is held on to, for the file may take its place in
+   the cache. */
+static PyObject *wrap(struct cursor *self, const struct kymo_event *event)
+{
+    PyObject *name = Py_XNewRef(string_of(self, event->name));
+    if (!name)
+        return NULL;
+    PyObject *result = NULL;
+    PyObject *file = string_of(self, event->file);
+    if (file)
+        result = kymo__event_new(kymo__core_of((PyObject *)self)->event_type, event, name, file);
+    Py_DECREF(name);
+    return result;
+}
+
+/* The next event; NULL without an exception at the end. */
+static PyObject *step(struct cursor *self)
+{
+    if (self->finished && self->next == self->count) {
+        let_go(self);
+        return NULL;
+    }
+    if (kymo__capture_closed(self->capture)) {
+        let_go(self);
+        return kymo__capture_raise_closed(self->capture);
+    }
+    if (self->next == self->count) {
+        if (self->code == 0)
+            decode_batch(self);
+        if (self->count == 0 && self->code < 0)
+            return kymo__raise(kymo__core_of((PyObject *)self), self->code,
+                               kymo__capture_path(self->capture));
+        if (self->next == self->count)
+            return step(self);
+    }
+    return wrap(self, &self->batch[self->next++]);
+}
+
+/* Two threads that share one iterator would each get half a batch: refuse it, as
+   generators do. */
+static PyObject *cursor_next(PyObject *object)
+{
+    struct cursor *self = (struct cursor *)object;
+    if (__atomic_exchange_n(&self->busy, true, __ATOMIC_ACQUIRE)) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "another thread is using this iterator; give each thread its own");
+        return NULL;
+    }
+    PyObject *event = step(self);
+    __atomic_store_n(&self->busy, false, __ATOMIC_RELEASE);
+    return event;
+}
+
+static PyType_Slot cursor_slots[] = {
+    {Py_tp_doc, "An iterator over events of a capture; made by Capture.events()."},
+    {Py_tp_dealloc, cursor_dealloc},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, cursor_next},
+    {0, NULL},
+};
+
+PyType_Spec kymo__cursor_spec = {
+    .name = "kymo.Events",
+    .basicsize = sizeof(struct cursor),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = cursor_slots,
+};

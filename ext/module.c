@@ -1,0 +1,120 @@
+/* module.c — the module kymo._core: its state, its types, its functions. */
+#include "core.h"
+
+#include <dlfcn.h>
+
+static PyObject *module_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyUnicode_FromString(kymo_version());
+}
+
+/* The file the running libkymo came from: where one of its functions lies. */
+static PyObject *module_library(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    Dl_info place;
+    if (!dladdr((void *)(uintptr_t)kymo_version, &place) || !place.dli_fname)
+        return PyErr_Format(PyExc_RuntimeError, "the loader does not know where libkymo is");
+    return PyUnicode_DecodeFSDefault(place.dli_fname);
+}
+
+static PyMethodDef module_methods[] = {
+    {"open", kymo__capture_open, METH_O, "open($module, path, /)\n--\n\nOpen a capture."},
+    {"version", module_version, METH_NOARGS,
+     "version($module, /)\n--\n\nThe version of libkymo in this process."},
+    {"library", module_library, METH_NOARGS,
+     "library($module, /)\n--\n\nThe path of libkymo in this process."},
+    {0},
+};
+
+/* Make the type of SPEC and show it in MODULE. */
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
+{
+    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *type ? PyModule_AddType(module, *type) : -1;
+}
+
+static int module_exec(PyObject *module)
+{
+    struct core *core = kymo__core_of_module(module);
+    core->names = kymo__names_new();
+    if (!core->names)
+        return -1;
+    if (kymo__errors_init(module) < 0 || kymo__event_words_init(core) < 0 ||
+        kymo__rows_init(module) < 0)
+        return -1;
+    if (add_type(module, &kymo__capture_spec, &core->capture_type) < 0 ||
+        add_type(module, &kymo__cursor_spec, &core->cursor_type) < 0 ||
+        add_type(module, &kymo__event_spec, &core->event_type) < 0 ||
+        add_type(module, &kymo__span_spec, &core->span_type) < 0)
+        return -1;
+    if (PyModule_AddFunctions(module, kymo__session_methods) < 0)
+        return -1;
+    return PyModule_AddFunctions(module, kymo__marking_methods);
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct core *core = kymo__core_of_module(module);
+    Py_VISIT(core->capture_error);
+    Py_VISIT(core->session_error);
+    Py_VISIT(core->capture_type);
+    Py_VISIT(core->cursor_type);
+    Py_VISIT(core->event_type);
+    Py_VISIT(core->span_type);
+    Py_VISIT(core->info_type);
+    Py_VISIT(core->thread_type);
+    Py_VISIT(core->snapshot_type);
+    Py_VISIT(core->stats_type);
+    return 0; /* the rest are strings */
+}
+
+/* Runs when nothing refers to the module any more, instances of its types included:
+   those hold their type, and a type holds its module. */
+static int module_clear(PyObject *module)
+{
+    struct core *core = kymo__core_of_module(module);
+    Py_CLEAR(core->capture_error);
+    Py_CLEAR(core->session_error);
+    Py_CLEAR(core->capture_type);
+    Py_CLEAR(core->cursor_type);
+    Py_CLEAR(core->event_type);
+    Py_CLEAR(core->span_type);
+    Py_CLEAR(core->info_type);
+    Py_CLEAR(core->thread_type);
+    Py_CLEAR(core->snapshot_type);
+    Py_CLEAR(core->stats_type);
+    Py_CLEAR(core->session_path);
+    for (size_t i = 0; i < KYMO__KINDS; i++)
+        Py_CLEAR(core->kinds[i]);
+    return 0;
+}
+
+static void module_free(void *module)
+{
+    struct core *core = kymo__core_of_module(module);
+    module_clear(module);
+    kymo__names_free(core->names);
+    core->names = NULL;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+    KYMO_LAST_SLOTS,
+};
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kymo._core",
+    .m_doc = "The C side of kymo. Use the package kymo instead.",
+    .m_size = sizeof(struct core),
+    .m_methods = module_methods,
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

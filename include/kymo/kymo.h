@@ -1,0 +1,347 @@
+/* kymo.h — the C API of kymo: record what a program does, and read it back.
+
+   Recording is one session per process. Between kymo_start and kymo_stop, any
+   thread may mark spans, instants, counters, flows and async spans; they go to
+   a capture file (`.kymo`) that opens even if the process is killed. When no
+   session runs every marking call is safe and costs about a nanosecond.
+
+   Names. A `const char *name` given to a marking call is UTF-8, must not be NULL
+   and must stay unchanged until kymo_stop returns: string literals are ideal.
+   Pass a name built at run time through kymo_intern first.
+
+   Threads. Every function may be called from any thread, but not from a signal
+   handler; a marking call that interrupts another on the same thread is dropped
+   and counted.
+
+   Errors. Functions that can fail return 0 or a count, or a negative code: a
+   negative errno or one of enum kymo_error. kymo_strerror explains both.
+
+   The header may be included from C11 and C++. */
+#ifndef KYMO_KYMO_H
+#define KYMO_KYMO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KYMO_API __attribute__((visibility("default")))
+
+/* Nanoseconds. A point in time is CLOCK_MONOTONIC's unless it says otherwise. */
+typedef int64_t kymo_ns;
+
+/* Every code of our own: name, number, message. Numbers never change meaning. */
+#define KYMO_ERROR_MAP(X)                                                                          \
+    X(KYMO_ENOTCAPTURE, 4000, "not a kymo capture")                                                \
+    X(KYMO_ENEWER, 4001, "the capture was written by a newer kymo; update kymo to read it")        \
+    X(KYMO_EDAMAGED, 4002, "the capture's header is damaged")                                      \
+    X(KYMO_ERUNNING, 4003, "a session is already running in this process; stop it first")          \
+    X(KYMO_EIDLE, 4004, "no session is running")                                                   \
+    X(KYMO_EOCCUPIED, 4005, "the file exists and is not a kymo capture; it was left alone")        \
+    X(KYMO_EBUSYFILE, 4006, "another process is recording into this file")                         \
+    X(KYMO_EREGISTERED, 4007, "a source of this kind is already registered")                       \
+    X(KYMO_ENOTREGISTERED, 4008, "this source is not registered")                                  \
+    X(KYMO_EMPTYFILE, 4009, "the file is empty: nothing was recorded into it")                     \
+    X(KYMO_EBLOCK, 4010, "a block of the capture is damaged")
+
+enum kymo_error {
+#define KYMO_ERROR_ENUM(name, number, text) name = number,
+    KYMO_ERROR_MAP(KYMO_ERROR_ENUM)
+#undef KYMO_ERROR_ENUM
+};
+
+/* The version of the library, "0.1.0". */
+KYMO_API const char *kymo_version(void);
+
+/* The message for CODE, a negative return value of any function here. Never
+   NULL; the text is static or belongs to the calling thread until its next call. */
+KYMO_API const char *kymo_strerror(int code);
+
+/* ------------------------------------------------------------ sessions --- */
+
+/* What a recording thread does when the memory budget is used up. */
+enum kymo_policy {
+    KYMO_HELP = 0, /* it encodes and writes one chunk itself: nothing is lost */
+    KYMO_DROP = 1, /* it drops records; each is counted and the gap is recorded */
+};
+
+struct kymo_options {
+    size_t size;      /* sizeof(struct kymo_options): lets the struct grow */
+    const char *path; /* the capture to write; copied */
+    uint64_t budget;  /* bytes of records held in memory; 0 means 64 MiB, at least 1 MiB */
+    int policy;       /* enum kymo_policy */
+    int level;        /* zstd level, 1 to 19; 0 means 1 */
+    int clock;        /* 0: the counter register where it is sound; 1: CLOCK_MONOTONIC */
+};
+
+/* Start recording into OPTIONS->path. An older capture at that path is replaced;
+   any other file there is left alone (KYMO_EOCCUPIED). Returns 0, KYMO_ERUNNING,
+   KYMO_EBUSYFILE, or the errno of what failed; on failure nothing is left behind.
+   A child made by fork does not record, whatever its parent does, until it calls
+   kymo_start itself. */
+KYMO_API int kymo_start(const struct kymo_options *options);
+
+/* Stop recording: wait for calls in progress on other threads, write what is
+   left, close the file. No thread of kymo's remains afterwards. Returns 0,
+   KYMO_EIDLE when nothing runs, or the errno of the first write that failed (the
+   capture still opens, and tells what is missing). Runs by itself at exit. */
+KYMO_API int kymo_stop(void);
+
+/* What the running session has done so far. */
+struct kymo_stats {
+    size_t size;
+    uint64_t written_bytes;   /* in the capture file */
+    uint64_t written_records; /* encoded and in the file */
+    uint64_t dropped_records; /* given up for want of memory or disk */
+    uint64_t helped_chunks;   /* written by recording threads themselves */
+    uint64_t threads;         /* that recorded anything */
+    uint64_t budget_bytes;    /* of chunk memory at most */
+    uint64_t pool_bytes;      /* of chunk memory in use so far */
+    int error;                /* first failure of a write: negative errno, or 0 */
+};
+
+/* Fill STATS (set its size first). Returns 0 or KYMO_EIDLE. */
+KYMO_API int kymo_stats(struct kymo_stats *stats);
+
+/* For the inline functions: where the number of the running session stands, 0 when
+   none runs. Its page is wiped in a forked child, so that no child ever records by
+   accident. */
+KYMO_API extern const uint32_t *kymo__switch;
+
+/* True while a session runs in this process. */
+static inline bool kymo_running(void)
+{
+    return __atomic_load_n(kymo__switch, __ATOMIC_RELAXED) != 0;
+}
+
+/* ------------------------------------------------------------- marking --- */
+
+/* An open span. Plain data: keep it, copy it, pass it to another function; end it
+   once, on the thread that began it. All zero when no session ran at its begin. */
+struct kymo_span {
+    uint32_t key;
+    uint32_t session;
+};
+
+KYMO_API struct kymo_span kymo__span_begin(const char *name);
+KYMO_API void kymo__span_end(struct kymo_span span);
+KYMO_API void kymo__instant(const char *name);
+KYMO_API void kymo__counter(const char *name, double value);
+KYMO_API void kymo__link(const char *name, uint64_t id, int kind);
+
+/* Begin a span called NAME on this thread, inside the spans open on it. */
+static inline struct kymo_span kymo_span_begin(const char *name)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        return kymo__span_begin(name);
+    struct kymo_span off = {0, 0};
+    return off;
+}
+
+/* End SPAN. Does nothing if the session of its begin is over. */
+static inline void kymo_span_end(struct kymo_span span)
+{
+    if (__builtin_expect(span.key != 0, 0))
+        kymo__span_end(span);
+}
+
+/* Mark this moment. */
+static inline void kymo_instant(const char *name)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__instant(name);
+}
+
+/* Record that NAME has VALUE from now on. */
+static inline void kymo_counter(const char *name, double value)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__counter(name, value);
+}
+
+/* What happened, in a capture and in the calls above. */
+enum kymo_kind {
+    KYMO_ENTER = 1,       /* a span or call begins */
+    KYMO_LEAVE = 2,       /* it ends */
+    KYMO_INSTANT = 3,     /* a moment */
+    KYMO_COUNTER = 4,     /* value: the new value */
+    KYMO_FLOW_OUT = 5,    /* id: an arrow starts at the span open here */
+    KYMO_FLOW_IN = 6,     /* id: it ends at the span open here */
+    KYMO_ASYNC_BEGIN = 7, /* id: a span that belongs to no thread begins */
+    KYMO_ASYNC_END = 8,   /* id: it ends */
+    KYMO_GAP = 9,         /* id: how many records are missing; detail: enum kymo_gap */
+    KYMO_COMPLETE = 10,   /* id: duration in nanoseconds of a finished event */
+};
+
+/* An arrow from the span open on this thread to the one open where kymo_flow_in is
+   called with the same NAME and ID. */
+static inline void kymo_flow_out(const char *name, uint64_t id)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__link(name, id, KYMO_FLOW_OUT);
+}
+
+static inline void kymo_flow_in(const char *name, uint64_t id)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__link(name, id, KYMO_FLOW_IN);
+}
+
+/* A span that may begin on one thread and end on another and overlap others. NAME
+   and ID together identify it. */
+static inline void kymo_async_begin(const char *name, uint64_t id)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__link(name, id, KYMO_ASYNC_BEGIN);
+}
+
+static inline void kymo_async_end(const char *name, uint64_t id)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__link(name, id, KYMO_ASYNC_END);
+}
+
+/* A copy of NAME that lives until kymo_stop returns and may be given to any
+   marking call; equal names give equal pointers. NAME itself when no session
+   runs or memory is short. Takes a lock: call it once per name, not per event. */
+KYMO_API const char *kymo_intern(const char *name);
+
+/* Name this thread, this process. NAME is copied. Without them the names the
+   system knows are used. */
+KYMO_API void kymo_thread_name(const char *name);
+KYMO_API void kymo_process_name(const char *name);
+
+/* Attach KEY = VALUE to the capture; both are copied. A key given twice keeps its
+   last value. */
+KYMO_API void kymo_metadata(const char *key, const char *value);
+
+/* ------------------------------------------------------------- reading --- */
+
+/* An opened capture. Reading never changes the file. One thread at a time may use
+   a capture and its cursors. */
+struct kymo_capture;
+
+/* Open the capture at PATH, which may still be recorded into or be left over from
+   a killed process. On success *CAPTURE is to be closed. Errors: KYMO_ENOTCAPTURE,
+   KYMO_ENEWER, KYMO_EDAMAGED, KYMO_EMPTYFILE, or an errno. */
+KYMO_API int kymo_open(const char *path, struct kymo_capture **capture);
+KYMO_API void kymo_close(struct kymo_capture *capture);
+
+/* How a recording ended. */
+enum kymo_ending {
+    KYMO_ENDED_CLEAN = 0,   /* stopped; complete */
+    KYMO_ENDED_RUNNING = 1, /* its process is still recording */
+    KYMO_ENDED_KILLED = 2,  /* the process died before stop */
+    KYMO_ENDED_FAILED = 3,  /* writing failed; see info.error */
+};
+
+enum kymo_clock {
+    KYMO_CLOCK_TSC = 1,       /* x86_64 time-stamp counter */
+    KYMO_CLOCK_CNTVCT = 2,    /* aarch64 virtual counter */
+    KYMO_CLOCK_MONOTONIC = 3, /* clock_gettime */
+};
+
+struct kymo_info {
+    size_t size;
+    int version_major, version_minor; /* of the file format */
+    int ending;                       /* enum kymo_ending */
+    int error;                        /* negative errno of the recorder's first failed write, or 0 */
+    int clock;                        /* enum kymo_clock */
+    double ticks_per_second;
+    uint64_t snapshots; /* clock readings (ticks, monotonic, wall) in the capture */
+    int64_t pid;
+    kymo_ns start, end;         /* monotonic time of the first and the last record */
+    int64_t wall_start;         /* nanoseconds since 1970 at `start` */
+    uint64_t file_bytes;        /* of the capture file */
+    uint64_t live_bytes;        /* of the live file beside it, 0 when there is none */
+    uint64_t threads;           /* that recorded */
+    uint64_t records;           /* in the file and the live file together */
+    uint64_t recovered_records; /* of those, only in the live file */
+    uint64_t gaps;              /* times at which records were given up */
+    uint64_t lost_records;      /* records given up in those gaps */
+    uint64_t damaged_blocks;    /* that cannot be read, as far as has been noticed */
+    uint64_t damaged_bytes;     /* of the file that belong to no readable block */
+    int indexed;                /* 1: the index was there, 0: rebuilt by scanning */
+};
+
+/* Fill INFO (set its size first). */
+KYMO_API int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info);
+
+/* Read every block, so that kymo_capture_info knows of all damage. Returns how many
+   blocks are damaged, or a negative code. Takes as long as reading everything. */
+KYMO_API int64_t kymo_capture_verify(struct kymo_capture *capture);
+
+struct kymo_thread_info {
+    size_t size;
+    uint32_t index;      /* 0 to info.threads - 1, in order of appearance */
+    int64_t tid;         /* the system's */
+    const char *name;    /* "" when it has none; lent until kymo_close */
+    uint64_t records;    /* read or readable */
+    uint64_t lost;       /* given up */
+    kymo_ns first, last; /* time of its first and last record; 0 when it has none */
+};
+
+/* Fill THREAD (set its size first) with thread INDEX. Returns 0 or -EINVAL. */
+KYMO_API int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
+                                 struct kymo_thread_info *thread);
+
+/* The key and the value of metadata entry INDEX, lent until kymo_close. Returns 0,
+   or -ENOENT past the last. */
+KYMO_API int kymo_capture_metadata(const struct kymo_capture *capture, uint32_t index,
+                                   const char **key, const char **value);
+
+/* Clock reading INDEX as recorded. Returns 0, or -ENOENT past the last. */
+KYMO_API int kymo_capture_snapshot(const struct kymo_capture *capture, uint64_t index,
+                                   uint64_t *ticks, int64_t *monotonic, int64_t *wall);
+
+/* Why records are missing. */
+enum kymo_gap {
+    KYMO_GAP_BUDGET = 1,  /* the memory budget was used up */
+    KYMO_GAP_DISK = 2,    /* the file could not be written */
+    KYMO_GAP_NESTED = 3,  /* a marking call interrupted another one */
+    KYMO_GAP_DAMAGED = 4, /* a block of the file is damaged */
+};
+
+struct kymo_event {
+    size_t size;
+    kymo_ns time;     /* monotonic */
+    uint64_t ticks;   /* as recorded */
+    uint32_t thread;  /* index */
+    uint16_t kind;    /* enum kymo_kind */
+    uint16_t detail;  /* enter: 0 call, 1 resume, 2 throw, 3 already open at start;
+                         leave: 0 return, 1 yield, 2 unwind; gap: enum kymo_gap */
+    uint32_t key;     /* names with equal keys are equal; 0 when there is none */
+    uint32_t line;    /* first line of a function, or 0 */
+    const char *name; /* UTF-8; "" when there is none, "(unknown)" when the damaged file does
+                         not say; lent until kymo_close */
+    const char *file; /* of a function, or "" */
+    uint64_t id;      /* flow, async: its id; gap: records missing; complete: duration */
+    double value;     /* counter */
+};
+
+/* Which events a cursor gives. */
+struct kymo_window {
+    size_t size;
+    kymo_ns from, to; /* from <= time < to; 0 and INT64_MAX for everything */
+    int64_t thread;   /* an index, or -1 for all */
+};
+
+/* A pass over a capture's events in the order of time (of one thread: in the order
+   recorded), decoding block by block. WINDOW may be NULL for everything. A capture
+   may have many cursors; free them before it is closed. */
+struct kymo_cursor;
+KYMO_API int kymo_cursor_new(struct kymo_capture *capture, const struct kymo_window *window,
+                             struct kymo_cursor **cursor);
+
+/* The next event: 1 with EVENT filled (set its size first), 0 at the end, or a
+   negative code. Damaged blocks are skipped and appear as a KYMO_GAP. */
+KYMO_API int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event);
+KYMO_API void kymo_cursor_free(struct kymo_cursor *cursor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

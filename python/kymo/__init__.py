@@ -1,0 +1,117 @@
+"""Kymo records what a program does, and reads it back.
+
+Record::
+
+    kymo.start("trace.kymo")
+    with kymo.span("load"):
+        ...
+    kymo.stop()
+
+Read::
+
+    with kymo.open("trace.kymo") as capture:
+        for event in capture.events():
+            print(event.time, event.kind, event.name)
+
+Every marking call (`span`, `instant`, `counter`, …) does next to nothing while no
+session runs, so marks can stay in the program.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from kymo import _core
+from kymo._core import (
+    Capture,
+    CaptureError,
+    Event,
+    Events,
+    Info,
+    SessionError,
+    Snapshot,
+    Span,
+    Stats,
+    Thread,
+    async_begin,
+    async_end,
+    counter,
+    flow_in,
+    flow_out,
+    instant,
+    metadata,
+    process_name,
+    running,
+    span,
+    stats,
+    stop,
+    thread_name,
+)
+from kymo._size import parse_size
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+__version__: str = _core.version()
+
+__all__ = [
+    "Capture",
+    "CaptureError",
+    "Event",
+    "Events",
+    "Info",
+    "SessionError",
+    "Snapshot",
+    "Span",
+    "Stats",
+    "Thread",
+    "__version__",
+    "async_begin",
+    "async_end",
+    "counter",
+    "flow_in",
+    "flow_out",
+    "instant",
+    "metadata",
+    "open",
+    "process_name",
+    "running",
+    "span",
+    "start",
+    "stats",
+    "stop",
+    "thread_name",
+]
+
+
+def start(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    *,
+    budget: int | str | None = None,
+    policy: Literal["help", "drop"] = "help",
+    level: int = 1,
+) -> None:
+    """Record this process into the capture `path`, until `stop` or the end of the process.
+
+    budget: memory for records not yet written, in bytes or as "64M", "1G"; 64 MiB when None.
+    policy: what a thread does when that memory is used up: "help" writes a part itself and
+        loses nothing, "drop" drops records, counts them and notes the gap.
+    level: zstd compression level, 1 to 19.
+
+    An older capture at `path` is replaced; any other file there is left alone and
+    FileExistsError is raised. Raises SessionError when a session runs already, ValueError
+    for a wrong option, and OSError when the file cannot be made.
+    """
+    if not 1 <= level <= 19:
+        raise ValueError(f"level must be 1 to 19, not {level}")
+    _core.start(path, 0 if budget is None else parse_size(budget), policy, level)
+
+
+def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Capture:
+    """Open the capture at `path`, which may still be written or be left by a killed process.
+
+    Raises CaptureError when the file is no capture, empty, damaged or from a newer kymo,
+    and OSError (FileNotFoundError, PermissionError, …) when it cannot be read.
+    """
+    return _core.open(path)

@@ -1,0 +1,19 @@
+"""`python -m kymo VERB …`: verbs written in Python run here, all others in the program."""
+
+from __future__ import annotations
+
+import sys
+
+from kymo.verbs import VERBS, load
+from kymo.verbs.native import execute
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line `arguments` and return its exit code."""
+    if arguments and arguments[0] in VERBS:
+        return load(arguments[0])(arguments[1:])
+    return execute(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

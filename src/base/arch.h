@@ -1,0 +1,16 @@
+/* arch.h — the counter register, and how to wait politely, per architecture.
+
+   One small header per architecture with the same functions; this one picks. It is
+   the only place in the tree with assembly. */
+#ifndef KYMO_ARCH_H
+#define KYMO_ARCH_H
+
+#if defined(__x86_64__)
+#include "arch_x86_64.h"
+#elif defined(__aarch64__)
+#include "arch_aarch64.h"
+#else
+#include "arch_generic.h"
+#endif
+
+#endif

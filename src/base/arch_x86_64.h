@@ -1,0 +1,38 @@
+/* arch_x86_64.h — the time-stamp counter. See arch.h. */
+#ifndef KYMO_ARCH_X86_64_H
+#define KYMO_ARCH_X86_64_H
+
+#include <cpuid.h>
+#include <kymo/kymo.h>
+
+#define KYMO__COUNTER_CLOCK KYMO_CLOCK_TSC
+#define KYMO__COUNTER_NAME "time-stamp counter"
+
+/* No barrier: one would cost more than the read, and a record is off by less than
+   the instructions that may pass it. */
+static inline uint64_t kymo__counter_read(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+}
+
+/* True when the counter runs at one rate through every power state. */
+static inline bool kymo__counter_sound(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8);
+}
+
+/* Ticks per second as the processor states it, or 0 when it does not. */
+static inline uint64_t kymo__counter_rate(void)
+{
+    return 0;
+}
+
+static inline void kymo__relax(void)
+{
+    __asm__ volatile("pause");
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* buffer.c — see buffer.h. */
+#include "buffer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "varint.h"
+
+int kymo__buffer_reserve(struct kymo_buffer *buffer, size_t more)
+{
+    if (buffer->capacity - buffer->len >= more)
+        return 0;
+    size_t wanted = buffer->capacity ? buffer->capacity * 2 : 256;
+    if (wanted < buffer->len + more)
+        wanted = buffer->len + more;
+    uint8_t *grown = kymo__realloc(buffer->bytes, wanted);
+    if (!grown)
+        return -ENOMEM;
+    buffer->bytes = grown;
+    buffer->capacity = wanted;
+    return 0;
+}
+
+int kymo__buffer_add(struct kymo_buffer *buffer, const void *bytes, size_t len)
+{
+    int rc = kymo__buffer_reserve(buffer, len);
+    if (rc < 0)
+        return rc;
+    if (len)
+        memcpy(buffer->bytes + buffer->len, bytes, len);
+    buffer->len += len;
+    return 0;
+}
+
+int kymo__buffer_add_varint(struct kymo_buffer *buffer, uint64_t v)
+{
+    uint8_t bytes[KYMO__VARINT_MAX];
+    return kymo__buffer_add(buffer, bytes, (size_t)(kymo__varint_put(bytes, v) - bytes));
+}
+
+void kymo__buffer_fini(struct kymo_buffer *buffer)
+{
+    kymo__free(buffer->bytes);
+    *buffer = (struct kymo_buffer){0};
+}

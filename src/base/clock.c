@@ -1,0 +1,53 @@
+/* clock.c — see clock.h. */
+#include "clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint32_t kymo__clock_counter = 0;
+
+KYMO__COLD uint64_t kymo__ticks_without(void)
+{
+    return (uint64_t)kymo__clock_ns(CLOCK_MONOTONIC);
+}
+
+/* The kernel watches the counter and takes it off this list when processors
+   disagree about it; without the list there is nothing to hold against it. */
+static bool trusted_by_kernel(void)
+{
+    FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
+    if (!f)
+        return true;
+    char line[256] = "";
+    bool trusted = !fgets(line, sizeof(line), f) || strstr(line, "tsc") || strstr(line, "arch_sys");
+    fclose(f);
+    return trusted;
+}
+
+int kymo__clock_choose(int monotonic)
+{
+    bool counter = !monotonic && kymo__counter_sound() && trusted_by_kernel();
+    kymo__store_relaxed(&kymo__clock_counter, counter);
+    return counter ? KYMO__COUNTER_CLOCK : KYMO_CLOCK_MONOTONIC;
+}
+
+struct kymo_snapshot kymo__clock_snapshot(void)
+{
+    struct kymo_snapshot best = {0};
+    uint64_t narrowest = UINT64_MAX;
+    /* An attempt that was interrupted between its readings shows as a wide one. */
+    for (int attempt = 0; attempt < 8; attempt++) {
+        uint64_t before = kymo__ticks();
+        int64_t monotonic = kymo__clock_ns(CLOCK_MONOTONIC);
+        uint64_t after = kymo__ticks();
+        int64_t wall = kymo__clock_ns(CLOCK_REALTIME);
+        int64_t again = kymo__clock_ns(CLOCK_MONOTONIC);
+        if (after < before || after - before >= narrowest)
+            continue;
+        narrowest = after - before;
+        best.ticks = before + narrowest / 2;
+        best.monotonic = monotonic;
+        best.wall = wall - (again - monotonic) / 2;
+    }
+    return best;
+}

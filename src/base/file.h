@@ -1,0 +1,33 @@
+/* file.h — files, read and written whole, with errors as negative errno.
+
+   Writing past a file-size limit raises SIGXFSZ, which kills by default; these
+   functions keep it from whoever they write for and return -EFBIG instead. */
+#ifndef KYMO_FILE_H
+#define KYMO_FILE_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Between begin and end SIGXFSZ does not reach this thread. */
+struct kymo_quiet {
+    sigset_t before;
+    int was_pending;
+};
+void kymo__quiet_begin(struct kymo_quiet *quiet);
+void kymo__quiet_end(const struct kymo_quiet *quiet);
+
+/* Write all LEN bytes at OFFSET. Returns 0 or negative errno; then part of it may
+   have been written. */
+int kymo__file_write(int fd, const void *bytes, size_t len, uint64_t offset);
+
+/* Read up to LEN bytes at OFFSET; fewer only at the end of the file. Returns how
+   many, or negative errno. */
+ssize_t kymo__file_read(int fd, void *bytes, size_t len, uint64_t offset);
+
+/* Read a small text file such as those in /proc into BUFFER as a string without its
+   last newline. Returns its length or negative errno. */
+ssize_t kymo__file_text(const char *path, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,89 @@
+/* doctor_python.c — the Python that verbs would be handed over to. */
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "handover.h"
+#include "memory.h"
+#include "process.h"
+#include "verb.h"
+
+/* Its version and where it is: two lines. Works in any Python there ever was. */
+static const char question[] = "import sys; print('.'.join(map(str, sys.version_info[:3]))); "
+                               "print(sys.version_info >= (3, 10))";
+
+/* The string called KEY in the JSON object TEXT; "" when there is none. Good enough
+   for the paths the package prints, which is all that is asked. */
+static void find_string(const char *text, const char *key, char *value, size_t size)
+{
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\"", key);
+    const char *at = strstr(text, quoted);
+    size_t length = 0;
+    if (at) {
+        at += strlen(quoted);
+        at += strspn(at, " :");
+        for (at += *at == '"'; *at && *at != '"' && length + 1 < size; at++) {
+            if (*at == '\\' && at[1])
+                at++;
+            value[length++] = *at;
+        }
+    }
+    value[length] = '\0';
+}
+
+static void check_package(struct cli_doctor *doctor, const struct cli_python *python)
+{
+    const char *const command[] = {python->path, "-m", "kymo", "python-info", NULL};
+    struct cli_process answer;
+    kymo__cli_process_run(command, &answer);
+    if (answer.status != 0) {
+        char *way_out =
+            kymo__cli_format("install it there: %s -m pip install kymo; or name another "
+                             "Python with kymo --python PATH or KYMO_PYTHON",
+                             python->path);
+        kymo__cli_doctor_report(doctor, CLI_WARN, "package", way_out,
+                                "the package kymo does not work in that Python: %s", answer.reason);
+        kymo__cli_free(way_out);
+        return;
+    }
+    char extension[1024], library[1024];
+    find_string(answer.output, "extension", extension, sizeof extension);
+    find_string(answer.output, "library", library, sizeof library);
+    kymo__cli_doctor_report(doctor, CLI_FINE, "package", NULL, "kymo can be imported%s%s%s%s",
+                            *extension ? "; extension " : "", extension,
+                            *library ? ", library " : "", library);
+}
+
+void kymo__cli_doctor_python(struct cli_doctor *doctor)
+{
+    struct cli_python python;
+    char complaint[4608];
+    if (kymo__cli_python_choose(doctor->python, &python, complaint, sizeof complaint) != CLI_OK) {
+        kymo__cli_doctor_report(doctor, CLI_WARN, "python",
+                                "only verbs that live in Python need one; C programs do not", "%s",
+                                complaint);
+        return;
+    }
+    const char *const command[] = {python.path, "-c", question, NULL};
+    struct cli_process answer;
+    kymo__cli_process_run(command, &answer);
+    char version[32] = "";
+    bool recent = false;
+    if (answer.status == 0) {
+        size_t length = strcspn(answer.output, "\n");
+        snprintf(version, sizeof version, "%.*s", (int)length, answer.output);
+        recent = strstr(answer.output, "True") != NULL;
+    }
+    if (!*version) {
+        kymo__cli_doctor_report(
+            doctor, CLI_WARN, "python", "name one that runs with kymo --python PATH or KYMO_PYTHON",
+            "%s (%s) does not run: %s", python.path, python.origin, answer.reason);
+        return;
+    }
+    kymo__cli_doctor_report(doctor, recent ? CLI_FINE : CLI_WARN, "python",
+                            recent ? NULL : "kymo needs Python 3.10 or later: kymo --python PATH",
+                            "%s at %s (%s)", version, python.path, python.origin);
+    if (recent)
+        check_package(doctor, &python);
+}

@@ -1,0 +1,107 @@
+/* dump_text.c — an event as a line of columns: time, thread, kind, name indented by
+   the spans open on its thread, then what else there is to say. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dump.h"
+#include "naming.h"
+#include "terminal.h"
+#include "text.h"
+#include "units.h"
+
+enum { KIND_CELLS = 11, DEEPEST = 32, SECOND = 1000000000 };
+
+/* Times of short captures are shown in microseconds, of others in seconds, and always
+   in full: both forms can be given back to --from and --to. */
+static struct cli_text spell_time(const struct cli_dump *dump, kymo_ns time)
+{
+    if (dump->absolute)
+        return kymo__cli_wall_full(dump->info->wall_start + (time - dump->info->start));
+    struct cli_text moment;
+    int64_t since = time - dump->info->start;
+    const char *sign = since < 0 ? "-" : "";
+    uint64_t size = (uint64_t)(since < 0 ? -since : since);
+    if (dump->info->end - dump->info->start < SECOND)
+        snprintf(moment.text, sizeof moment.text, "%s%" PRIu64 ".%03uus", sign, size / 1000,
+                 (unsigned)(size % 1000));
+    else
+        snprintf(moment.text, sizeof moment.text, "%s%" PRIu64 ".%09us", sign, size / SECOND,
+                 (unsigned)(size % SECOND));
+    return moment;
+}
+
+void kymo__cli_dump_heading(struct cli_dump *dump)
+{
+    dump->time_cells = (int)strlen(spell_time(dump, dump->info->end).text);
+    int thread_cells = dump->threads->cells > 6 ? dump->threads->cells : 6;
+    printf("%s%*s  %-*s  %-*s  %s%s\n", kymo__cli_colour(CLI_DIM), dump->time_cells, "TIME",
+           thread_cells, "THREAD", KIND_CELLS, "KIND", "NAME", kymo__cli_colour(CLI_PLAIN));
+}
+
+/* The depth at which EVENT stands, and the one after it. A window may open in the
+   middle of spans: what ends there without having begun stands at the left. */
+static uint32_t place(struct cli_dump *dump, const struct kymo_event *event)
+{
+    uint32_t *depth = &dump->depth[kymo__cli_threads_slot(dump->threads, event->thread)];
+    if (event->kind == KYMO_ENTER)
+        return (*depth)++;
+    if (event->kind == KYMO_LEAVE)
+        return *depth > 0 ? --*depth : 0;
+    return *depth;
+}
+
+static void print_extra(const struct kymo_event *event)
+{
+    switch (event->kind) {
+    case KYMO_COUNTER:
+        printf(" = %.10g", event->value);
+        break;
+    case KYMO_FLOW_OUT:
+    case KYMO_FLOW_IN:
+    case KYMO_ASYNC_BEGIN:
+    case KYMO_ASYNC_END:
+        printf(" id=%" PRIu64, event->id);
+        break;
+    case KYMO_COMPLETE:
+        printf(" (%s)", kymo__cli_duration((int64_t)event->id).text);
+        break;
+    case KYMO_GAP:
+        printf("%s missing: %s", kymo__cli_count(event->id, "record", "records").text,
+               kymo__cli_name_gap(event->detail).phrase);
+        return;
+    default:
+        break;
+    }
+    const char *detail = kymo__cli_name_detail(event->kind, event->detail);
+    if (detail)
+        printf(" [%s]", detail);
+    if (event->kind == KYMO_ENTER && *event->file) {
+        fputs("  ", stdout);
+        fputs(kymo__cli_colour(CLI_DIM), stdout);
+        kymo__cli_put_clean(stdout, event->file);
+        if (event->line > 0)
+            printf(":%u", event->line);
+        fputs(kymo__cli_colour(CLI_PLAIN), stdout);
+    }
+}
+
+void kymo__cli_dump_text(struct cli_dump *dump, const struct kymo_event *event)
+{
+    uint32_t slot = kymo__cli_threads_slot(dump->threads, event->thread);
+    const char *label = dump->threads->label[slot];
+    int thread_cells = dump->threads->cells > 6 ? dump->threads->cells : 6;
+    uint32_t depth = place(dump, event);
+
+    printf("%*s  ", dump->time_cells, spell_time(dump, event->time).text);
+    fputs(label, stdout);
+    printf("%*s  %-*s  ", thread_cells - kymo__cli_cells(label), "", KIND_CELLS,
+           kymo__cli_name_kind(event->kind));
+    if (depth > DEEPEST)
+        printf("%*s(%u deep) ", 2 * DEEPEST, "", depth);
+    else
+        printf("%*s", (int)(2 * depth), "");
+    kymo__cli_put_clean(stdout, event->name);
+    print_extra(event);
+    putchar('\n');
+}

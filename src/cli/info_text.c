@@ -1,0 +1,173 @@
+/* info_text.c — what `kymo info` says to people. */
+#include <stdio.h>
+#include <string.h>
+
+#include "info.h"
+#include "memory.h"
+#include "naming.h"
+#include "table.h"
+#include "terminal.h"
+#include "text.h"
+#include "units.h"
+
+enum { INDENT = 2, LABEL = 10 };
+
+static void label(const char *name)
+{
+    printf("%*s%s%-*s%s", INDENT, "", kymo__cli_colour(CLI_DIM), LABEL, name,
+           kymo__cli_colour(CLI_PLAIN));
+}
+
+static void print_ending(const struct cli_facts *facts)
+{
+    const struct kymo_info *info = &facts->info;
+    label("ended");
+    switch (info->ending) {
+    case KYMO_ENDED_RUNNING:
+        printf("still being recorded by process %lld; what follows is what is there now\n",
+               (long long)info->pid);
+        break;
+    case KYMO_ENDED_KILLED:
+        fputs(kymo__cli_colour(CLI_YELLOW), stdout);
+        if (info->recovered_records > 0) {
+            printf("the process was killed; %s recovered from ",
+                   kymo__cli_count(info->recovered_records, "record was", "records were").text);
+            kymo__cli_put_clean(stdout, facts->path);
+            fputs(".live", stdout);
+        } else {
+            fputs("the process was killed; what it had written until then is here", stdout);
+        }
+        printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+        break;
+    case KYMO_ENDED_FAILED:
+        printf("%swriting failed: %s; what was written until then is here%s\n",
+               kymo__cli_colour(CLI_YELLOW),
+               info->error ? kymo_strerror(info->error) : "the reason is not known",
+               kymo__cli_colour(CLI_PLAIN));
+        break;
+    default:
+        printf("%s\n", kymo__cli_name_ending(info->ending).phrase);
+    }
+}
+
+static void print_losses(const struct cli_facts *facts)
+{
+    label("lost");
+    if (facts->info.gaps == 0 && facts->info.lost_records == 0) {
+        puts("nothing");
+        return;
+    }
+    printf("%s%s in %s%s\n", kymo__cli_colour(CLI_YELLOW),
+           kymo__cli_count(facts->info.lost_records, "record", "records").text,
+           kymo__cli_count(facts->info.gaps, "gap", "gaps").text, kymo__cli_colour(CLI_PLAIN));
+    for (int reason = 0; reason < CLI_GAP_REASONS; reason++) {
+        const struct cli_loss *loss = &facts->losses[reason];
+        if (loss->gaps > 0)
+            printf("%*s%s in %s: %s\n", INDENT + LABEL, "",
+                   kymo__cli_count(loss->records, "record", "records").text,
+                   kymo__cli_count(loss->gaps, "gap", "gaps").text,
+                   kymo__cli_name_gap(reason).phrase);
+    }
+}
+
+static void print_size(const struct kymo_info *info)
+{
+    uint64_t in_file = info->records - info->recovered_records;
+    label("size");
+    printf("%s", kymo__cli_bytes(info->file_bytes).text);
+    if (in_file > 0)
+        printf(", %.2f bytes per record", (double)info->file_bytes / (double)in_file);
+    if (info->live_bytes > 0)
+        printf("; the live file beside it %s", kymo__cli_bytes(info->live_bytes).text);
+    putchar('\n');
+}
+
+static void print_format(const struct kymo_info *info)
+{
+    label("format");
+    printf("version %d.%d, %s\n", info->version_major, info->version_minor,
+           info->indexed ? "with its index" : "without an index, which was rebuilt by scanning");
+    label("damage");
+    if (info->damaged_blocks == 0 && info->damaged_bytes == 0)
+        puts("none");
+    else
+        printf("%s%s cannot be read, %s in all%s\n", kymo__cli_colour(CLI_YELLOW),
+               kymo__cli_count(info->damaged_blocks, "block", "blocks").text,
+               kymo__cli_bytes(info->damaged_bytes).text, kymo__cli_colour(CLI_PLAIN));
+}
+
+static void print_metadata(const struct kymo_capture *capture)
+{
+    const char *key, *value;
+    for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++) {
+        if (i == 0) {
+            label("metadata");
+        } else {
+            printf("%*s", INDENT + LABEL, "");
+        }
+        kymo__cli_put_clean(stdout, key);
+        fputs(" = ", stdout);
+        kymo__cli_put_clean(stdout, value);
+        putchar('\n');
+    }
+}
+
+static void print_threads(const struct cli_facts *facts)
+{
+    static const struct cli_column columns[] = {
+        {"THREAD", true, false}, {"TID", true, false},
+        {"NAME", false, true},   {"RECORDS", true, false},
+        {"LOST", true, false},   {"FIRST", true, false},
+        {"LAST", true, false},   {0},
+    };
+    struct cli_table *table = kymo__cli_table_new(columns);
+    for (uint32_t i = 0; i < facts->info.threads; i++) {
+        struct kymo_thread_info thread = {.size = sizeof thread};
+        if (kymo_capture_thread(facts->capture, i, &thread) < 0)
+            break;
+        char index[16], tid[24];
+        snprintf(index, sizeof index, "%u", thread.index);
+        snprintf(tid, sizeof tid, "%lld", (long long)thread.tid);
+        struct cli_text records = kymo__cli_grouped(thread.records);
+        struct cli_text lost = kymo__cli_grouped(thread.lost);
+        struct cli_text first = {"-"}, last = {"-"};
+        if (thread.records > 0) {
+            first = kymo__cli_duration(thread.first - facts->info.start);
+            last = kymo__cli_duration(thread.last - facts->info.start);
+        }
+        const char *const cells[] = {index,     tid,        thread.name, records.text,
+                                     lost.text, first.text, last.text};
+        kymo__cli_table_add(table, cells);
+    }
+    if (facts->info.threads > 0) {
+        putchar('\n');
+        kymo__cli_table_print(table, INDENT);
+    }
+    kymo__cli_table_free(table);
+}
+
+void kymo__cli_info_text(const struct cli_facts *facts)
+{
+    const struct kymo_info *info = &facts->info;
+    fputs(kymo__cli_colour(CLI_BOLD), stdout);
+    kymo__cli_put_clean(stdout, facts->path);
+    printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+
+    print_ending(facts);
+    label("started");
+    printf("%s, by process %lld\n", kymo__cli_wall(info->wall_start).text, (long long)info->pid);
+    label("lasted");
+    printf("%s\n", kymo__cli_duration(info->end - info->start).text);
+    label("records");
+    printf("%s on %s\n", kymo__cli_grouped(info->records).text,
+           kymo__cli_count(info->threads, "thread", "threads").text);
+    print_losses(facts);
+    print_size(info);
+    label("clock");
+    printf("%s, %s, %s\n", kymo__cli_name_clock(info->clock).phrase,
+           kymo__cli_frequency(info->ticks_per_second).text,
+           kymo__cli_count(info->snapshots, "snapshot", "snapshots").text);
+    print_format(info);
+    print_metadata(facts->capture);
+    print_threads(facts);
+}

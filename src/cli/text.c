@@ -1,0 +1,206 @@
+#include "text.h"
+
+#include <string.h>
+#include <wchar.h>
+
+#include "memory.h"
+
+uint32_t kymo__cli_utf8_next(const char **s)
+{
+    /* The first byte tells the length, and the range of the second byte excludes
+       overlong forms, surrogates and what lies beyond U+10FFFF. */
+    const unsigned char *p = (const unsigned char *)*s;
+    unsigned first = *p++;
+    unsigned low = 0x80, high = 0xBF;
+    int more;
+    uint32_t code;
+
+    *s = (const char *)p;
+    if (first < 0x80)
+        return first;
+    if (first >= 0xC2 && first <= 0xDF) {
+        more = 1;
+        code = first & 0x1F;
+    } else if (first >= 0xE0 && first <= 0xEF) {
+        more = 2;
+        code = first & 0x0F;
+        if (first == 0xE0)
+            low = 0xA0;
+        else if (first == 0xED)
+            high = 0x9F;
+    } else if (first >= 0xF0 && first <= 0xF4) {
+        more = 3;
+        code = first & 0x07;
+        if (first == 0xF0)
+            low = 0x90;
+        else if (first == 0xF4)
+            high = 0x8F;
+    } else {
+        return CLI_REPLACEMENT;
+    }
+    for (; more > 0; more--, low = 0x80, high = 0xBF) {
+        if (*p < low || *p > high)
+            return CLI_REPLACEMENT;
+        code = code << 6 | (*p++ & 0x3F);
+        *s = (const char *)p;
+    }
+    return code;
+}
+
+int kymo__cli_utf8_encode(uint32_t code, char *out)
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xC0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3F));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xE0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3F));
+        out[2] = (char)(0x80 | (code & 0x3F));
+        return 3;
+    }
+    out[0] = (char)(0xF0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3F));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3F));
+    out[3] = (char)(0x80 | (code & 0x3F));
+    return 4;
+}
+
+/* C0, DEL and C1: terminals obey the last two as well. */
+static int is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7F && code < 0xA0);
+}
+
+/* Line separators and the marks and overrides of direction, with which a name can
+   rewrite the look of the line it stands in. */
+static int is_unruly(uint32_t code)
+{
+    return (code >= 0x200E && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+enum { CLEAN_MAX = 8 }; /* bytes a code point may become, the final zero included */
+
+/* Write CODE to OUT in the form a terminal may see; returns its length. */
+static int clean(uint32_t code, char *out)
+{
+    if (code == '\n')
+        return sprintf(out, "\\n");
+    if (code == '\t')
+        return sprintf(out, "\\t");
+    if (code == 0x1B)
+        return sprintf(out, "\\e");
+    if (is_control(code))
+        return sprintf(out, "\\x%02x", code & 0xFF);
+    if (is_unruly(code))
+        return sprintf(out, "\\u%04x", code & 0xFFFF);
+    return kymo__cli_utf8_encode(code, out);
+}
+
+size_t kymo__cli_plain(const char *s)
+{
+    size_t length = 0;
+    while ((unsigned char)s[length] - 0x20u < 0x5Fu && s[length] != '"' && s[length] != '\\')
+        length++;
+    return length;
+}
+
+void kymo__cli_put_clean(FILE *out, const char *s)
+{
+    while (*s) {
+        size_t length = kymo__cli_plain(s);
+        fwrite_unlocked(s, 1, length, out);
+        s += length;
+        if (*s) {
+            char form[CLEAN_MAX];
+            length = (size_t)clean(kymo__cli_utf8_next(&s), form);
+            fwrite_unlocked(form, 1, length, out);
+        }
+    }
+}
+
+char *kymo__cli_clean(const char *s)
+{
+    /* No byte becomes more than four, as in \x1b. */
+    char *text = kymo__cli_array(4 * strlen(s) + CLEAN_MAX, 1);
+    int length = 0;
+    while (*s)
+        length += clean(kymo__cli_utf8_next(&s), text + length);
+    text[length] = '\0';
+    return text;
+}
+
+/* wcwidth knows wide and combining characters once main has chosen a UTF-8
+   LC_CTYPE; where it does not know, one cell is the best guess. */
+static int cells_of(uint32_t code)
+{
+    int cells = code < 0x80 ? 1 : wcwidth((wchar_t)code);
+    return cells < 0 ? 1 : cells;
+}
+
+int kymo__cli_cells(const char *s)
+{
+    int cells = 0;
+    while (*s)
+        cells += cells_of(kymo__cli_utf8_next(&s));
+    return cells;
+}
+
+int kymo__cli_fit(const char *s, int cells)
+{
+    const char *start = s;
+    while (*s) {
+        const char *before = s;
+        cells -= cells_of(kymo__cli_utf8_next(&s));
+        if (cells < 0)
+            return (int)(before - start);
+    }
+    return (int)(s - start);
+}
+
+/* Print the word that begins at TEXT, on a new line if it does not fit. */
+static int wrap_word(FILE *out, const char *word, int length, int indent, int width, int column)
+{
+    char *copy = kymo__cli_format("%.*s", length, word);
+    int cells = kymo__cli_cells(copy);
+    if (column > indent && column + 1 + cells > width) {
+        fputc('\n', out);
+        column = 0;
+    }
+    if (column < indent) {
+        fprintf(out, "%*s", indent - column, "");
+        column = indent;
+    } else if (column > indent) {
+        fputc(' ', out);
+        column++;
+    }
+    fputs(copy, out);
+    kymo__cli_free(copy);
+    return column + cells;
+}
+
+void kymo__cli_wrap(FILE *out, const char *text, int indent, int width, int start)
+{
+    int column = start;
+    while (*text) {
+        if (strncmp(text, "\n\n", 2) == 0) {
+            fputs("\n\n", out);
+            column = 0;
+            text += 2;
+            continue;
+        }
+        int length = (int)strcspn(text, " \n");
+        if (length > 0)
+            column = wrap_word(out, text, length, indent, width, column);
+        text += length;
+        if (*text == ' ' || (*text == '\n' && text[1] != '\n'))
+            text++;
+    }
+    fputc('\n', out);
+}

@@ -1,0 +1,39 @@
+/* verb_help.c — kymo help [VERB]. */
+#include <stddef.h>
+
+#include "handover.h"
+#include "help.h"
+
+static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    (void)verb;
+    if (arguments->count == 0) {
+        kymo__cli_help_overview();
+        return CLI_OK;
+    }
+    const struct cli_verb *subject = kymo__cli_verb_find(arguments->words[0]);
+    if (!subject)
+        return kymo__cli_verb_unknown(arguments->words[0]);
+    if (subject->python) {
+        const char *const help[] = {"--help", NULL};
+        return kymo__cli_hand_over(subject->name, arguments->python, help);
+    }
+    kymo__cli_help_verb(subject);
+    return CLI_OK;
+}
+
+static const struct cli_example examples[] = {
+    {"kymo help", "the list of verbs"},
+    {"kymo help dump", "everything about one of them"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_help = {
+    .name = "help",
+    .purpose = "explain kymo or one of its verbs",
+    .operands = "[VERB]",
+    .most = 1,
+    .operand = CLI_VERBS,
+    .examples = examples,
+    .run = run,
+};

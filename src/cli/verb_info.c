@@ -1,0 +1,95 @@
+/* verb_info.c — kymo info FILE...: what is in a capture and what is missing. */
+#include <stdio.h>
+
+#include "capture_file.h"
+#include "info.h"
+#include "output.h"
+#include "verb.h"
+
+enum { OPTION_JSON };
+
+/* Why records are missing is told by the gaps themselves: read them, which is a pass
+   over the whole capture, only when there are any. */
+static int count_losses(struct cli_facts *facts)
+{
+    if (facts->info.gaps == 0 && facts->info.damaged_blocks == 0)
+        return 0;
+    struct kymo_cursor *cursor;
+    int error = kymo_cursor_new(facts->capture, NULL, &cursor);
+    if (error < 0)
+        return error;
+    struct kymo_event event = {.size = sizeof event};
+    while ((error = kymo_cursor_next(cursor, &event)) > 0) {
+        if (event.kind != KYMO_GAP)
+            continue;
+        int reason = event.detail < CLI_GAP_REASONS ? event.detail : 0;
+        facts->losses[reason].gaps++;
+        facts->losses[reason].records += event.id;
+    }
+    kymo_cursor_free(cursor);
+    return error;
+}
+
+static int show(const char *path, bool as_json, bool first)
+{
+    struct cli_facts facts = {.path = path};
+    int code = kymo__cli_capture_open(path, &facts.capture, &facts.info);
+    if (code != CLI_OK)
+        return code;
+    int error = count_losses(&facts);
+    if (error < 0) {
+        code = kymo__cli_capture_broken(path, error);
+    } else if (as_json) {
+        kymo__cli_info_json(&facts);
+    } else {
+        if (!first)
+            putchar('\n');
+        kymo__cli_info_text(&facts);
+    }
+    kymo_close(facts.capture);
+    return code;
+}
+
+static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    (void)verb;
+    int code = CLI_OK;
+    for (int i = 0; i < arguments->count && kymo__cli_output_works(); i++)
+        if (show(arguments->words[i], arguments->value[OPTION_JSON] != NULL, i == 0) != CLI_OK)
+            code = CLI_BAD; /* the other files are still worth showing */
+    return code;
+}
+
+static const struct cli_option options[] = {
+    [OPTION_JSON] = {"json", 'j', NULL, "one JSON object per file, each on a line of its own"},
+    {0},
+};
+
+static const struct cli_example examples[] = {
+    {"kymo info trace.kymo", "how it ended, how long it is, its threads, what was lost"},
+    {"kymo info rank*.kymo", "many captures, one after another"},
+    {"kymo info -j trace.kymo | jq .records", "one figure for a script"},
+    {0},
+};
+
+static const struct cli_example next[] = {
+    {"kymo dump trace.kymo", "the records themselves"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_info = {
+    .name = "info",
+    .purpose = "what a capture holds, how its recording ended, and what is missing",
+    .operands = "FILE...",
+    .least = 1,
+    .most = CLI_ANY,
+    .operand = CLI_FILES,
+    .details = "A capture opens while it is being recorded and after its process was killed. "
+               "What could not be recorded was counted; the lines 'lost' and 'damage' tell how "
+               "much is missing and why. Times in the table of threads count from the first "
+               "record of the capture.",
+    .options = options,
+    .examples = examples,
+    .next = next,
+    .run = run,
+};

@@ -1,0 +1,67 @@
+/* verbs.c — the list of verbs. A new verb is one file and one line here. */
+#include "verb.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "nearest.h"
+
+extern const struct cli_verb kymo__cli_verb_info;
+extern const struct cli_verb kymo__cli_verb_dump;
+extern const struct cli_verb kymo__cli_verb_doctor;
+extern const struct cli_verb kymo__cli_verb_completion;
+extern const struct cli_verb kymo__cli_verb_help;
+
+/* What doctor asks the Python side; of no use by hand. */
+static const struct cli_verb python_info = {
+    .name = "python-info",
+    .purpose = "what the Python package knows about itself, as JSON",
+    .operands = "",
+    .hidden = true,
+    .python = true,
+};
+
+const struct cli_verb *const kymo__cli_verbs[] = {
+    &kymo__cli_verb_info,
+    &kymo__cli_verb_dump,
+    &kymo__cli_verb_doctor,
+    &kymo__cli_verb_completion,
+    &kymo__cli_verb_help,
+    &python_info,
+    NULL,
+};
+
+const struct cli_option kymo__cli_global_options[] = {
+    [CLI_GLOBAL_HELP] = {"help", 'h', NULL, "list the verbs"},
+    [CLI_GLOBAL_VERSION] = {"version", 'V', NULL, "print the version"},
+    [CLI_GLOBAL_PYTHON] = {"python", 0, "PATH",
+                           "the Python for verbs that live there; also KYMO_PYTHON"},
+    {0},
+};
+
+const struct cli_verb *kymo__cli_verb_find(const char *name)
+{
+    for (int i = 0; kymo__cli_verbs[i]; i++)
+        if (strcmp(kymo__cli_verbs[i]->name, name) == 0)
+            return kymo__cli_verbs[i];
+    return NULL;
+}
+
+int kymo__cli_verb_unknown(const char *name)
+{
+    struct cli_nearest nearest = kymo__cli_nearest(name);
+    for (int i = 0; kymo__cli_verbs[i]; i++)
+        if (!kymo__cli_verbs[i]->hidden)
+            kymo__cli_nearest_offer(&nearest, kymo__cli_verbs[i]->name);
+
+    if (nearest.best)
+        kymo__cli_complain("there is no verb '%s'; did you mean '%s'? See 'kymo help'", name,
+                           nearest.best);
+    else if (access(name, F_OK) == 0)
+        kymo__cli_complain("there is no verb '%s'; to look into that file: kymo info %s", name,
+                           name);
+    else
+        kymo__cli_complain("there is no verb '%s'; 'kymo help' lists them", name);
+    return CLI_BAD;
+}

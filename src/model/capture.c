@@ -1,0 +1,178 @@
+/* capture.c — opening a capture and asking it about itself. */
+#include "capture.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "decode.h"
+
+int kymo_open(const char *path, struct kymo_capture **capture)
+{
+    if (!path || !capture)
+        return -EINVAL;
+    struct kymo_capture *c = kymo__alloc_zeroed(sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    int rc = kymo__reader_open(path, &c->reader);
+    if (rc == 0) {
+        struct kymo_reader *r = c->reader;
+        const struct kymo_file_header *h = &r->header;
+        /* The header's snapshot serves when the definitions are damaged. */
+        const struct kymo_snapshot first = {h->ticks, h->monotonic, h->wall};
+        rc = kymo__timebase_init(&c->base, r->snapshot_count ? r->snapshots : &first,
+                                 r->snapshot_count ? r->snapshot_count : 1, (double)h->ticks_rate);
+    }
+    if (rc < 0) {
+        kymo_close(c);
+        return rc;
+    }
+    *capture = c;
+    return 0;
+}
+
+void kymo_close(struct kymo_capture *capture)
+{
+    if (!capture)
+        return;
+    kymo__reader_close(capture->reader);
+    kymo__timebase_fini(&capture->base);
+    kymo__free(capture);
+}
+
+/* Copy as much of FULL as the caller's struct, whose size is SIZE, has room for. */
+static int hand_out(void *out, const void *full, size_t full_size)
+{
+    size_t size;
+    memcpy(&size, out, sizeof(size));
+    if (size < sizeof(size))
+        return -EINVAL;
+    memcpy((char *)out + sizeof(size), (const char *)full + sizeof(size),
+           (size < full_size ? size : full_size) - sizeof(size));
+    return 0;
+}
+
+static kymo_ns at(const struct kymo_capture *c, uint64_t ticks)
+{
+    size_t hint = 0;
+    return kymo__timebase_ns(&c->base, ticks, &hint);
+}
+
+int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info)
+{
+    const struct kymo_reader *r = capture->reader;
+    uint64_t first = UINT64_MAX, last = 0;
+    struct kymo_info full = {
+        .version_major = r->header.major,
+        .version_minor = r->header.minor,
+        .ending = r->ending,
+        .error = r->error,
+        .clock = (int)r->header.clock,
+        .ticks_per_second = capture->base.ticks_per_second,
+        .snapshots = r->snapshot_count,
+        .pid = r->header.pid,
+        .file_bytes = r->file_bytes,
+        .live_bytes = r->live_bytes,
+        .threads = r->thread_count,
+        .recovered_records = r->live_records,
+        .gaps = r->gap_count,
+        .damaged_blocks = r->damaged_blocks,
+        .damaged_bytes = r->damaged_bytes,
+        .indexed = r->indexed,
+    };
+    for (size_t i = 0; i < r->run_count; i++) {
+        const struct kymo_block_header *h = &r->runs[i].header;
+        if (r->runs[i].damaged || h->first_ticks > h->last_ticks)
+            continue;
+        full.records += h->records;
+        first = h->first_ticks < first ? h->first_ticks : first;
+        last = h->last_ticks > last ? h->last_ticks : last;
+    }
+    for (size_t i = 0; i < r->gap_count; i++)
+        full.lost_records += r->gaps[i].count;
+    if (first > last)
+        first = last = r->header.ticks;
+    full.start = at(capture, first);
+    full.end = at(capture, last);
+    full.wall_start = full.start + capture->base.wall_offset;
+    return hand_out(info, &full, sizeof(full));
+}
+
+int64_t kymo_capture_verify(struct kymo_capture *capture)
+{
+    struct kymo_reader *r = capture->reader;
+    struct kymo_buffer encoded = {0};
+    struct kymo_decoder *decoder = kymo__alloc(sizeof(*decoder));
+    int rc = decoder ? 0 : -ENOMEM;
+    for (size_t i = 0; rc >= 0 && i < r->run_count; i++) {
+        struct kymo_run *run = &r->runs[i];
+        if (run->records || run->damaged)
+            continue;
+        rc = kymo__reader_payload(r, run, &encoded);
+        if (rc == 0) {
+            struct kymo_record records[256];
+            kymo__decode_begin(decoder, encoded.bytes, run->header.token_bytes, encoded.len);
+            while ((rc = kymo__decode(decoder, records, 256)) > 0)
+                continue;
+            if (rc == -KYMO_EBLOCK)
+                kymo__reader_damaged(r, run);
+        }
+        rc = rc == -KYMO_EBLOCK ? 0 : rc;
+    }
+    kymo__buffer_fini(&encoded);
+    kymo__free(decoder);
+    return rc < 0 ? rc : (int64_t)r->damaged_blocks;
+}
+
+int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
+                        struct kymo_thread_info *thread)
+{
+    const struct kymo_reader *r = capture->reader;
+    if (index >= r->thread_count)
+        return -EINVAL;
+    const struct kymo_reader_thread *t = &r->threads[index];
+    uint64_t first = UINT64_MAX, last = 0;
+    struct kymo_thread_info full = {
+        .index = index,
+        .tid = (int64_t)t->tid,
+        .name = kymo__reader_string(r, t->name),
+    };
+    for (size_t i = t->run; i < t->run + t->runs; i++) {
+        const struct kymo_block_header *h = &r->runs[i].header;
+        if (r->runs[i].damaged || h->first_ticks > h->last_ticks)
+            continue;
+        full.records += h->records;
+        first = h->first_ticks < first ? h->first_ticks : first;
+        last = h->last_ticks > last ? h->last_ticks : last;
+    }
+    for (size_t i = 0; i < r->gap_count; i++)
+        full.lost += r->gaps[i].thread == index ? r->gaps[i].count : 0;
+    if (first <= last) {
+        full.first = at(capture, first);
+        full.last = at(capture, last);
+    }
+    return hand_out(thread, &full, sizeof(full));
+}
+
+int kymo_capture_metadata(const struct kymo_capture *capture, uint32_t index, const char **key,
+                          const char **value)
+{
+    const struct kymo_reader *r = capture->reader;
+    if (index >= r->meta_count)
+        return -ENOENT;
+    *key = kymo__reader_string(r, r->metas[index].key);
+    *value = kymo__reader_string(r, r->metas[index].value);
+    return 0;
+}
+
+int kymo_capture_snapshot(const struct kymo_capture *capture, uint64_t index, uint64_t *ticks,
+                          int64_t *monotonic, int64_t *wall)
+{
+    const struct kymo_reader *r = capture->reader;
+    if (index >= r->snapshot_count)
+        return -ENOENT;
+    *ticks = r->snapshots[index].ticks;
+    *monotonic = r->snapshots[index].monotonic;
+    *wall = r->snapshots[index].wall;
+    return 0;
+}

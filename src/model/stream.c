@@ -1,0 +1,217 @@
+/* stream.c — see stream.h. */
+#include "stream.h"
+
+#include <errno.h>
+#include <string.h>
+
+void kymo__stream_init(struct kymo_stream *s, struct kymo_capture *capture, uint32_t thread,
+                       uint64_t from, uint64_t to)
+{
+    const struct kymo_reader_thread *t = &capture->reader->threads[thread];
+    memset(s, 0, sizeof(*s));
+    s->capture = capture;
+    s->thread = thread;
+    s->from = from;
+    s->to = to;
+    s->run = t->run;
+    s->run_end = t->run + t->runs;
+}
+
+void kymo__stream_fini(struct kymo_stream *s)
+{
+    kymo__buffer_fini(&s->encoded);
+}
+
+static void fill_gap(struct kymo_stream *s, struct kymo_event *event, uint64_t ticks, uint64_t count,
+                     unsigned reason)
+{
+    *event = (struct kymo_event){
+        .time = kymo__timebase_ns(&s->capture->base, ticks, &s->hint),
+        .ticks = ticks,
+        .thread = s->thread,
+        .kind = KYMO_GAP,
+        .detail = (uint16_t)reason,
+        .name = "",
+        .file = "",
+        .id = count,
+    };
+}
+
+/* Open the next run that may have something in the window. 1 opened, 0 none left,
+   2 it is damaged and EVENT tells of it. */
+static int open_run(struct kymo_stream *s, struct kymo_event *event)
+{
+    struct kymo_reader *r = s->capture->reader;
+    for (; s->run < s->run_end; s->run++) {
+        struct kymo_run *run = &r->runs[s->run];
+        if (run->header.last_ticks < s->from || run->header.first_ticks >= s->to)
+            continue;
+        s->batch_len = s->batch_at = 0;
+        if (run->records) {
+            s->live = run->records;
+            s->live_left = run->header.records;
+            s->open = true;
+            return 1;
+        }
+        int rc = kymo__reader_payload(r, run, &s->encoded);
+        if (rc == 0) {
+            kymo__decode_begin(&s->decoder, s->encoded.bytes, run->header.token_bytes, s->encoded.len);
+            s->open = true;
+            return 1;
+        }
+        if (rc != -KYMO_EBLOCK)
+            return rc;
+        fill_gap(s, event, run->header.first_ticks, run->header.records, KYMO_GAP_DAMAGED);
+        s->run++;
+        return 2;
+    }
+    return 0;
+}
+
+static void close_run(struct kymo_stream *s)
+{
+    s->open = false;
+    s->live = NULL;
+    s->run++;
+}
+
+/* Make at least one record of the open run available. 1, 0 at its end, or negative. */
+static int refill(struct kymo_stream *s)
+{
+    if (s->batch_at < s->batch_len)
+        return 1;
+    s->batch_at = 0;
+    if (s->live) {
+        size_t n = sizeof(s->batch) / sizeof(s->batch[0]);
+        n = s->live_left < n ? s->live_left : n;
+        memcpy(s->batch, s->live, n * sizeof(s->batch[0]));
+        s->live += n;
+        s->live_left -= n;
+        s->batch_len = (int)n;
+    } else {
+        s->batch_len = kymo__decode(&s->decoder, s->batch, sizeof(s->batch) / sizeof(s->batch[0]));
+    }
+    int rc = s->batch_len;
+    if (rc < 0)
+        s->batch_len = 0;
+    return rc > 0 ? 1 : rc;
+}
+
+static bool has_value(unsigned kind)
+{
+    return kind == KYMO_COUNTER || kind == KYMO_FLOW_OUT || kind == KYMO_FLOW_IN ||
+           kind == KYMO_ASYNC_BEGIN || kind == KYMO_ASYNC_END || kind == KYMO_COMPLETE;
+}
+
+static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
+{
+    event->name = event->file = "";
+    if (!event->key)
+        return;
+    event->name = "(unknown)";
+    if (event->key >= r->key_count || !r->keys[event->key].name)
+        return;
+    const struct kymo_reader_key *key = &r->keys[event->key];
+    event->name = kymo__reader_string(r, key->name);
+    event->file = kymo__reader_string(r, key->file);
+    event->line = key->line;
+}
+
+/* The next event of the open run: 1, 0 at its end, or negative. */
+static int next_in_run(struct kymo_stream *s, struct kymo_event *event)
+{
+    for (;;) {
+        int rc = refill(s);
+        if (rc <= 0)
+            return rc;
+        struct kymo_record record = s->batch[s->batch_at++];
+        unsigned kind = kymo__word_kind(record.word);
+        if (kind == KYMO__VALUE)
+            continue; /* its event was cut off with the run before */
+        uint64_t value = 0;
+        if (has_value(kind)) {
+            rc = refill(s);
+            if (rc <= 0)
+                return rc;
+            if (kymo__word_kind(s->batch[s->batch_at].word) != KYMO__VALUE)
+                continue; /* the process ended between the two */
+            value = s->batch[s->batch_at++].ticks;
+        }
+        *event = (struct kymo_event){
+            .time = kymo__timebase_ns(&s->capture->base, record.ticks, &s->hint),
+            .ticks = record.ticks,
+            .thread = s->thread,
+            .kind = (uint16_t)kind,
+            .detail = (uint16_t)kymo__word_detail(record.word),
+            .key = kymo__word_key(record.word),
+            .id = value,
+        };
+        if (kind == KYMO_COUNTER) {
+            event->id = 0;
+            memcpy(&event->value, &value, sizeof(value));
+        }
+        fill_name(s->capture->reader, event);
+        return 1;
+    }
+}
+
+/* The next recorded event, or one that tells of a damaged run. */
+static int next_recorded(struct kymo_stream *s, struct kymo_event *event)
+{
+    for (;;) {
+        if (!s->open) {
+            int rc = open_run(s, event);
+            if (rc == 2)
+                return 1;
+            if (rc <= 0)
+                return rc;
+        }
+        int rc = next_in_run(s, event);
+        if (rc > 0)
+            return rc;
+        struct kymo_run *run = &s->capture->reader->runs[s->run];
+        close_run(s);
+        if (rc == -KYMO_EBLOCK) {
+            kymo__reader_damaged(s->capture->reader, run);
+            fill_gap(s, event, run->header.first_ticks, run->header.records, KYMO_GAP_DAMAGED);
+            return 1;
+        }
+        if (rc < 0)
+            return rc;
+    }
+}
+
+/* The thread's next gap that begins before TICKS. Gaps of a thread are in the order of
+   time, as the thread reported them. */
+static bool next_gap(struct kymo_stream *s, uint64_t ticks, struct kymo_event *event)
+{
+    const struct kymo_reader *r = s->capture->reader;
+    for (; s->gap < r->gap_count; s->gap++) {
+        const struct kymo_reader_gap *gap = &r->gaps[s->gap];
+        if (gap->thread != s->thread)
+            continue;
+        if (gap->first_ticks > ticks)
+            return false;
+        fill_gap(s, event, gap->first_ticks, gap->count, gap->reason);
+        s->gap++;
+        return true;
+    }
+    return false;
+}
+
+int kymo__stream_next(struct kymo_stream *s, struct kymo_event *event)
+{
+    if (!s->has_ahead) {
+        int rc = next_recorded(s, &s->ahead);
+        if (rc < 0)
+            return rc;
+        s->has_ahead = rc > 0;
+    }
+    if (next_gap(s, s->has_ahead ? s->ahead.ticks : UINT64_MAX, event))
+        return 1;
+    if (!s->has_ahead)
+        return 0;
+    *event = s->ahead;
+    s->has_ahead = false;
+    return 1;
+}

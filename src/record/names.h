@@ -1,0 +1,87 @@
+/* names.h — what the keys in records stand for: interning names, and the stream of
+   definitions that carries them into the capture.
+
+   Definitions go into one chunk of the live file, so that they survive a kill like
+   the records that use them; when it is full, and before records are written, its
+   content becomes a block. One lock guards all of it except the look-up of a name by
+   its address, which every recording call does and which takes no lock. */
+#ifndef KYMO_NAMES_H
+#define KYMO_NAMES_H
+
+#include <pthread.h>
+
+#include "atomic.h"
+#include "block.h"
+#include "clock.h"
+#include "defs.h"
+#include "hash.h"
+#include "strtab.h"
+
+/* Appends a packed block to the capture: 0 or negative errno. */
+typedef int kymo_append_fn(void *arg, const struct kymo_packed *packed);
+
+/* Addresses to keys; open addressing, never more than half full. */
+struct kymo_addresses {
+    struct kymo_addresses *older; /* the smaller tables it replaced, kept for readers */
+    unsigned shift;               /* 64 - log2 of the number of slots */
+    size_t count;
+    struct kymo_address {
+        const void *address; /* stored last, with release; NULL: free */
+        uint32_t key;
+    } slots[];
+};
+
+struct kymo_names {
+    pthread_mutex_t lock;
+    struct kymo_addresses *addresses; /* read without the lock */
+    struct kymo_strtab strings;
+    uint32_t *keys; /* key of string ID as a plain name, at ID; 0: none yet */
+    size_t key_capacity;
+    uint32_t last_key;
+    struct kymo_chunk *chunk; /* the unwritten end of the stream; held for good */
+    struct kymo_packer *packer;
+    kymo_append_fn *append;
+    void *append_arg;
+    const uint32_t *failing; /* not 0 while the file cannot be written */
+};
+
+/* Set up for a session; CHUNK is a free chunk that stays with NAMES. While *FAILING is
+   not 0, only kymo__names_flush tries to write. 0 or -ENOMEM; fini either way. */
+int kymo__names_init(struct kymo_names *names, struct kymo_chunk *chunk, int level,
+                     kymo_append_fn *append, void *arg, const uint32_t *failing);
+void kymo__names_fini(struct kymo_names *names);
+
+/* The key for the name at ADDRESS, or 0 when it was never seen. Any thread. */
+static inline uint32_t kymo__names_find(struct kymo_names *names, const void *address)
+{
+    struct kymo_addresses *table = kymo__load_acquire(&names->addresses);
+    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    for (size_t i = (size_t)(kymo__hash_word((uintptr_t)address) >> table->shift);; i++) {
+        const struct kymo_address *slot = &table->slots[i & mask];
+        const void *here = kymo__load_acquire(&slot->address);
+        if (kymo__likely(here == address))
+            return slot->key;
+        if (!here)
+            return 0;
+    }
+}
+
+/* The key for NAME, which stays where it is, defining it if it is new. 0 when memory
+   or the disk has no room for it. */
+uint32_t kymo__names_add(struct kymo_names *names, const char *name);
+
+/* The string id of TEXT, defining it if it is new; 0 when there is no room. TEXT_OUT,
+   when not NULL, gets a copy that lives as long as NAMES. */
+uint32_t kymo__names_string(struct kymo_names *names, const char *text, const char **text_out);
+
+/* Attach KEY = VALUE to the capture. */
+void kymo__names_meta(struct kymo_names *names, const char *key, const char *value);
+
+/* Add a definition that holds numbers only. 0 or negative errno. */
+int kymo__names_define(struct kymo_names *names, int type, const uint64_t *numbers);
+int kymo__names_snapshot(struct kymo_names *names, const struct kymo_snapshot *snapshot);
+
+/* Write what the chunk holds. 0 or negative errno; then it is still there. */
+int kymo__names_flush(struct kymo_names *names);
+
+#endif

@@ -1,0 +1,122 @@
+/* pool.c — where chunks come from when a thread needs one.
+
+   In this order: a free one; a new one while the budget lasts; and then, by the
+   session's policy, either the thread writes a full one itself and takes that, or
+   there is none. */
+#include <sched.h>
+#include <time.h>
+
+#include "session.h"
+
+enum {
+    GROW_STEP = 16, /* chunks: 1 MiB */
+    LOW_WATER = 8,  /* fewer free ones than this: the writer makes more ahead of need */
+};
+
+void kymo__pool_wake(struct kymo_session *s)
+{
+    if (!kymo__load_relaxed(&s->awake) && !kymo__exchange(&s->awake, 1u))
+        sem_post(&s->wake);
+}
+
+uint32_t kymo__pool_grow(struct kymo_session *s, uint32_t more)
+{
+    pthread_mutex_lock(&s->grow_lock);
+    uint32_t first = s->live.ready;
+    uint32_t grown = kymo__live_grow(&s->live, more);
+    for (uint32_t i = 0; i < grown; i++)
+        kymo__stack_push(&s->free, s->live.chunks, &s->live.chunks[first + i]);
+    pthread_mutex_unlock(&s->grow_lock);
+    return grown;
+}
+
+void kymo__pool_give(struct kymo_session *s, struct kymo_chunk *chunk)
+{
+    kymo__store_release(&chunk->state, (uint32_t)KYMO__CHUNK_FULL);
+    kymo__stack_push(&s->full, s->live.chunks, chunk);
+    if (kymo__load_relaxed(&s->full.count) > s->live.limit / 8)
+        kymo__pool_wake(s);
+}
+
+static struct kymo_packer *helper_take(struct kymo_session *s)
+{
+    for (int i = 0; i < KYMO__HELPERS; i++) {
+        struct kymo_packer *packer = kymo__exchange(&s->helpers[i], (struct kymo_packer *)NULL);
+        if (packer)
+            return packer;
+    }
+    return NULL;
+}
+
+static void helper_return(struct kymo_session *s, struct kymo_packer *packer)
+{
+    for (int i = 0;; i = (i + 1) % KYMO__HELPERS) {
+        struct kymo_packer *none = NULL;
+        if (kymo__swap_if(&s->helpers[i], &none, packer))
+            return;
+    }
+}
+
+/* Write one full chunk. 1 done, 0 nothing to do or nobody to do it with, negative:
+   the file cannot be written. */
+static int help(struct kymo_session *s)
+{
+    struct kymo_packer *packer = helper_take(s);
+    if (!packer)
+        return 0;
+    int rc = 0;
+    kymo__add_release(&s->writing, 1u);
+    struct kymo_chunk *chunk = kymo__stack_pop(&s->full, s->live.chunks);
+    if (chunk) {
+        rc = kymo__drain_chunks(s, packer, &chunk, 1);
+        if (rc < 0)
+            kymo__stack_push(&s->full, s->live.chunks, chunk);
+        else
+            kymo__add_relaxed(&s->helped_chunks, 1u);
+    }
+    kymo__add_release(&s->writing, (uint32_t)-1);
+    helper_return(s, packer);
+    return rc < 0 ? rc : chunk != NULL;
+}
+
+static struct kymo_chunk *take_by_helping(struct kymo_session *s, int *reason)
+{
+    for (;;) {
+        kymo__pool_wake(s);
+        int helped = kymo__load_relaxed(&s->failing) ? -1 : help(s);
+        struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
+        if (chunk)
+            return chunk;
+        if (helped < 0) {
+            *reason = KYMO_GAP_DISK;
+            return NULL;
+        }
+        if (helped)
+            continue; /* another thread was quicker */
+        /* Chunks in somebody's hands come back; if there are none, every chunk is
+           being recorded into, and waiting would be for ever. */
+        if (!kymo__load_acquire(&s->writing) && !kymo__load_relaxed(&s->full.count)) {
+            *reason = KYMO_GAP_BUDGET;
+            return NULL;
+        }
+        const struct timespec moment = {0, 20000};
+        nanosleep(&moment, NULL);
+    }
+}
+
+struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason)
+{
+    struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
+    if (!chunk && kymo__pool_grow(s, GROW_STEP))
+        chunk = kymo__stack_pop(&s->free, s->live.chunks);
+    if (chunk) {
+        if (kymo__load_relaxed(&s->free.count) < LOW_WATER)
+            kymo__pool_wake(s);
+        return chunk;
+    }
+    if (s->policy == KYMO_HELP)
+        return take_by_helping(s, reason);
+    kymo__pool_wake(s);
+    *reason = kymo__load_relaxed(&s->failing) ? KYMO_GAP_DISK : KYMO_GAP_BUDGET;
+    return NULL;
+}

@@ -1,0 +1,41 @@
+/* stack.h — chunks linked into a stack that any thread may push to and pop from
+   without a lock. Links are chunk indices; the head carries a count of changes, so
+   that a chunk that was popped and pushed meanwhile is noticed. */
+#ifndef KYMO_STACK_H
+#define KYMO_STACK_H
+
+#include "atomic.h"
+#include "format.h"
+
+struct kymo_stack {
+    uint64_t head; /* changes << 32 | index + 1 of the top; 0 in the low half: empty */
+    uint32_t count; /* about how many are in it */
+};
+
+static inline void kymo__stack_push(struct kymo_stack *stack, struct kymo_chunk *chunks,
+                                    struct kymo_chunk *chunk)
+{
+    uint64_t head = kymo__load_relaxed(&stack->head), top;
+    do {
+        kymo__store_relaxed(&chunk->next, (uint32_t)head);
+        top = ((head >> 32) + 1) << 32 | (uint64_t)(chunk - chunks + 1);
+    } while (!kymo__swap_if(&stack->head, &head, top));
+    kymo__add_relaxed(&stack->count, 1u);
+}
+
+static inline struct kymo_chunk *kymo__stack_pop(struct kymo_stack *stack,
+                                                 struct kymo_chunk *chunks)
+{
+    uint64_t head = kymo__load_acquire(&stack->head), top;
+    struct kymo_chunk *chunk;
+    do {
+        if (!(uint32_t)head)
+            return NULL;
+        chunk = &chunks[(uint32_t)head - 1];
+        top = ((head >> 32) + 1) << 32 | kymo__load_relaxed(&chunk->next);
+    } while (!kymo__swap_if(&stack->head, &head, top));
+    kymo__add_relaxed(&stack->count, (uint32_t)-1);
+    return chunk;
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* dictionary.c — see dictionary.h. */
+#include "dictionary.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "varint.h"
+
+/* Ids are dense. One that is far beyond those seen so far was not written by a
+   recorder, and believing it would mean allocating whatever it says. */
+#define SLACK (1u << 20)
+
+/* Grow *ARRAY so that INDEX is in it, with zeros. */
+static int reach(void *array, size_t *count, size_t *capacity, uint64_t index, size_t element)
+{
+    if (index < *count)
+        return 0;
+    if (index > UINT32_MAX - 1 || index - *count > SLACK)
+        return -KYMO_EBLOCK;
+    while (*count <= index) {
+        int rc = kymo__array_grow(array, capacity, *count, element);
+        if (rc < 0)
+            return rc;
+        char *base;
+        memcpy(&base, array, sizeof(base));
+        memset(base + *count * element, 0, element);
+        (*count)++;
+    }
+    return 0;
+}
+
+int kymo__dictionary_thread(struct kymo_reader *r, uint64_t index)
+{
+    return reach(&r->threads, &r->thread_count, &r->thread_capacity, index, sizeof(*r->threads));
+}
+
+static int add_text(struct kymo_reader *r, const struct kymo_def *def)
+{
+    uint64_t id = def->number[0];
+    int rc = reach(&r->strings, &r->string_count, &r->string_capacity, id, sizeof(*r->strings));
+    if (rc < 0)
+        return rc;
+    struct kymo_buffer *s = &r->strings[id];
+    if (def->type == KYMO__DEF_STRING)
+        s->len = 0; /* said again from the start: the first time was cut short */
+    rc = kymo__buffer_reserve(s, def->text_len + 1);
+    if (rc < 0)
+        return rc;
+    rc = kymo__buffer_add(s, def->text, def->text_len);
+    s->bytes[s->len] = '\0';
+    return rc;
+}
+
+static int add_key(struct kymo_reader *r, const uint64_t *n)
+{
+    int rc = reach(&r->keys, &r->key_count, &r->key_capacity, n[0], sizeof(*r->keys));
+    if (rc < 0)
+        return rc;
+    r->keys[n[0]] = (struct kymo_reader_key){
+        .name = (uint32_t)n[1], .file = (uint32_t)n[2], .line = (uint32_t)n[3], .class = (uint32_t)n[4]};
+    return 0;
+}
+
+static int add_thread(struct kymo_reader *r, const struct kymo_def *def)
+{
+    const uint64_t *n = def->number;
+    int rc = kymo__dictionary_thread(r, n[0]);
+    if (rc < 0)
+        return rc;
+    struct kymo_reader_thread *t = &r->threads[n[0]];
+    if (def->type == KYMO__DEF_THREAD_NAME) {
+        t->name = (uint32_t)n[1];
+    } else if (def->type == KYMO__DEF_THREAD_END) {
+        t->end_ticks = n[1];
+    } else {
+        t->defined = true;
+        t->tid = n[1];
+        t->start_ticks = n[2];
+        t->name = t->name ? t->name : (uint32_t)n[3];
+    }
+    return 0;
+}
+
+static int add_meta(struct kymo_reader *r, const uint64_t *n)
+{
+    for (size_t i = 0; i < r->meta_count; i++)
+        if (r->metas[i].key == (uint32_t)n[0]) {
+            r->metas[i].value = (uint32_t)n[1];
+            return 0;
+        }
+    int rc = kymo__array_grow(&r->metas, &r->meta_capacity, r->meta_count, sizeof(*r->metas));
+    if (rc == 0)
+        r->metas[r->meta_count++] = (struct kymo_reader_meta){(uint32_t)n[0], (uint32_t)n[1]};
+    return rc;
+}
+
+static int add_clock(struct kymo_reader *r, const uint64_t *n)
+{
+    int rc = kymo__array_grow(&r->snapshots, &r->snapshot_capacity, r->snapshot_count,
+                              sizeof(*r->snapshots));
+    if (rc == 0)
+        r->snapshots[r->snapshot_count++] =
+            (struct kymo_snapshot){n[0], (int64_t)n[1], kymo__unzigzag(n[2])};
+    return rc;
+}
+
+static int add_gap(struct kymo_reader *r, const uint64_t *n)
+{
+    int rc = kymo__dictionary_thread(r, n[0]);
+    if (rc == 0)
+        rc = kymo__array_grow(&r->gaps, &r->gap_capacity, r->gap_count, sizeof(*r->gaps));
+    if (rc == 0)
+        r->gaps[r->gap_count++] =
+            (struct kymo_reader_gap){(uint32_t)n[0], (uint32_t)n[1], n[2], n[3], n[4]};
+    return rc;
+}
+
+static int apply(struct kymo_reader *r, const struct kymo_def *def)
+{
+    switch (def->type) {
+    case KYMO__DEF_STRING:
+    case KYMO__DEF_MORE:
+        return add_text(r, def);
+    case KYMO__DEF_KEY:
+        return add_key(r, def->number);
+    case KYMO__DEF_THREAD:
+    case KYMO__DEF_THREAD_NAME:
+    case KYMO__DEF_THREAD_END:
+        return add_thread(r, def);
+    case KYMO__DEF_META:
+        return add_meta(r, def->number);
+    case KYMO__DEF_CLOCK:
+        return add_clock(r, def->number);
+    case KYMO__DEF_GAP:
+        return add_gap(r, def->number);
+    }
+    return 0;
+}
+
+int kymo__dictionary_apply(struct kymo_reader *reader, const uint8_t *bytes, size_t len)
+{
+    const uint8_t *at = bytes, *end = bytes + len;
+    struct kymo_def def;
+    while (at < end && (at = kymo__def_get(at, end, &def))) {
+        if (apply(reader, &def) == -ENOMEM)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void kymo__dictionary_fini(struct kymo_reader *r)
+{
+    for (size_t i = 0; i < r->string_count; i++)
+        kymo__buffer_fini(&r->strings[i]);
+    kymo__free(r->strings);
+    kymo__free(r->threads);
+    kymo__free(r->keys);
+    kymo__free(r->metas);
+    kymo__free(r->snapshots);
+    kymo__free(r->gaps);
+}

@@ -1,0 +1,266 @@
+/* reader.c — see reader.h.
+
+   The live file is read before the capture: a chunk may move from the one to the
+   other at any moment, and this way it is seen at least once; chunks that both have
+   are taken from the capture. */
+#include "reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "crc32c.h"
+#include "dictionary.h"
+#include "file.h"
+#include "procid.h"
+#include "rescue.h"
+#include "scan.h"
+
+static int read_file_header(struct kymo_reader *r)
+{
+    struct kymo_file_header *h = &r->header;
+    ssize_t n = kymo__file_read(r->fd, h, sizeof(*h), 0);
+    if (n < 0)
+        return (int)n;
+    if (n == 0)
+        return -KYMO_EMPTYFILE;
+    size_t magic = n < 8 ? (size_t)n : 8;
+    if (memcmp(h->magic, KYMO__FILE_MAGIC, magic) != 0)
+        return -KYMO_ENOTCAPTURE;
+    if (n < (ssize_t)offsetof(struct kymo_file_header, header_bytes))
+        return -KYMO_EDAMAGED;
+    if (h->major > KYMO__MAJOR)
+        return -KYMO_ENEWER;
+    if (n < (ssize_t)sizeof(*h) || h->crc != kymo__crc32c(h, offsetof(struct kymo_file_header, crc)))
+        return -KYMO_EDAMAGED;
+    return 0;
+}
+
+static int open_file(struct kymo_reader *r, const char *path)
+{
+    r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (r->fd < 0)
+        return -errno;
+    struct stat st;
+    if (fstat(r->fd, &st) < 0)
+        return -errno;
+    if (S_ISDIR(st.st_mode))
+        return -EISDIR;
+    if (!S_ISREG(st.st_mode))
+        return -KYMO_ENOTCAPTURE;
+    return read_file_header(r);
+}
+
+/* Blocks of definitions, kept until all are known: second copies are only used for
+   what the first ones leave out. */
+struct found {
+    struct kymo_reader *reader;
+    struct kymo_index_entry *defs;
+    size_t count, capacity;
+};
+
+static int take_block(void *arg, uint64_t offset, const struct kymo_block_header *header)
+{
+    struct found *f = arg;
+    struct kymo_reader *r = f->reader;
+    if (header->type == KYMO__BLOCK_DEFS || header->type == KYMO__BLOCK_COPY) {
+        int rc = kymo__array_grow(&f->defs, &f->capacity, f->count, sizeof(*f->defs));
+        if (rc == 0)
+            f->defs[f->count++] = (struct kymo_index_entry){offset, *header};
+        return rc;
+    }
+    if (header->type != KYMO__BLOCK_RECORDS)
+        return 0;
+    int rc = kymo__dictionary_thread(r, header->thread);
+    if (rc == -KYMO_EBLOCK) {
+        r->damaged_blocks++;
+        return 0;
+    }
+    if (rc == 0)
+        rc = kymo__array_grow(&r->runs, &r->run_capacity, r->run_count, sizeof(*r->runs));
+    if (rc == 0)
+        r->runs[r->run_count++] = (struct kymo_run){.header = *header, .offset = offset};
+    return rc;
+}
+
+static int by_position(const void *a, const void *b)
+{
+    const struct kymo_index_entry *x = a, *y = b;
+    if (x->header.first_chunk != y->header.first_chunk)
+        return x->header.first_chunk < y->header.first_chunk ? -1 : 1;
+    return (int)x->header.type - (int)y->header.type; /* the original before its copy */
+}
+
+/* Apply definitions in the order of their stream. *COVERED ends up where they end. */
+static int apply_definitions(struct found *f, uint64_t *covered)
+{
+    struct kymo_reader *r = f->reader;
+    struct kymo_buffer encoded = {0};
+    int rc = 0;
+    *covered = 0;
+    if (f->count)
+        qsort(f->defs, f->count, sizeof(*f->defs), by_position);
+    for (size_t i = 0; rc == 0 && i < f->count; i++) {
+        const struct kymo_block_header *header = &f->defs[i].header;
+        if (header->first_chunk < *covered)
+            continue;
+        rc = kymo__scan_payload(r, f->defs[i].offset, header, &encoded);
+        if (rc == -KYMO_EBLOCK) {
+            r->damaged_blocks++;
+            rc = 0;
+            continue;
+        }
+        if (rc == 0)
+            rc = kymo__dictionary_apply(r, encoded.bytes, encoded.len);
+        *covered = header->first_chunk + header->encoded_bytes;
+    }
+    kymo__buffer_fini(&encoded);
+    return rc;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct kymo_block_header *x = &((const struct kymo_run *)a)->header;
+    const struct kymo_block_header *y = &((const struct kymo_run *)b)->header;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    if (x->first_chunk != y->first_chunk)
+        return x->first_chunk < y->first_chunk ? -1 : 1;
+    return x->chunks > y->chunks ? -1 : x->chunks < y->chunks;
+}
+
+/* Sort the runs by thread and number, drop those that others hold too, and tell each
+   thread which are its own. */
+static void arrange(struct kymo_reader *r)
+{
+    if (r->run_count)
+        qsort(r->runs, r->run_count, sizeof(*r->runs), by_thread);
+    size_t kept = 0;
+    for (size_t i = 0; i < r->run_count; i++) {
+        struct kymo_run *run = &r->runs[i], *last = kept ? &r->runs[kept - 1] : NULL;
+        if (last && last->header.thread == run->header.thread &&
+            run->header.first_chunk < last->header.first_chunk + last->header.chunks) {
+            /* The same chunk twice: keep the one from the file, which cannot change. */
+            if (last->records && !run->records) {
+                kymo__free(last->records);
+                *last = *run;
+            } else {
+                kymo__free(run->records);
+            }
+            continue;
+        }
+        r->runs[kept++] = *run;
+    }
+    r->run_count = kept;
+    for (size_t i = 0; i < kept; i++) {
+        struct kymo_reader_thread *t = &r->threads[r->runs[i].header.thread];
+        if (!t->runs++)
+            t->run = i;
+        if (r->runs[i].records)
+            r->live_records += r->runs[i].header.records;
+    }
+}
+
+static int judge_ending(const struct kymo_reader *r, const struct kymo_rescue *rescue)
+{
+    if (r->finished)
+        return r->error ? KYMO_ENDED_FAILED : KYMO_ENDED_CLEAN;
+    if (rescue->found &&
+        kymo__process_alive(r->header.pid, r->header.process_start, r->header.boot) == 1)
+        return KYMO_ENDED_RUNNING;
+    return r->error ? KYMO_ENDED_FAILED : KYMO_ENDED_KILLED;
+}
+
+static int load(struct kymo_reader *r, const char *path)
+{
+    int rc = open_file(r, path);
+    if (rc < 0)
+        return rc;
+    r->unpacker = kymo__unpacker_new();
+    if (!r->unpacker)
+        return -ENOMEM;
+    struct kymo_rescue rescue = {0};
+    struct found found = {.reader = r};
+    rc = kymo__rescue_load(&rescue, path, r->header.capture);
+    if (rc < 0)
+        goto done;
+    off_t size = lseek(r->fd, 0, SEEK_END);
+    r->file_bytes = size > 0 ? (uint64_t)size : 0;
+    struct kymo_footer footer = {0};
+    rc = kymo__scan_index(r, &footer, take_block, &found);
+    r->indexed = rc == 0;
+    r->finished = footer.index_blocks != 0;
+    r->error = r->finished ? footer.error : 0;
+    if (rc == -ENOENT)
+        rc = kymo__scan_blocks(r, take_block, &found);
+    uint64_t covered;
+    if (rc == 0)
+        rc = apply_definitions(&found, &covered);
+    if (rc == 0)
+        rc = kymo__rescue_apply(&rescue, r, covered);
+    if (rc == 0) {
+        arrange(r);
+        r->ending = judge_ending(r, &rescue);
+    }
+done:
+    kymo__rescue_fini(&rescue);
+    kymo__free(found.defs);
+    return rc;
+}
+
+int kymo__reader_open(const char *path, struct kymo_reader **reader)
+{
+    struct kymo_reader *r = kymo__alloc_zeroed(sizeof(*r));
+    if (!r)
+        return -ENOMEM;
+    r->fd = -1;
+    int rc = load(r, path);
+    if (rc < 0) {
+        kymo__reader_close(r);
+        return rc;
+    }
+    *reader = r;
+    return 0;
+}
+
+void kymo__reader_close(struct kymo_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->fd >= 0)
+        close(reader->fd);
+    for (size_t i = 0; i < reader->run_count; i++)
+        kymo__free(reader->runs[i].records);
+    kymo__free(reader->runs);
+    kymo__dictionary_fini(reader);
+    kymo__unpacker_free(reader->unpacker);
+    kymo__buffer_fini(&reader->stored);
+    kymo__free(reader);
+}
+
+void kymo__reader_damaged(struct kymo_reader *reader, struct kymo_run *run)
+{
+    reader->damaged_blocks += !run->damaged;
+    run->damaged = true;
+}
+
+int kymo__reader_payload(struct kymo_reader *reader, struct kymo_run *run,
+                         struct kymo_buffer *encoded)
+{
+    int rc = run->damaged ? -KYMO_EBLOCK
+                          : kymo__scan_payload(reader, run->offset, &run->header, encoded);
+    if (rc == -KYMO_EBLOCK)
+        kymo__reader_damaged(reader, run);
+    return rc;
+}
+
+const char *kymo__reader_string(const struct kymo_reader *reader, uint32_t id)
+{
+    return id < reader->string_count && reader->strings[id].len
+               ? (const char *)reader->strings[id].bytes
+               : "";
+}

@@ -1,0 +1,203 @@
+/* rescue.c — see rescue.h.
+
+   The recorder may be running: a chunk is copied, then its header is read again, and
+   it only counts if it is still the same chunk. */
+#include "rescue.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "dictionary.h"
+#include "file.h"
+#include "sink.h"
+
+#define CHUNK_HEADER offsetof(struct kymo_chunk, records)
+
+static bool same_chunk(const struct kymo_chunk *a, const struct kymo_chunk *b)
+{
+    return b->state != KYMO__CHUNK_FREE && a->type == b->type && a->thread == b->thread &&
+           a->number == b->number;
+}
+
+static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, uint64_t offset)
+{
+    size_t count = kymo__chunk_count(chunk);
+    if (!count)
+        return 0;
+    int rc = kymo__array_grow(&rescue->runs, &rescue->run_capacity, rescue->run_count,
+                              sizeof(*rescue->runs));
+    if (rc < 0)
+        return rc;
+    struct kymo_run run = {.offset = offset};
+    run.records = kymo__alloc(count * sizeof(*run.records));
+    if (!run.records)
+        return -ENOMEM;
+    memcpy(run.records, chunk->records, count * sizeof(*run.records));
+    run.header = (struct kymo_block_header){
+        .type = KYMO__BLOCK_RECORDS,
+        .records = (uint32_t)count,
+        .thread = chunk->thread,
+        .chunks = 1,
+        .first_chunk = chunk->number,
+        .first_ticks = UINT64_MAX,
+    };
+    for (size_t i = 0; i < count; i++) {
+        uint64_t ticks = run.records[i].ticks;
+        if (kymo__word_kind(run.records[i].word) == KYMO__VALUE)
+            continue;
+        if (ticks < run.header.first_ticks)
+            run.header.first_ticks = ticks;
+        if (ticks > run.header.last_ticks)
+            run.header.last_ticks = ticks;
+    }
+    rescue->runs[rescue->run_count++] = run;
+    return 0;
+}
+
+static int keep_definitions(struct kymo_rescue *rescue, const struct kymo_chunk *chunk)
+{
+    uint32_t used = chunk->used;
+    if (used > KYMO__CHUNK_BYTES - CHUNK_HEADER)
+        return 0;
+    rescue->defs.len = 0;
+    rescue->defs_position = chunk->number;
+    return kymo__buffer_add(&rescue->defs, chunk->records, used);
+}
+
+static int keep_chunk(struct kymo_rescue *rescue, int fd, uint64_t offset, struct kymo_chunk *chunk)
+{
+    struct kymo_chunk *again = chunk + 1; /* the scratch has room for two */
+    /* A chunk of definitions may be emptied and begun anew at any moment; a few
+       attempts find it at rest. */
+    for (int attempt = 0; attempt < 16; attempt++) {
+        ssize_t n = kymo__file_read(fd, chunk, CHUNK_HEADER, offset);
+        if (n < (ssize_t)CHUNK_HEADER || chunk->state == KYMO__CHUNK_FREE)
+            return n < 0 ? (int)n : 0;
+        n = kymo__file_read(fd, chunk, sizeof(*chunk), offset);
+        if (n < (ssize_t)sizeof(*chunk))
+            return n < 0 ? (int)n : 0; /* cut short: the rest never was */
+        n = kymo__file_read(fd, again, CHUNK_HEADER, offset);
+        if (n < (ssize_t)CHUNK_HEADER)
+            return n < 0 ? (int)n : 0;
+        if (!same_chunk(chunk, again))
+            continue;
+        return chunk->type == KYMO__BLOCK_DEFS ? keep_definitions(rescue, chunk)
+                                               : keep_records(rescue, chunk, offset);
+    }
+    return 0;
+}
+
+static int keep_gaps(struct kymo_rescue *rescue, int fd, const struct kymo_live_header *header)
+{
+    for (uint32_t i = 0; i < header->gap_slots && i < 65536; i++) {
+        struct kymo_gap_slot slot;
+        ssize_t n = kymo__file_read(fd, &slot, sizeof(slot), header->gap_offset + i * sizeof(slot));
+        if (n < (ssize_t)sizeof(slot))
+            return n < 0 ? (int)n : 0;
+        if (!slot.thread || !slot.count)
+            continue;
+        int rc =
+            kymo__array_grow(&rescue->gaps, &rescue->gap_capacity, rescue->gap_count, sizeof(slot));
+        if (rc < 0)
+            return rc;
+        rescue->gaps[rescue->gap_count++] = slot;
+    }
+    return 0;
+}
+
+static int load_file(struct kymo_rescue *rescue, int fd, const uint8_t capture[16])
+{
+    struct kymo_live_header header;
+    ssize_t n = kymo__file_read(fd, &header, sizeof(header), 0);
+    if (n < 0)
+        return (int)n;
+    if (n < (ssize_t)sizeof(header) || memcmp(header.magic, KYMO__LIVE_MAGIC, 8) != 0 ||
+        memcmp(header.capture, capture, sizeof(header.capture)) != 0 ||
+        header.major != KYMO__MAJOR || header.chunk_bytes != KYMO__CHUNK_BYTES)
+        return 0;
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    rescue->found = true;
+    rescue->bytes = (uint64_t)st.st_size;
+    rescue->error = header.error;
+    int rc = keep_gaps(rescue, fd, &header);
+    struct kymo_chunk *scratch = kymo__alloc(sizeof(*scratch) * 2);
+    if (!scratch)
+        return -ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < header.chunks; i++) {
+        uint64_t offset = header.chunk_offset + (uint64_t)i * header.chunk_bytes;
+        if (offset >= rescue->bytes)
+            break;
+        rc = keep_chunk(rescue, fd, offset, scratch);
+    }
+    kymo__free(scratch);
+    return rc;
+}
+
+int kymo__rescue_load(struct kymo_rescue *rescue, const char *path, const uint8_t capture[16])
+{
+    char *live = kymo__live_path(path);
+    if (!live)
+        return -ENOMEM;
+    int fd = open(live, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    kymo__free(live);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int rc = load_file(rescue, fd, capture);
+    close(fd);
+    return rc;
+}
+
+static int apply_gap(struct kymo_reader *r, const struct kymo_gap_slot *slot)
+{
+    int rc = kymo__dictionary_thread(r, slot->thread - 1);
+    if (rc == 0)
+        rc = kymo__array_grow(&r->gaps, &r->gap_capacity, r->gap_count, sizeof(*r->gaps));
+    if (rc == 0)
+        r->gaps[r->gap_count++] = (struct kymo_reader_gap){
+            slot->thread - 1, slot->reason, slot->count, slot->first_ticks, slot->last_ticks};
+    return rc == -KYMO_EBLOCK ? 0 : rc;
+}
+
+int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, uint64_t covered)
+{
+    reader->live_bytes = rescue->bytes;
+    if (rescue->error && !reader->error)
+        reader->error = rescue->error;
+    uint64_t skip = covered > rescue->defs_position ? covered - rescue->defs_position : 0;
+    int rc = 0;
+    if (skip < rescue->defs.len)
+        rc = kymo__dictionary_apply(reader, rescue->defs.bytes + skip, rescue->defs.len - (size_t)skip);
+    for (size_t i = 0; rc == 0 && i < rescue->gap_count; i++)
+        rc = apply_gap(reader, &rescue->gaps[i]);
+    for (size_t i = 0; rc == 0 && i < rescue->run_count; i++) {
+        struct kymo_run *run = &rescue->runs[i];
+        rc = kymo__dictionary_thread(reader, run->header.thread);
+        if (rc == -KYMO_EBLOCK) {
+            rc = 0;
+            continue;
+        }
+        if (rc == 0)
+            rc = kymo__array_grow(&reader->runs, &reader->run_capacity, reader->run_count,
+                                  sizeof(*reader->runs));
+        if (rc == 0) {
+            reader->runs[reader->run_count++] = *run;
+            run->records = NULL; /* the reader's now */
+        }
+    }
+    return rc;
+}
+
+void kymo__rescue_fini(struct kymo_rescue *rescue)
+{
+    for (size_t i = 0; i < rescue->run_count; i++)
+        kymo__free(rescue->runs[i].records);
+    kymo__free(rescue->runs);
+    kymo__free(rescue->gaps);
+    kymo__buffer_fini(&rescue->defs);
+}

@@ -1,0 +1,27 @@
+/* rescue.h — what a live file still holds, for a reader of its capture. */
+#ifndef KYMO_RESCUE_H
+#define KYMO_RESCUE_H
+
+#include "reader.h"
+
+struct kymo_rescue {
+    bool found; /* there is a live file and it belongs to the capture */
+    uint64_t bytes;
+    int error; /* the recorder's, negative errno or 0 */
+    struct kymo_run *runs;
+    size_t run_count, run_capacity;
+    struct kymo_buffer defs; /* the unwritten end of the stream of definitions */
+    uint64_t defs_position;
+    struct kymo_gap_slot *gaps; /* pending */
+    size_t gap_count, gap_capacity;
+};
+
+/* Copy what the live file beside the capture PATH holds. No such file, or one of
+   another capture, is not an error. Returns 0 or negative errno. */
+int kymo__rescue_load(struct kymo_rescue *rescue, const char *path, const uint8_t capture[16]);
+
+/* Hand it to READER, whose capture has the definitions up to COVERED. */
+int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, uint64_t covered);
+void kymo__rescue_fini(struct kymo_rescue *rescue);
+
+#endif

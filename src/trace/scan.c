@@ -1,0 +1,162 @@
+/* scan.c — see scan.h. */
+#include "scan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "crc32c.h"
+#include "file.h"
+
+static bool fits(const struct kymo_reader *r, uint64_t offset, const struct kymo_block_header *h)
+{
+    return kymo__block_valid(h) && offset <= r->file_bytes &&
+           sizeof(*h) + h->stored_bytes <= r->file_bytes - offset;
+}
+
+static int read_header(struct kymo_reader *r, uint64_t offset, struct kymo_block_header *header)
+{
+    ssize_t n = kymo__file_read(r->fd, header, sizeof(*header), offset);
+    if (n < 0)
+        return (int)n;
+    return n == (ssize_t)sizeof(*header) && fits(r, offset, header);
+}
+
+int kymo__scan_payload(struct kymo_reader *r, uint64_t offset,
+                       const struct kymo_block_header *header, struct kymo_buffer *out)
+{
+    r->stored.len = 0;
+    int rc = kymo__buffer_reserve(&r->stored, header->stored_bytes);
+    if (rc < 0)
+        return rc;
+    struct kymo_block_header again;
+    ssize_t n = kymo__file_read(r->fd, &again, sizeof(again), offset);
+    if (n < 0)
+        return (int)n;
+    /* An index may say that a block is fine whose own header is not. */
+    if (n != (ssize_t)sizeof(again) || memcmp(&again, header, sizeof(again)) != 0)
+        return -KYMO_EBLOCK;
+    n = kymo__file_read(r->fd, r->stored.bytes, header->stored_bytes, offset + sizeof(again));
+    if (n < 0)
+        return (int)n;
+    if (n != (ssize_t)header->stored_bytes)
+        return -KYMO_EBLOCK;
+    return kymo__unpack(r->unpacker, header, r->stored.bytes, out);
+}
+
+/* Fill *FOOTER if the file ends in one; otherwise leave it alone. */
+static bool read_footer(struct kymo_reader *r, struct kymo_footer *footer)
+{
+    struct kymo_footer last;
+    if (r->file_bytes < sizeof(struct kymo_file_header) + sizeof(last))
+        return false;
+    ssize_t n = kymo__file_read(r->fd, &last, sizeof(last), r->file_bytes - sizeof(last));
+    if (n != (ssize_t)sizeof(last) ||
+        memcmp(last.magic, KYMO__FOOTER_MAGIC, sizeof(last.magic)) != 0 ||
+        last.crc != kymo__crc32c(&last, offsetof(struct kymo_footer, crc)))
+        return false;
+    *footer = last;
+    return true;
+}
+
+/* All entries of the index in ENTRIES, or -ENOENT. Read whole before any of it is
+   used, so that a damaged index is not half believed. */
+static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
+                      struct kymo_buffer *entries)
+{
+    struct kymo_buffer part = {0};
+    uint64_t offset = footer->index_offset;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < footer->index_blocks; i++) {
+        struct kymo_block_header header;
+        rc = read_header(r, offset, &header);
+        rc = rc < 0 ? rc : rc && header.type == KYMO__BLOCK_INDEX ? 0 : -ENOENT;
+        if (rc == 0)
+            rc = kymo__scan_payload(r, offset, &header, &part);
+        if (rc == 0 && part.len % sizeof(struct kymo_index_entry))
+            rc = -ENOENT;
+        if (rc == 0)
+            rc = kymo__buffer_add(entries, part.bytes, part.len);
+        offset += kymo__block_bytes(&header);
+    }
+    kymo__buffer_fini(&part);
+    return rc == -KYMO_EBLOCK ? -ENOENT : rc;
+}
+
+int kymo__scan_index(struct kymo_reader *reader, struct kymo_footer *footer, kymo_found_fn *found,
+                     void *arg)
+{
+    struct kymo_buffer entries = {0};
+    int rc = read_footer(reader, footer) ? load_index(reader, footer, &entries) : -ENOENT;
+    for (size_t at = 0; rc == 0 && at < entries.len; at += sizeof(struct kymo_index_entry)) {
+        struct kymo_index_entry entry;
+        memcpy(&entry, entries.bytes + at, sizeof(entry));
+        if (fits(reader, entry.offset, &entry.header))
+            rc = found(arg, entry.offset, &entry.header);
+        else
+            reader->damaged_blocks++;
+    }
+    kymo__buffer_fini(&entries);
+    return rc;
+}
+
+/* The next offset at or after FROM where a whole block begins, or the end. Blocks lie
+   on multiples of 8. */
+static int64_t next_block(struct kymo_reader *r, uint64_t from)
+{
+    enum { WINDOW = 1 << 16 };
+    uint8_t *window = kymo__alloc(WINDOW);
+    if (!window)
+        return -ENOMEM;
+    int64_t result = (int64_t)r->file_bytes;
+    for (uint64_t at = from; at < r->file_bytes;) {
+        ssize_t n = kymo__file_read(r->fd, window, WINDOW, at);
+        if (n < 0) {
+            result = n;
+            break;
+        }
+        struct kymo_block_header header;
+        ssize_t i = 0;
+        for (; i + (ssize_t)sizeof(header) <= n; i += 8) {
+            memcpy(&header, window + i, sizeof(header));
+            if (header.magic == KYMO__BLOCK_MAGIC && fits(r, at + (uint64_t)i, &header))
+                break;
+        }
+        if (i + (ssize_t)sizeof(header) <= n) {
+            result = (int64_t)at + i;
+            break;
+        }
+        if (n < WINDOW)
+            break;
+        at += (uint64_t)i;
+    }
+    kymo__free(window);
+    return result;
+}
+
+int kymo__scan_blocks(struct kymo_reader *reader, kymo_found_fn *found, void *arg)
+{
+    uint64_t offset = sizeof(struct kymo_file_header);
+    struct kymo_footer footer;
+    uint64_t end = reader->file_bytes - (read_footer(reader, &footer) ? sizeof(footer) : 0);
+    while (offset < end) {
+        struct kymo_block_header header;
+        int rc = read_header(reader, offset, &header);
+        if (rc < 0)
+            return rc;
+        if (rc) {
+            rc = found(arg, offset, &header);
+            if (rc < 0)
+                return rc;
+            offset += kymo__block_bytes(&header);
+            continue;
+        }
+        int64_t next = next_block(reader, offset);
+        if (next < 0)
+            return (int)next;
+        reader->damaged_bytes += ((uint64_t)next > end ? end : (uint64_t)next) - offset;
+        reader->damaged_blocks++;
+        offset = (uint64_t)next;
+    }
+    return 0;
+}

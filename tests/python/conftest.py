@@ -1,0 +1,77 @@
+"""What the Python tests share: a place for captures, recording helpers, other processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kymo
+
+Record = Callable[..., AbstractContextManager[Path]]
+Read = Callable[[], list[kymo.Event]]
+RunCode = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(autouse=True)
+def no_session_left() -> Iterator[None]:
+    """A test that fails half-way must not leave its session to the next one."""
+    yield
+    if kymo.running():
+        kymo.stop()
+
+
+@pytest.fixture
+def capture_path(tmp_path: Path) -> Path:
+    return tmp_path / "trace.kymo"
+
+
+@pytest.fixture
+def record(capture_path: Path) -> Record:
+    """`with record(**options):` records the block into `capture_path`."""
+
+    @contextmanager
+    def recording(**options: Any) -> Iterator[Path]:
+        kymo.start(capture_path, **options)
+        try:
+            yield capture_path
+        finally:
+            if kymo.running():
+                kymo.stop()
+
+    return recording
+
+
+@pytest.fixture
+def read(capture_path: Path) -> Read:
+    """`read()`: all events of `capture_path`."""
+
+    def events() -> list[kymo.Event]:
+        with kymo.open(capture_path) as capture:
+            return list(capture.events())
+
+    return events
+
+
+@pytest.fixture
+def run_code() -> RunCode:
+    """`run_code(code, *arguments)`: run `code` in a Python of its own; it must succeed."""
+
+    def run(code: str, *arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    return run

@@ -1,0 +1,26 @@
+"""The examples in the documentation run, and print what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import RunCode
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+
+
+def test_the_examples_of_the_python_page_run(
+    run_code: RunCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```(python|text)\n(.*?)^```", PAGE.read_text("utf-8"), re.S | re.M)
+    code = "\n".join(text for language, text in blocks if language == "python")
+    printed = "".join(text for language, text in blocks if language == "text")
+
+    done = run_code(code)
+
+    assert printed
+    assert printed in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"trace.kymo", "jobs.kymo"}

