@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "alternate.h"
-#include "arch.h"
+#include <kymo/arch.h>
 
 enum { ROUNDS = 40, RING = 4096 };
 

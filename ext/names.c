@@ -102,12 +102,16 @@ static bool worth_caching(PyObject *text)
     return PyUnicode_CheckExact(text) && PyUnicode_GET_LENGTH(text) <= LONGEST_CACHED;
 }
 
-/* The library's own copy of UTF8, or NULL. It hands back what it was given when the
-   session has ended or no memory is left for records, and has counted the loss. */
+/* What an event is called when its own name cannot be kept. It is marked all the same,
+   so that the library records it or counts it as lost. */
+static const char no_name[] = "(name lost: out of memory)";
+
+/* The library's own copy of UTF8. It hands back what it was given when it cannot have
+   one. */
 static const char *intern(const char *utf8)
 {
     const char *name = kymo_intern(utf8);
-    return name == utf8 ? NULL : name;
+    return name == utf8 ? no_name : name;
 }
 
 const char *kymo__name_hold(struct core *core, PyObject *text)
@@ -129,8 +133,8 @@ const char *kymo__name_hold(struct core *core, PyObject *text)
 
     uint32_t session = current_session();
     if (session && !shut) {
-        name = utf8 ? intern(utf8) : "(name lost: out of memory)";
-        if (name && worth_caching(text))
+        name = utf8 ? intern(utf8) : no_name;
+        if (name != no_name && worth_caching(text))
             remember(core->names, text, name, session);
     }
     Py_XDECREF(owner); /* bytes: its end runs no code */

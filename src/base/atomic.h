@@ -21,8 +21,7 @@
 /* Keeps the compiler from moving memory accesses across; emits no instruction. */
 #define kymo__compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
-/* For the recording path: inlined whatever the compiler thinks of it, or never. */
-#define KYMO__INLINE static inline __attribute__((always_inline))
+/* Never inlined, and laid out away from what runs often. */
 #define KYMO__COLD __attribute__((noinline, cold))
 
 #define kymo__likely(x) __builtin_expect(!!(x), 1)

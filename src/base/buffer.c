@@ -11,7 +11,7 @@ int kymo__buffer_reserve(struct kymo_buffer *buffer, size_t more)
 {
     if (buffer->capacity - buffer->len >= more)
         return 0;
-    size_t wanted = buffer->capacity ? buffer->capacity * 2 : 256;
+    size_t wanted = buffer->capacity * 2;
     if (wanted < buffer->len + more)
         wanted = buffer->len + more;
     uint8_t *grown = kymo__realloc(buffer->bytes, wanted);

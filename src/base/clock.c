@@ -35,19 +35,36 @@ struct kymo_snapshot kymo__clock_snapshot(void)
 {
     struct kymo_snapshot best = {0};
     uint64_t narrowest = UINT64_MAX;
+    bool counter = kymo__load_relaxed(&kymo__clock_counter);
     /* An attempt that was interrupted between its readings shows as a wide one. */
     for (int attempt = 0; attempt < 8; attempt++) {
-        uint64_t before = kymo__ticks();
+        uint64_t before = kymo_ticks();
         int64_t monotonic = kymo__clock_ns(CLOCK_MONOTONIC);
-        uint64_t after = kymo__ticks();
+        uint64_t after = kymo_ticks();
         int64_t wall = kymo__clock_ns(CLOCK_REALTIME);
         int64_t again = kymo__clock_ns(CLOCK_MONOTONIC);
         if (after < before || after - before >= narrowest)
             continue;
         narrowest = after - before;
-        best.ticks = before + narrowest / 2;
+        best.ticks = counter ? before + narrowest / 2 : (uint64_t)monotonic;
         best.monotonic = monotonic;
         best.wall = wall - (again - monotonic) / 2;
     }
     return best;
+}
+
+uint64_t kymo__clock_rate(const struct kymo_snapshot *since)
+{
+    if (!kymo__load_relaxed(&kymo__clock_counter))
+        return 1000000000;
+    uint64_t stated = kymo__counter_rate();
+    if (stated)
+        return stated;
+    const int64_t enough = 1000000;
+    struct kymo_snapshot now;
+    do
+        now = kymo__clock_snapshot();
+    while (now.monotonic - since->monotonic < enough);
+    return (uint64_t)((double)(now.ticks - since->ticks) * 1e9 /
+                      (double)(now.monotonic - since->monotonic));
 }

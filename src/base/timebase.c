@@ -7,7 +7,16 @@
 
 #include "alloc.h"
 
-#define SCALE_BITS 40
+/* Enough that a segment of a day is right to the nanosecond. */
+#define SCALE_BITS 50
+#define SCALE_MOST (UINT64_C(1) << 62) /* a product with 65 bits of ticks fits 128 */
+
+/* Times beyond are nobody's uptime; within them a sum of two does not overflow. */
+#define NS_MOST ((INT64_C(1) << 62) - 1)
+
+/* Ticks per second that a counter may have; outside, the rate counts as unknown. */
+#define RATE_LEAST 1e6
+#define RATE_MOST 1e12
 
 typedef __int128 wide;
 
@@ -19,8 +28,13 @@ static int by_ticks(const void *a, const void *b)
 
 static uint64_t scale_between(const struct kymo_snapshot *a, const struct kymo_snapshot *b)
 {
-    return (uint64_t)(((unsigned __int128)(b->monotonic - a->monotonic) << SCALE_BITS) /
-                      (b->ticks - a->ticks));
+    wide scale = ((wide)(b->monotonic - a->monotonic) << SCALE_BITS) / (wide)(b->ticks - a->ticks);
+    return scale < (wide)SCALE_MOST ? (uint64_t)scale : SCALE_MOST;
+}
+
+static bool in_range(const struct kymo_snapshot *s)
+{
+    return s->monotonic >= 0 && s->monotonic <= NS_MOST && s->wall >= -NS_MOST && s->wall <= NS_MOST;
 }
 
 /* Keep the snapshots along which both clocks move forward. Two that are very close
@@ -32,7 +46,8 @@ static size_t plausible(struct kymo_snapshot *s, size_t count)
     const int64_t apart = 50000000;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (kept && (s[i].ticks <= s[kept - 1].ticks || s[i].monotonic <= s[kept - 1].monotonic))
+        if (!in_range(&s[i]) || (kept && (s[i].ticks <= s[kept - 1].ticks ||
+                                          s[i].monotonic <= s[kept - 1].monotonic)))
             continue;
         bool close = kept && s[i].monotonic - s[kept - 1].monotonic < apart;
         if (close && i + 1 < count)
@@ -47,7 +62,8 @@ static size_t plausible(struct kymo_snapshot *s, size_t count)
 int kymo__timebase_init(struct kymo_timebase *base, const struct kymo_snapshot *snapshots,
                         size_t count, double rate)
 {
-    *base = (struct kymo_timebase){.ticks_per_second = rate > 0 ? rate : 1e9};
+    rate = rate >= RATE_LEAST && rate <= RATE_MOST ? rate : 1e9;
+    *base = (struct kymo_timebase){.ticks_per_second = rate};
     struct kymo_snapshot *sorted = kymo__alloc(sizeof(*sorted) * (count + 1));
     base->segments = kymo__alloc(sizeof(*base->segments) * (count + 1));
     if (!sorted || !base->segments) {
@@ -63,7 +79,7 @@ int kymo__timebase_init(struct kymo_timebase *base, const struct kymo_snapshot *
         base->ticks_per_second =
             (double)(sorted[count - 1].ticks - sorted[0].ticks) * 1e9 /
             (double)(sorted[count - 1].monotonic - sorted[0].monotonic);
-    uint64_t scale = (uint64_t)(1e9 / base->ticks_per_second * (double)(UINT64_C(1) << SCALE_BITS));
+    uint64_t scale = (uint64_t)(1e9 / rate * (double)(UINT64_C(1) << SCALE_BITS));
     if (!count)
         sorted[count++] = (struct kymo_snapshot){0};
     for (size_t i = 0; i < count; i++) {
@@ -106,7 +122,8 @@ int64_t kymo__timebase_ns(const struct kymo_timebase *base, uint64_t ticks, size
         *hint = i = segment_at(base, ticks);
     const struct kymo_segment *s = &base->segments[i];
     wide delta = ticks >= s->ticks ? (wide)(ticks - s->ticks) : -(wide)(s->ticks - ticks);
-    return s->monotonic + (int64_t)((delta * (wide)s->scale) >> SCALE_BITS);
+    wide ns = s->monotonic + ((delta * (wide)s->scale) >> SCALE_BITS);
+    return ns > NS_MOST ? NS_MOST : ns < -NS_MOST ? -NS_MOST : (int64_t)ns;
 }
 
 uint64_t kymo__timebase_ticks(const struct kymo_timebase *base, int64_t ns)
@@ -117,12 +134,15 @@ uint64_t kymo__timebase_ticks(const struct kymo_timebase *base, int64_t ns)
     const struct kymo_segment *s = &base->segments[i];
     if (!s->scale)
         return s->ticks;
-    /* ceil((ns - monotonic) * 2^40 / scale), so that converting back gives >= ns. */
+    /* ceil((ns - monotonic) / scale), so that converting back gives >= ns. */
     wide delta = ((wide)ns - s->monotonic) * ((wide)1 << SCALE_BITS);
     wide ticks = delta / (wide)s->scale;
     if (delta > 0 && delta % (wide)s->scale)
         ticks++;
     ticks += (wide)s->ticks;
+    /* A segment's last tick may stop short of the next one's first nanosecond. */
+    if (i + 1 < base->count && ticks > (wide)s[1].ticks)
+        return s[1].ticks;
     if (ticks < 0)
         return 0;
     return ticks > (wide)UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;

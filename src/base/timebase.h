@@ -2,7 +2,8 @@
 
    Between two snapshots time is linear; before the first and after the last the
    nearest segment is continued. Arithmetic is 128 bits wide, so that counters that
-   have run for years lose nothing. */
+   have run for years lose nothing. Snapshots come from files and may say anything:
+   no value of theirs makes the arithmetic overflow. */
 #ifndef KYMO_TIMEBASE_H
 #define KYMO_TIMEBASE_H
 
@@ -14,7 +15,7 @@ struct kymo_timebase {
     struct kymo_segment {
         uint64_t ticks;    /* where it begins */
         int64_t monotonic; /* at that tick */
-        uint64_t scale;    /* nanoseconds per tick, times 2^40 */
+        uint64_t scale;    /* nanoseconds per tick, times 2^50 */
     } *segments;
     size_t count;
     int64_t wall_offset; /* wall minus monotonic at the first snapshot */

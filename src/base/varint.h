@@ -3,6 +3,7 @@
 #ifndef KYMO_VARINT_H
 #define KYMO_VARINT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define KYMO__VARINT_MAX 10

@@ -14,7 +14,7 @@ static const struct {
 } ways_out[] = {
     {-ENOENT, "there is no such file; check the name"},
     {-ENOTDIR, "there is no such file: a part of the path is not a directory"},
-    {-EACCES, "you have no permission to read it; ask its owner, or run: chmod +r"},
+    {-EACCES, "you have no permission to read it; its owner can allow it with chmod +r"},
     {-EISDIR, "this is a directory; name a capture in it"},
     {-ENOMEM, "there is not enough memory to open it"},
     {-KYMO_ENOTCAPTURE, "this is not a kymo capture; captures usually end in .kymo"},

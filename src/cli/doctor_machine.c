@@ -81,7 +81,7 @@ static void check_resource(struct cli_doctor *doctor, const char *name, uint64_t
                            uint64_t enough, const char *what, const char *way_out)
 {
     if (limit < enough)
-        kymo__cli_doctor_report(doctor, CLI_WARN, name, way_out, "%s %s", what,
+        kymo__cli_doctor_report(doctor, CLI_WARN, name, way_out, "%s at most %s", what,
                                 kymo__cli_bytes(limit).text);
 }
 
@@ -108,12 +108,12 @@ void kymo__cli_doctor_memory(struct cli_doctor *doctor)
         group < available ? "allowed by the control group" : "available",
         kymo__cli_bytes(budget).text);
     check_resource(doctor, "limits", soft_limit(RLIMIT_AS), 16 * budget,
-                   "a process may map no more than (ulimit -v)",
+                   "ulimit -v lets a process map",
                    "raise it with ulimit -v, or record with a smaller memory budget");
     check_resource(doctor, "limits", soft_limit(RLIMIT_DATA), 16 * budget,
-                   "a process may allocate no more than (ulimit -d)",
+                   "ulimit -d lets a process allocate",
                    "raise it with ulimit -d, or record with a smaller memory budget");
     check_resource(doctor, "limits", soft_limit(RLIMIT_FSIZE), UINT64_MAX,
-                   "a file may grow to no more than (ulimit -f)",
+                   "ulimit -f lets a file grow to",
                    "a capture ends there and says so; raise it with ulimit -f");
 }

@@ -121,9 +121,10 @@ void kymo__cli_help_overview(void)
     print_options(kymo__cli_global_options, false);
     print_examples("First steps", first_steps);
     heading("Exit codes");
-    kymo__cli_wrap(stdout,
-                   "0: done. 1: the answer is no (kymo doctor: something essential does not "
-                   "work). 2: bad usage, a file that cannot be read, output that cannot be "
-                   "written; one line on stderr says which and what to do.",
-                   INDENT, kymo__cli_text_width(), 0);
+    kymo__cli_wrap(
+        stdout,
+        "0: done. 1: the answer is no (doctor: something essential does not work; "
+        "info --verify: there is damage). 2: bad usage, a file that cannot be read, output that cannot be "
+        "written; one line on stderr says which and what to do.",
+        INDENT, kymo__cli_text_width(), 0);
 }

@@ -2,6 +2,8 @@
 #ifndef KYMO_CLI_INFO_H
 #define KYMO_CLI_INFO_H
 
+#include <stdbool.h>
+
 #include <kymo/kymo.h>
 
 enum { CLI_GAP_REASONS = KYMO_GAP_DAMAGED + 1 };
@@ -10,6 +12,7 @@ struct cli_facts {
     const char *path;
     struct kymo_capture *capture;
     struct kymo_info info;
+    bool verified; /* every block was read */
     /* What is missing, by enum kymo_gap; 0 collects reasons this program is too old
        to know. */
     struct cli_loss {

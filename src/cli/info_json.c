@@ -96,6 +96,7 @@ void kymo__cli_info_json(const struct cli_facts *facts)
     write_clock(&json, info);
     kymo__cli_json_uint(&json, "damaged_blocks", info->damaged_blocks);
     kymo__cli_json_uint(&json, "damaged_bytes", info->damaged_bytes);
+    kymo__cli_json_bool(&json, "verified", facts->verified);
     kymo__cli_json_bool(&json, "indexed", info->indexed);
     write_metadata(&json, facts->capture);
     write_threads(&json, facts);

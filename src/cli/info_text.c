@@ -34,8 +34,10 @@ static void print_ending(const struct cli_facts *facts)
                    kymo__cli_count(info->recovered_records, "record was", "records were").text);
             kymo__cli_put_clean(stdout, facts->path);
             fputs(".live", stdout);
-        } else {
+        } else if (info->live_bytes > 0) {
             fputs("the process was killed; what it had written until then is here", stdout);
+        } else {
+            fputs("cut short: the process was killed, or the file has lost its end", stdout);
         }
         printf("%s\n", kymo__cli_colour(CLI_PLAIN));
         break;
@@ -82,14 +84,16 @@ static void print_size(const struct kymo_info *info)
     putchar('\n');
 }
 
-static void print_format(const struct kymo_info *info)
+static void print_format(const struct cli_facts *facts)
 {
+    const struct kymo_info *info = &facts->info;
     label("format");
     printf("version %d.%d, %s\n", info->version_major, info->version_minor,
            info->indexed ? "with its index" : "without an index, which was rebuilt by scanning");
     label("damage");
     if (info->damaged_blocks == 0 && info->damaged_bytes == 0)
-        puts("none");
+        puts(facts->verified ? "none; every block was read"
+                             : "none that shows; --verify reads every block");
     else
         printf("%s%s cannot be read, %s in all%s\n", kymo__cli_colour(CLI_YELLOW),
                kymo__cli_count(info->damaged_blocks, "block", "blocks").text,
@@ -167,7 +171,7 @@ void kymo__cli_info_text(const struct cli_facts *facts)
     printf("%s, %s, %s\n", kymo__cli_name_clock(info->clock).phrase,
            kymo__cli_frequency(info->ticks_per_second).text,
            kymo__cli_count(info->snapshots, "snapshot", "snapshots").text);
-    print_format(info);
+    print_format(facts);
     print_metadata(facts->capture);
     print_threads(facts);
 }

@@ -23,6 +23,8 @@ void kymo__cli_output_begin(void)
     }
     /* `| head` ends us silently, even under a parent that ignores the signal. */
     signal(SIGPIPE, SIG_DFL);
+    /* A file that may not grow further is then an error we can report. */
+    signal(SIGXFSZ, SIG_IGN);
     if (!isatty(STDOUT_FILENO))
         setvbuf(stdout, NULL, _IOFBF, 1 << 16);
 }

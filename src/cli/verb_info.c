@@ -6,7 +6,7 @@
 #include "output.h"
 #include "verb.h"
 
-enum { OPTION_JSON };
+enum { OPTION_JSON, OPTION_VERIFY };
 
 /* Why records are missing is told by the gaps themselves: read them, which is a pass
    over the whole capture, only when there are any. */
@@ -30,13 +30,26 @@ static int count_losses(struct cli_facts *facts)
     return error;
 }
 
-static int show(const char *path, bool as_json, bool first)
+/* Read every block, and what is known about the capture again. */
+static int verify(struct cli_facts *facts)
 {
+    int64_t damaged = kymo_capture_verify(facts->capture);
+    if (damaged < 0)
+        return (int)damaged;
+    facts->verified = true;
+    return kymo_capture_info(facts->capture, &facts->info);
+}
+
+static int show(const char *path, const struct cli_arguments *arguments, bool first)
+{
+    bool as_json = arguments->value[OPTION_JSON] != NULL;
     struct cli_facts facts = {.path = path};
     int code = kymo__cli_capture_open(path, &facts.capture, &facts.info);
     if (code != CLI_OK)
         return code;
-    int error = count_losses(&facts);
+    int error = arguments->value[OPTION_VERIFY] ? verify(&facts) : 0;
+    if (error == 0)
+        error = count_losses(&facts);
     if (error < 0) {
         code = kymo__cli_capture_broken(path, error);
     } else if (as_json) {
@@ -46,6 +59,9 @@ static int show(const char *path, bool as_json, bool first)
             putchar('\n');
         kymo__cli_info_text(&facts);
     }
+    if (code == CLI_OK && facts.verified &&
+        facts.info.damaged_blocks + facts.info.damaged_bytes > 0)
+        code = CLI_NO;
     kymo_close(facts.capture);
     return code;
 }
@@ -53,21 +69,27 @@ static int show(const char *path, bool as_json, bool first)
 static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     (void)verb;
-    int code = CLI_OK;
-    for (int i = 0; i < arguments->count && kymo__cli_output_works(); i++)
-        if (show(arguments->words[i], arguments->value[OPTION_JSON] != NULL, i == 0) != CLI_OK)
-            code = CLI_BAD; /* the other files are still worth showing */
-    return code;
+    int worst = CLI_OK;
+    for (int i = 0; i < arguments->count && kymo__cli_output_works(); i++) {
+        /* One bad file does not make the others less worth showing. */
+        int code = show(arguments->words[i], arguments, i == 0);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
 }
 
 static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "one JSON object per file, each on a line of its own"},
+    [OPTION_VERIFY] =
+        {"verify", 0, NULL,
+         "read every block, so that all damage is known; exit code 1 if there is any"},
     {0},
 };
 
 static const struct cli_example examples[] = {
     {"kymo info trace.kymo", "how it ended, how long it is, its threads, what was lost"},
     {"kymo info rank*.kymo", "many captures, one after another"},
+    {"kymo info --verify trace.kymo", "is every byte of it still good?"},
     {"kymo info -j trace.kymo | jq .records", "one figure for a script"},
     {0},
 };
@@ -86,7 +108,8 @@ const struct cli_verb kymo__cli_verb_info = {
     .operand = CLI_FILES,
     .details = "A capture opens while it is being recorded and after its process was killed. "
                "What could not be recorded was counted; the lines 'lost' and 'damage' tell how "
-               "much is missing and why. Times in the table of threads count from the first "
+               "much is missing and why. Damage inside a block shows only when the block is read; "
+               "--verify reads all. Times in the table of threads count from the first "
                "record of the capture.",
     .options = options,
     .examples = examples,

@@ -176,3 +176,23 @@ int kymo_capture_snapshot(const struct kymo_capture *capture, uint64_t index, ui
     *wall = r->snapshots[index].wall;
     return 0;
 }
+
+int kymo_capture_gap(const struct kymo_capture *capture, uint64_t index, uint32_t *thread,
+                     int *reason, uint64_t *count, kymo_ns *first, kymo_ns *last)
+{
+    const struct kymo_reader *r = capture->reader;
+    if (index >= r->gap_count)
+        return -ENOENT;
+    const struct kymo_reader_gap *gap = &r->gaps[index];
+    if (thread)
+        *thread = gap->thread;
+    if (reason)
+        *reason = (int)gap->reason;
+    if (count)
+        *count = gap->count;
+    if (first)
+        *first = at(capture, gap->first_ticks);
+    if (last)
+        *last = at(capture, gap->last_ticks);
+    return 0;
+}

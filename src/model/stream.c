@@ -49,7 +49,7 @@ static int open_run(struct kymo_stream *s, struct kymo_event *event)
         s->batch_len = s->batch_at = 0;
         if (run->records) {
             s->live = run->records;
-            s->live_left = run->header.records;
+            s->live_left = run->length;
             s->open = true;
             return 1;
         }
@@ -100,7 +100,8 @@ static int refill(struct kymo_stream *s)
 static bool has_value(unsigned kind)
 {
     return kind == KYMO_COUNTER || kind == KYMO_FLOW_OUT || kind == KYMO_FLOW_IN ||
-           kind == KYMO_ASYNC_BEGIN || kind == KYMO_ASYNC_END || kind == KYMO_COMPLETE;
+           kind == KYMO_ASYNC_BEGIN || kind == KYMO_ASYNC_END || kind == KYMO_COMPLETE ||
+           kind == KYMO_ARG;
 }
 
 static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
@@ -115,6 +116,7 @@ static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
     event->name = kymo__reader_string(r, key->name);
     event->file = kymo__reader_string(r, key->file);
     event->line = key->line;
+    event->class_ = key->class;
 }
 
 /* The next event of the open run: 1, 0 at its end, or negative. */
@@ -129,7 +131,8 @@ static int next_in_run(struct kymo_stream *s, struct kymo_event *event)
         if (kind == KYMO__VALUE)
             continue; /* its event was cut off with the run before */
         uint64_t value = 0;
-        if (has_value(kind)) {
+        unsigned detail = kymo__word_detail(record.word);
+        if (has_value(kind) || (kind == KYMO_ENTER && detail & KYMO_HAS_ID)) {
             rc = refill(s);
             if (rc <= 0)
                 return rc;
@@ -142,7 +145,7 @@ static int next_in_run(struct kymo_stream *s, struct kymo_event *event)
             .ticks = record.ticks,
             .thread = s->thread,
             .kind = (uint16_t)kind,
-            .detail = (uint16_t)kymo__word_detail(record.word),
+            .detail = (uint16_t)(detail & ~KYMO_HAS_ID),
             .key = kymo__word_key(record.word),
             .id = value,
         };

@@ -14,7 +14,7 @@
 #include "file.h"
 #include "session.h"
 
-_Thread_local struct kymo_local *kymo__self __attribute__((tls_model("initial-exec")));
+__thread struct kymo_lane *kymo__lane __attribute__((tls_model("initial-exec")));
 
 _Thread_local uint32_t kymo__tid __attribute__((tls_model("initial-exec")));
 
@@ -56,7 +56,7 @@ void kymo__gap_record(struct kymo_session *s, struct kymo_gap_slot *slot)
 static void lose(struct kymo_local *local, unsigned count, int reason)
 {
     struct kymo_gap_slot *slot = local->gap;
-    uint64_t now = kymo__ticks();
+    uint64_t now = kymo_ticks();
     if (!slot->count)
         slot->first_ticks = now;
     slot->reason = (uint32_t)reason;
@@ -68,14 +68,14 @@ static void lose(struct kymo_local *local, unsigned count, int reason)
    count. With all slots taken it counts in its own memory. */
 static void gap_slot_take(struct kymo_session *s, struct kymo_local *local)
 {
-    local->spare = (struct kymo_gap_slot){.thread = local->thread + 1};
+    local->spare = (struct kymo_gap_slot){.thread = local->lane.thread + 1};
     local->gap = &local->spare;
     uint32_t from = kymo__load_relaxed(&s->gap_hint);
     for (uint32_t i = 0; i < KYMO__GAP_SLOTS; i++) {
         struct kymo_gap_slot *slot = &s->live.gaps[(from + i) % KYMO__GAP_SLOTS];
         uint32_t none = 0;
         if (kymo__load_relaxed(&slot->thread) == 0 &&
-            kymo__swap_if(&slot->thread, &none, local->thread + 1)) {
+            kymo__swap_if(&slot->thread, &none, local->lane.thread + 1)) {
             kymo__store_relaxed(&s->gap_hint, from + i + 1);
             local->gap = slot;
             return;
@@ -94,28 +94,28 @@ static void gap_slot_return(struct kymo_session *s, struct kymo_local *local)
 }
 
 /* The thread's name as the system has it. */
-static void system_name(char name[32])
+static void system_name(uint32_t tid, char name[32])
 {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/self/task/%u/comm", kymo__tid_now());
+    snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
     if (kymo__file_text(path, name, 32) < 0)
         name[0] = '\0';
 }
 
-/* Make LOCAL, which is claimed, part of session S. */
-static void join(struct kymo_session *s, struct kymo_local *local)
+/* Make LOCAL, which is claimed, part of session S as thread TID. */
+static void join(struct kymo_session *s, struct kymo_local *local, uint32_t tid)
 {
-    local->session = s->number;
+    local->lane.session = s->number;
     local->names = &s->names;
     local->chunk = NULL;
-    local->end = &nowhere;
+    local->lane.end = &nowhere;
     local->number = 0;
     memset(local->recent, 0, sizeof(local->recent)); /* keys are the session's */
-    local->thread = kymo__add_relaxed(&s->threads, 1u);
+    local->lane.thread = kymo__add_relaxed(&s->threads, 1u);
     gap_slot_take(s, local);
     char name[32];
-    system_name(name);
-    const uint64_t numbers[] = {local->thread, kymo__tid_now(), kymo__ticks(),
+    system_name(tid, name);
+    const uint64_t numbers[] = {local->lane.thread, tid, kymo_ticks(),
                                 kymo__names_string(&s->names, name, NULL)};
     kymo__names_define(&s->names, KYMO__DEF_THREAD, numbers);
 }
@@ -126,21 +126,23 @@ static void part_with_chunk(struct kymo_session *s, struct kymo_local *local)
     if (local->chunk)
         kymo__pool_give(s, local->chunk);
     local->chunk = NULL;
-    local->end = &nowhere;
+    local->lane.end = &nowhere;
 }
 
 /* A thread ends. The registry's lock keeps kymo_stop from ending the session meanwhile. */
 static void on_thread_exit(void *arg)
 {
     struct kymo_local *local = arg;
-    kymo__self = NULL;
+    kymo__lane = NULL;
     pthread_mutex_lock(&registry_lock);
-    if (kymo__switch_now() == local->session && local->session) {
-        struct kymo_session *s = kymo__session;
+    /* Not the switch: when it is off already, the chunk is still ours to give until
+       kymo__locals_detach has been here. */
+    struct kymo_session *s = local->names && !kymo__switch_forked() ? kymo__session : NULL;
+    if (s && local->names == &s->names) {
         part_with_chunk(s, local);
         gap_slot_return(s, local);
         kymo__names_define(&s->names, KYMO__DEF_THREAD_END,
-                           (const uint64_t[]){local->thread, kymo__ticks()});
+                           (const uint64_t[]){local->lane.thread, kymo_ticks()});
     }
     forget(local);
     pthread_mutex_unlock(&registry_lock);
@@ -152,25 +154,55 @@ static void make_key(void)
     pthread_key_create(&at_exit, on_thread_exit);
 }
 
-static struct kymo_local *local_new(void)
+static void enrol(struct kymo_local *local)
 {
-    struct kymo_local *local = kymo__alloc_zeroed(sizeof(*local));
-    if (!local)
-        return NULL;
-    local->next = local->end = &nowhere;
-    local->gap = &local->spare;
-    pthread_once(&once, make_key);
-    if (pthread_setspecific(at_exit, local) != 0) {
-        kymo__free(local);
-        return NULL;
-    }
     pthread_mutex_lock(&registry_lock);
     local->after = all;
     if (all)
         all->before = local;
     all = local;
     pthread_mutex_unlock(&registry_lock);
-    kymo__self = local;
+}
+
+static struct kymo_local *local_new(void)
+{
+    struct kymo_local *local = kymo__alloc_zeroed(sizeof(*local));
+    if (!local)
+        return NULL;
+    local->lane.next = local->lane.end = &nowhere;
+    local->gap = &local->spare;
+    return local;
+}
+
+/* The local that another thread began for thread TID, if there is one. */
+static struct kymo_local *orphan_of(uint32_t tid)
+{
+    struct kymo_local *local = all;
+    while (local && local->orphan != tid)
+        local = local->after;
+    return local;
+}
+
+/* A local for the calling thread. */
+static struct kymo_local *local_mine(void)
+{
+    pthread_once(&once, make_key);
+    pthread_mutex_lock(&registry_lock);
+    struct kymo_local *local = orphan_of(kymo__tid_now());
+    bool adopted = local != NULL;
+    if (adopted)
+        local->orphan = 0;
+    pthread_mutex_unlock(&registry_lock);
+    if (!adopted && !(local = local_new()))
+        return NULL;
+    /* An adopted one without its destructor stays for kymo_stop to tidy up. */
+    if (pthread_setspecific(at_exit, local) != 0 && !adopted) {
+        kymo__free(local);
+        return NULL;
+    }
+    if (!adopted)
+        enrol(local);
+    kymo__lane = &local->lane;
     return local;
 }
 
@@ -186,52 +218,76 @@ static struct kymo_record *change_chunk(struct kymo_session *s, struct kymo_loca
     }
     kymo__gap_record(s, local->gap);
     chunk->type = KYMO__BLOCK_RECORDS;
-    chunk->thread = local->thread;
+    chunk->thread = local->lane.thread;
     chunk->number = local->number++;
     kymo__store_release(&chunk->state, (uint32_t)KYMO__CHUNK_OPEN);
     local->chunk = chunk;
-    local->end = chunk->records + KYMO__CHUNK_RECORDS;
+    local->lane.end = chunk->records + KYMO__CHUNK_RECORDS;
     return chunk->records;
 }
 
-KYMO__COLD struct kymo_record *kymo__claim_slow(struct kymo_local *local, struct kymo_record *at,
-                                     unsigned count)
+KYMO__COLD struct kymo_record *kymo__lane_slow(struct kymo_lane *lane, struct kymo_record *at,
+                                               unsigned count)
 {
+    struct kymo_local *local = (struct kymo_local *)lane;
     if (!local) {
-        if (!kymo__switch_now() || !(local = local_new()))
+        if (!kymo__switch_now() || !(local = local_mine()))
             return NULL;
-        at = local->next;
-        kymo__store_relaxed(&local->next, (struct kymo_record *)NULL);
+        at = local->lane.next;
+        kymo__store_relaxed(&local->lane.next, (struct kymo_record *)NULL);
         kymo__compiler_fence();
     } else if (!at) {
         /* A call inside a call: the claim is the outer one's. */
-        lose(local, count, KYMO_GAP_NESTED);
+        lose(local, 1, KYMO_GAP_NESTED);
         return NULL;
     }
     uint32_t now = kymo__switch_now();
     if (!now) {
-        kymo__store_release(&local->next, at);
+        kymo__store_release(&local->lane.next, at);
         return NULL;
     }
-    struct kymo_session *s = kymo__session;
-    if (now != local->session)
-        join(s, local);
-    else if (local->chunk && at + count <= local->end)
-        return at;
-    at = change_chunk(s, local);
-    if (!at) {
-        lose(local, count, (int)local->spare.reason);
-        kymo__store_release(&local->next, &nowhere);
-    }
-    return at;
+    if (now != local->lane.session)
+        join(kymo__session, local, kymo__tid_now());
+    return kymo_lane_more(&local->lane, at, count);
 }
 
-KYMO__COLD void kymo__abandon(struct kymo_local *local, struct kymo_record *at, unsigned count,
-                              int reason)
+KYMO__COLD void kymo_lane_drop(struct kymo_lane *lane, struct kymo_record *at, unsigned count,
+                               int reason)
 {
-    if (count)
-        lose(local, count, reason);
-    kymo__store_release(&local->next, at);
+    lose((struct kymo_local *)lane, count, reason);
+    kymo_lane_release(lane, at);
+}
+
+struct kymo_lane *kymo_lane_of_thread(uint32_t tid, unsigned count, struct kymo_record **at)
+{
+    struct kymo_local *local = kymo__switch_now() ? local_new() : NULL;
+    if (!local)
+        return NULL;
+    local->orphan = tid;
+    local->lane.next = NULL;
+    enrol(local);
+    /* Claimed: from here on kymo_stop waits. If it was quicker, there is nothing to do. */
+    if (!kymo__switch_now()) {
+        kymo_lane_release(&local->lane, &nowhere);
+        return NULL;
+    }
+    join(kymo__session, local, tid);
+    *at = kymo_lane_more(&local->lane, &nowhere, count);
+    return *at ? &local->lane : NULL;
+}
+
+struct kymo_record *kymo_lane_more(struct kymo_lane *lane, struct kymo_record *after,
+                                   unsigned count)
+{
+    struct kymo_local *local = (struct kymo_local *)lane;
+    if (local->chunk && after + count <= lane->end)
+        return after;
+    struct kymo_record *at = change_chunk(kymo__session, local);
+    if (!at) {
+        lose(local, 1, (int)local->spare.reason);
+        kymo_lane_release(lane, &nowhere);
+    }
+    return at;
 }
 
 KYMO__COLD uint32_t kymo__key_slow(struct kymo_local *local, const char *name)
@@ -251,7 +307,7 @@ static bool at_rest(struct kymo_local *local)
 {
     const struct timespec moment = {0, 100000};
     for (int attempt = 0; attempt < 20000; attempt++) {
-        if (kymo__load_acquire(&local->next))
+        if (kymo__load_acquire(&local->lane.next))
             return true;
         if (attempt < 100)
             sched_yield();
@@ -265,15 +321,17 @@ unsigned kymo__locals_detach(uint32_t number)
 {
     unsigned stuck = 0;
     pthread_mutex_lock(&registry_lock);
-    for (struct kymo_local *local = all; local; local = local->after) {
+    for (struct kymo_local *local = all, *after; local; local = after) {
+        after = local->after;
         if (!at_rest(local)) {
             stuck++;
             continue;
         }
-        if (local->session != number)
+        if (local->lane.session != number)
             continue;
         part_with_chunk(kymo__session, local);
         gap_slot_return(kymo__session, local);
+        local->names = NULL; /* it is no longer part of the session */
     }
     pthread_mutex_unlock(&registry_lock);
     return stuck;
@@ -283,12 +341,12 @@ void kymo__locals_forked(void)
 {
     pthread_mutex_init(&registry_lock, NULL);
     kymo__tid = 0;
-    struct kymo_local *self = kymo__self;
+    struct kymo_local *self = (struct kymo_local *)kymo__lane;
     all = self; /* the others' threads are not in this process */
     if (self) {
         self->before = self->after = NULL;
         self->gap = &self->spare;
         self->chunk = NULL;
-        self->next = self->end = &nowhere;
+        self->lane.next = self->lane.end = &nowhere;
     }
 }

@@ -4,40 +4,45 @@
 #include "local.h"
 #include "session.h"
 
+static struct kymo_names *names_of(struct kymo_lane *lane)
+{
+    return ((struct kymo_local *)lane)->names;
+}
+
 /* Store one record of KIND about NAME; returns NAME's key, and its session in
    *SESSION, or 0. */
-KYMO__INLINE uint32_t mark(const char *name, unsigned kind, uint32_t *session)
+KYMO_INLINE uint32_t mark(const char *name, unsigned kind, uint32_t *session)
 {
-    struct kymo_local *local;
-    struct kymo_record *at = kymo__claim(&local, 1);
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
     if (kymo__unlikely(!at))
         return 0;
-    uint32_t key = kymo__key(local, name);
+    uint32_t key = kymo__key(lane, name);
     if (kymo__unlikely(!key)) {
-        kymo__abandon(local, at, 1, KYMO_GAP_DISK);
+        kymo_lane_drop(lane, at, 1, KYMO_GAP_DISK);
         return 0;
     }
     /* The clock is read last: our own work falls outside the span. */
-    kymo__store_record(at, kymo__ticks(), kymo__word(kind, 0, key));
-    *session = local->session;
-    kymo__commit(local, at + 1);
+    kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
+    *session = lane->session;
+    kymo_lane_commit(lane, at + 1);
     return key;
 }
 
-KYMO__INLINE void mark_value(const char *name, unsigned kind, uint64_t value)
+KYMO_INLINE void mark_value(const char *name, unsigned kind, uint64_t value)
 {
-    struct kymo_local *local;
-    struct kymo_record *at = kymo__claim(&local, 2);
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
     if (kymo__unlikely(!at))
         return;
-    uint32_t key = kymo__key(local, name);
+    uint32_t key = kymo__key(lane, name);
     if (kymo__unlikely(!key)) {
-        kymo__abandon(local, at, 2, KYMO_GAP_DISK);
+        kymo_lane_drop(lane, at, 1, KYMO_GAP_DISK);
         return;
     }
-    kymo__store_record(at, kymo__ticks(), kymo__word(kind, 0, key));
-    kymo__store_record(at + 1, value, kymo__word(KYMO__VALUE, 0, 0));
-    kymo__commit(local, at + 2);
+    kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
+    kymo_lane_store(at + 1, value, KYMO_VALUE_WORD);
+    kymo_lane_commit(lane, at + 2);
 }
 
 struct kymo_span kymo__span_begin(const char *name)
@@ -49,17 +54,17 @@ struct kymo_span kymo__span_begin(const char *name)
 
 void kymo__span_end(struct kymo_span span)
 {
-    uint64_t ticks = kymo__ticks();
-    struct kymo_local *local;
-    struct kymo_record *at = kymo__claim(&local, 1);
+    uint64_t ticks = kymo_ticks();
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
     if (kymo__unlikely(!at))
         return;
-    if (kymo__unlikely(span.session != local->session)) {
-        kymo__abandon(local, at, 0, 0);
+    if (kymo__unlikely(span.session != lane->session)) {
+        kymo_lane_release(lane, at);
         return;
     }
-    kymo__store_record(at, ticks, kymo__word(KYMO_LEAVE, 0, span.key));
-    kymo__commit(local, at + 1);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, span.key));
+    kymo_lane_commit(lane, at + 1);
 }
 
 void kymo__instant(const char *name)
@@ -82,39 +87,50 @@ void kymo__link(const char *name, uint64_t id, int kind)
 
 const char *kymo_intern(const char *name)
 {
-    struct kymo_local *local;
-    struct kymo_record *at = kymo__claim(&local, 1);
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
     if (!at)
         return name;
     const char *kept = name;
-    kymo__names_string(local->names, name, &kept);
-    kymo__abandon(local, at, 0, 0);
+    kymo__names_string(names_of(lane), name, &kept);
+    kymo_lane_release(lane, at);
     return kept;
 }
 
 void kymo_thread_name(const char *name)
 {
-    struct kymo_local *local;
-    struct kymo_record *at = kymo__claim(&local, 1);
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
     if (!at)
         return;
-    const uint64_t numbers[] = {local->thread, kymo__names_string(local->names, name, NULL)};
+    const uint64_t numbers[] = {lane->thread, kymo__names_string(names_of(lane), name, NULL)};
     if (numbers[1])
-        kymo__names_define(local->names, KYMO__DEF_THREAD_NAME, numbers);
-    kymo__abandon(local, at, 0, 0);
+        kymo__names_define(names_of(lane), KYMO__DEF_THREAD_NAME, numbers);
+    kymo_lane_release(lane, at);
 }
 
 void kymo_metadata(const char *key, const char *value)
 {
-    struct kymo_local *local;
-    struct kymo_record *at = kymo__claim(&local, 1);
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
     if (!at)
         return;
-    kymo__names_meta(local->names, key, value);
-    kymo__abandon(local, at, 0, 0);
+    kymo__names_meta(names_of(lane), key, value);
+    kymo_lane_release(lane, at);
 }
 
 void kymo_process_name(const char *name)
 {
     kymo_metadata("process_name", name);
+}
+
+uint32_t kymo_function_key(const struct kymo_function *function)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    if (!at)
+        return 0;
+    uint32_t key = kymo__names_function(names_of(lane), function);
+    kymo_lane_release(lane, at);
+    return key;
 }

@@ -184,6 +184,19 @@ uint32_t kymo__names_add(struct kymo_names *names, const char *name)
     return key;
 }
 
+uint32_t kymo__names_function(struct kymo_names *names, const struct kymo_function *f)
+{
+    pthread_mutex_lock(&names->lock);
+    uint32_t key = 0, name = string_of(names, f->name, NULL);
+    uint32_t file = f->file ? string_of(names, f->file, NULL) : 0;
+    struct kymo_def def = {.type = KYMO__DEF_KEY,
+                           .number = {names->last_key + 1, name, file, f->line, f->kind}};
+    if (name && add(names, &def) == 0)
+        key = ++names->last_key;
+    pthread_mutex_unlock(&names->lock);
+    return key;
+}
+
 uint32_t kymo__names_string(struct kymo_names *names, const char *text, const char **text_out)
 {
     pthread_mutex_lock(&names->lock);

@@ -8,6 +8,7 @@
 #ifndef KYMO_NAMES_H
 #define KYMO_NAMES_H
 
+#include <kymo/lane.h>
 #include <pthread.h>
 
 #include "atomic.h"
@@ -69,6 +70,9 @@ static inline uint32_t kymo__names_find(struct kymo_names *names, const void *ad
 /* The key for NAME, which stays where it is, defining it if it is new. 0 when memory
    or the disk has no room for it. */
 uint32_t kymo__names_add(struct kymo_names *names, const char *name);
+
+/* A new key for FUNCTION, or 0 when there is no room. */
+uint32_t kymo__names_function(struct kymo_names *names, const struct kymo_function *function);
 
 /* The string id of TEXT, defining it if it is new; 0 when there is no room. TEXT_OUT,
    when not NULL, gets a copy that lives as long as NAMES. */

@@ -63,7 +63,7 @@ static void fill_header(struct kymo_file_header *header, int clock, struct kymo_
         .pid = (uint32_t)getpid(),
         .clock = (uint32_t)clock,
         .process_start = kymo__process_start((uint32_t)getpid()),
-        .ticks_rate = clock == KYMO_CLOCK_MONOTONIC ? 1000000000 : kymo__counter_rate(),
+        .ticks_rate = kymo__clock_rate(&now),
         .ticks = now.ticks,
         .monotonic = now.monotonic,
         .wall = now.wall,

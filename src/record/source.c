@@ -90,7 +90,7 @@ int kymo_queue_enter(struct kymo_queue *queue, uint64_t trace_key, int32_t devic
     entry->tid = kymo__tid_now();
     entry->device = device;
     entry->resource = resource;
-    kymo__store_release(&entry->ticks, kymo__ticks());
+    kymo__store_release(&entry->ticks, kymo_ticks());
     return 0;
 }
 

@@ -45,7 +45,7 @@ static void barrier_everywhere(void)
 
 void kymo__switch_set(uint32_t number)
 {
-    kymo__page->pid = (uint32_t)getpid();
+    kymo__store_relaxed(&kymo__page->pid, (uint32_t)getpid());
     __atomic_store_n(&kymo__page->session, number, __ATOMIC_SEQ_CST);
     if (number)
         syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
@@ -55,5 +55,5 @@ void kymo__switch_set(uint32_t number)
 
 int kymo__switch_forked(void)
 {
-    return kymo__page != &fallback && kymo__page->pid != (uint32_t)getpid();
+    return kymo__page != &fallback && kymo__load_relaxed(&kymo__page->pid) != (uint32_t)getpid();
 }

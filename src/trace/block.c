@@ -118,7 +118,10 @@ bool kymo__block_valid(const struct kymo_block_header *header)
     if (header->magic != KYMO__BLOCK_MAGIC)
         return false;
     kymo__block_seal(&sealed);
-    return sealed.crc == header->crc && header->encoded_bytes <= KYMO__BLOCK_BYTES_MAX &&
+    bool bytes = header->type == KYMO__BLOCK_DEFS || header->type == KYMO__BLOCK_COPY ||
+                 header->type == KYMO__BLOCK_INDEX;
+    return sealed.crc == header->crc &&
+           header->encoded_bytes <= (bytes ? KYMO__PACK_BYTES : KYMO__BLOCK_BYTES_MAX) &&
            header->token_bytes <= header->encoded_bytes &&
            header->stored_bytes <= ZSTD_compressBound(KYMO__BLOCK_BYTES_MAX);
 }

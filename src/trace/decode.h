@@ -7,7 +7,7 @@
 struct kymo_decoder {
     const uint8_t *tokens, *tokens_end, *times, *times_end;
     uint64_t last;
-    uint32_t depth;
+    uint64_t depth;
     uint32_t open[KYMO__ENCODE_DEPTH];
 };
 

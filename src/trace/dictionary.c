@@ -7,16 +7,22 @@
 #include "alloc.h"
 #include "varint.h"
 
-/* Ids are dense. One that is far beyond those seen so far was not written by a
-   recorder, and believing it would mean allocating whatever it says. */
-#define SLACK (1u << 20)
+/* Ids are dense, and what each stands for took some bytes of the file. A greater one
+   was not written by a recorder, and believing it would mean allocating whatever it
+   says. */
+static uint64_t most_ids(const struct kymo_reader *r, unsigned bytes_each)
+{
+    uint64_t most = 64 + (r->file_bytes + r->live_bytes) / bytes_each;
+    return most < UINT32_MAX ? most : UINT32_MAX;
+}
 
-/* Grow *ARRAY so that INDEX is in it, with zeros. */
-static int reach(void *array, size_t *count, size_t *capacity, uint64_t index, size_t element)
+/* Grow *ARRAY so that INDEX, of at most MOST, is in it, with zeros. */
+static int reach(void *array, size_t *count, size_t *capacity, uint64_t index, uint64_t most,
+                 size_t element)
 {
     if (index < *count)
         return 0;
-    if (index > UINT32_MAX - 1 || index - *count > SLACK)
+    if (index >= most)
         return -KYMO_EBLOCK;
     while (*count <= index) {
         int rc = kymo__array_grow(array, capacity, *count, element);
@@ -32,16 +38,19 @@ static int reach(void *array, size_t *count, size_t *capacity, uint64_t index, s
 
 int kymo__dictionary_thread(struct kymo_reader *r, uint64_t index)
 {
-    return reach(&r->threads, &r->thread_count, &r->thread_capacity, index, sizeof(*r->threads));
+    /* Its tick and its system id alone are this long, however well they compress. */
+    return reach(&r->threads, &r->thread_count, &r->thread_capacity, index, most_ids(r, 8),
+                 sizeof(*r->threads));
 }
 
 static int add_text(struct kymo_reader *r, const struct kymo_def *def)
 {
     uint64_t id = def->number[0];
-    int rc = reach(&r->strings, &r->string_count, &r->string_capacity, id, sizeof(*r->strings));
+    int rc = reach(&r->strings, &r->string_count, &r->string_capacity, id, most_ids(r, 1),
+                   sizeof(*r->strings));
     if (rc < 0)
         return rc;
-    struct kymo_buffer *s = &r->strings[id];
+    struct kymo_buffer *s = &r->strings[id].text;
     if (def->type == KYMO__DEF_STRING)
         s->len = 0; /* said again from the start: the first time was cut short */
     rc = kymo__buffer_reserve(s, def->text_len + 1);
@@ -54,7 +63,8 @@ static int add_text(struct kymo_reader *r, const struct kymo_def *def)
 
 static int add_key(struct kymo_reader *r, const uint64_t *n)
 {
-    int rc = reach(&r->keys, &r->key_count, &r->key_capacity, n[0], sizeof(*r->keys));
+    int rc = reach(&r->keys, &r->key_count, &r->key_capacity, n[0], most_ids(r, 1),
+                   sizeof(*r->keys));
     if (rc < 0)
         return rc;
     r->keys[n[0]] = (struct kymo_reader_key){
@@ -84,15 +94,18 @@ static int add_thread(struct kymo_reader *r, const struct kymo_def *def)
 
 static int add_meta(struct kymo_reader *r, const uint64_t *n)
 {
-    for (size_t i = 0; i < r->meta_count; i++)
-        if (r->metas[i].key == (uint32_t)n[0]) {
-            r->metas[i].value = (uint32_t)n[1];
-            return 0;
-        }
-    int rc = kymo__array_grow(&r->metas, &r->meta_capacity, r->meta_count, sizeof(*r->metas));
-    if (rc == 0)
-        r->metas[r->meta_count++] = (struct kymo_reader_meta){(uint32_t)n[0], (uint32_t)n[1]};
-    return rc;
+    if (n[0] >= r->string_count)
+        return 0; /* a value without a key is no use */
+    struct kymo_reader_string *key = &r->strings[n[0]];
+    if (!key->meta) {
+        int rc = kymo__array_grow(&r->metas, &r->meta_capacity, r->meta_count, sizeof(*r->metas));
+        if (rc < 0)
+            return rc;
+        r->metas[r->meta_count].key = (uint32_t)n[0];
+        key->meta = (uint32_t)++r->meta_count;
+    }
+    r->metas[key->meta - 1].value = (uint32_t)n[1];
+    return 0;
 }
 
 static int add_clock(struct kymo_reader *r, const uint64_t *n)
@@ -152,7 +165,7 @@ int kymo__dictionary_apply(struct kymo_reader *reader, const uint8_t *bytes, siz
 void kymo__dictionary_fini(struct kymo_reader *r)
 {
     for (size_t i = 0; i < r->string_count; i++)
-        kymo__buffer_fini(&r->strings[i]);
+        kymo__buffer_fini(&r->strings[i].text);
     kymo__free(r->strings);
     kymo__free(r->threads);
     kymo__free(r->keys);

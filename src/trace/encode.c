@@ -17,20 +17,17 @@ void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times)
     e->depth = 0;
 }
 
-/* Most varints here are one or two bytes long; saying so first is worth a third of
-   the encoder's time. */
+/* One or two bytes, which most varints here are, without a branch on which of them:
+   programs are not regular enough for the processor to guess it. OUT has room for
+   both. */
 static inline uint8_t *put(uint8_t *out, uint64_t v)
 {
-    if (kymo__likely(v < 0x80)) {
-        *out = (uint8_t)v;
-        return out + 1;
-    }
-    if (kymo__likely(v < 0x4000)) {
-        out[0] = (uint8_t)(v | 0x80);
-        out[1] = (uint8_t)(v >> 7);
-        return out + 2;
-    }
-    return kymo__varint_put(out, v);
+    if (kymo__unlikely(v >= 0x4000))
+        return kymo__varint_put(out, v);
+    unsigned two = v >= 0x80;
+    out[0] = (uint8_t)(v | two << 7);
+    out[1] = (uint8_t)(v >> 7);
+    return out + 1 + two;
 }
 
 static uint8_t *put_value(uint8_t *out, uint64_t bits)
@@ -58,16 +55,45 @@ static uint8_t *put_other(uint8_t *out, uint64_t word)
     return put(out, kymo__word_key(word));
 }
 
+/* The tokens of a record that is not a plain enter or a plain, matching leave. */
+static uint8_t *put_rare(struct kymo_encoder *e, uint8_t *out, uint64_t word)
+{
+    uint32_t key = kymo__word_key(word);
+    unsigned detail = kymo__word_detail(word);
+    switch (kymo__word_kind(word)) {
+    case KYMO_ENTER:
+        if (e->depth < KYMO__ENCODE_DEPTH)
+            e->open[e->depth] = key;
+        e->depth++;
+        out = put(out, (uint64_t)key << 3 | (detail ? KYMO__T_ENTER_DETAIL : KYMO__T_ENTER));
+        return detail ? put(out, detail) : out;
+    case KYMO_LEAVE:
+        if (e->depth && e->depth <= KYMO__ENCODE_DEPTH && e->open[e->depth - 1] == key) {
+            e->depth--;
+            return put(out, (uint64_t)detail << 3 | KYMO__T_LEAVE);
+        }
+        /* One that does not match leaves the stack alone, here and in the decoder:
+           what it means is for the reader to judge. */
+        if (e->depth > KYMO__ENCODE_DEPTH)
+            e->depth--;
+        out = put(out, (uint64_t)key << 3 | KYMO__T_LEAVE_KEY);
+        return put(out, detail);
+    }
+    return put_other(out, word);
+}
+
 void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, size_t count)
 {
     uint8_t *tokens = e->tokens, *times = e->times;
-    uint64_t last = e->last, least = e->first_ticks, greatest = e->last_ticks;
-    uint32_t depth = e->depth;
+    uint64_t last = e->last, least = e->first_ticks, greatest = e->last_ticks, depth = e->depth;
+    uint32_t *const open = e->open;
+    size_t values = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = records[i].word;
         unsigned kind = kymo__word_kind(word);
         if (kymo__unlikely(kind == KYMO__VALUE)) {
             tokens = put_value(tokens, records[i].ticks);
+            values++;
             continue;
         }
         uint64_t ticks = records[i].ticks;
@@ -82,35 +108,24 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
         greatest = ticks > greatest ? ticks : greatest;
         times = put(times, ticks - last);
         last = ticks;
+        /* Enter and leave by arithmetic: the slot of either, and for a leave that
+           matches, storing the key again changes nothing. */
+        uint64_t leave = kind == KYMO_LEAVE;
+        uint64_t slot = depth - leave;
         uint32_t key = kymo__word_key(word);
-        unsigned detail = kymo__word_detail(word);
-        if (kymo__likely(kind == KYMO_ENTER)) {
-            if (depth < KYMO__ENCODE_DEPTH)
-                e->open[depth] = key;
-            depth++;
-            if (kymo__likely(!detail)) {
-                tokens = put(tokens, (uint64_t)key << 3 | KYMO__T_ENTER);
-            } else {
-                tokens = put(tokens, (uint64_t)key << 3 | KYMO__T_ENTER_DETAIL);
-                tokens = put(tokens, detail);
-            }
-        } else if (kymo__likely(kind == KYMO_LEAVE)) {
-            /* A leave that does not match leaves the stack alone, here and in the
-               decoder: what is left unmatched is for the reader to judge. */
-            if (kymo__likely(depth && depth <= KYMO__ENCODE_DEPTH && e->open[depth - 1] == key)) {
-                depth--;
-                tokens = put(tokens, (uint64_t)detail << 3 | KYMO__T_LEAVE);
-            } else {
-                if (depth > KYMO__ENCODE_DEPTH)
-                    depth--;
-                tokens = put(tokens, (uint64_t)key << 3 | KYMO__T_LEAVE_KEY);
-                tokens = put(tokens, detail);
-            }
+        /* The kinds are 1 and 2; anything else, or a detail, makes the sum differ. */
+        if (kymo__likely(word >> 48 == (KYMO_ENTER + leave) << 8 && slot < KYMO__ENCODE_DEPTH &&
+                         (!leave | (open[slot] == key)))) {
+            open[slot] = key;
+            depth = slot + !leave;
+            tokens = put(tokens, leave ? KYMO__T_LEAVE : (uint64_t)key << 3);
         } else {
-            tokens = put_other(tokens, word);
+            e->depth = depth;
+            tokens = put_rare(e, tokens, word);
+            depth = e->depth;
         }
     }
-    e->records += (uint32_t)count;
+    e->records += (uint32_t)(count - values);
     e->tokens = tokens;
     e->times = times;
     e->last = last;

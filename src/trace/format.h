@@ -38,7 +38,7 @@
 #define KYMO_FORMAT_H
 
 #include <assert.h>
-#include <kymo/kymo.h>
+#include <kymo/lane.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,7 +64,7 @@ struct kymo_file_header {
     uint32_t clock;         /* enum kymo_clock */
     uint64_t process_start; /* field 22 of /proc/PID/stat: tells a reused pid */
     uint8_t boot[16];       /* boot id: tells another boot or machine */
-    uint64_t ticks_rate;    /* ticks per second as the processor states it, or 0 */
+    uint64_t ticks_rate;    /* ticks per second as stated or measured at the start; 0 unknown */
     uint64_t ticks;         /* the first clock snapshot */
     int64_t monotonic, wall;
     uint8_t reserved[28];
@@ -88,7 +88,7 @@ struct kymo_block_header {
     uint8_t reserved0[3];
     uint32_t stored_bytes;  /* of payload: one zstd frame with its checksum */
     uint32_t encoded_bytes; /* of payload when decompressed */
-    uint32_t records;
+    uint32_t records; /* events: values are part of the record before */
     uint32_t thread; /* index, or KYMO__NO_THREAD */
     uint32_t chunks; /* how many chunks, with numbers from first_chunk on */
     uint64_t first_chunk; /* definitions: position in their stream */
@@ -127,21 +127,12 @@ static_assert(sizeof(struct kymo_footer) == 32, "the footer is 32 bytes");
 #define KYMO__BLOCK_RECORDS_MAX (KYMO__BLOCK_CHUNKS * KYMO__CHUNK_RECORDS)
 #define KYMO__BLOCK_BYTES_MAX (KYMO__BLOCK_RECORDS_MAX * (KYMO__TOKEN_MAX + KYMO__TIME_MAX))
 
-struct kymo_record {
-    uint64_t ticks;
-    uint64_t word;
-};
 static_assert(sizeof(struct kymo_record) == 16, "a record is 16 bytes");
 
 /* Kinds beyond enum kymo_kind, in records only. */
 enum {
     KYMO__VALUE = 64, /* `ticks` is a 64-bit value that belongs to the record before */
 };
-
-static inline uint64_t kymo__word(unsigned kind, unsigned detail, uint32_t key)
-{
-    return (uint64_t)kind << 56 | (uint64_t)detail << 48 | key;
-}
 
 static inline unsigned kymo__word_kind(uint64_t word)
 {

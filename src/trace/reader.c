@@ -260,7 +260,7 @@ int kymo__reader_payload(struct kymo_reader *reader, struct kymo_run *run,
 
 const char *kymo__reader_string(const struct kymo_reader *reader, uint32_t id)
 {
-    return id < reader->string_count && reader->strings[id].len
-               ? (const char *)reader->strings[id].bytes
+    return id < reader->string_count && reader->strings[id].text.len
+               ? (const char *)reader->strings[id].text.bytes
                : "";
 }

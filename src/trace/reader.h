@@ -15,6 +15,7 @@ struct kymo_run {
     struct kymo_block_header header;
     uint64_t offset;             /* in its file */
     struct kymo_record *records; /* a copy of a live chunk's records; NULL for a block */
+    size_t length;               /* of `records`, values included */
     bool damaged;                /* found out when it was read */
 };
 
@@ -54,7 +55,10 @@ struct kymo_reader {
     size_t thread_count, thread_capacity;
     struct kymo_reader_key *keys; /* key ID stands at ID */
     size_t key_count, key_capacity;
-    struct kymo_buffer *strings; /* string ID stands at ID; each ends in a zero byte */
+    struct kymo_reader_string {
+        struct kymo_buffer text; /* ends in a zero byte, which is not counted */
+        uint32_t meta;           /* metadata entry whose key it is, plus 1; 0 none */
+    } *strings;                  /* string ID stands at ID */
     size_t string_count, string_capacity;
     struct kymo_reader_meta {
         uint32_t key, value;

@@ -37,9 +37,9 @@ static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chu
     if (!run.records)
         return -ENOMEM;
     memcpy(run.records, chunk->records, count * sizeof(*run.records));
+    run.length = count;
     run.header = (struct kymo_block_header){
         .type = KYMO__BLOCK_RECORDS,
-        .records = (uint32_t)count,
         .thread = chunk->thread,
         .chunks = 1,
         .first_chunk = chunk->number,
@@ -49,6 +49,7 @@ static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chu
         uint64_t ticks = run.records[i].ticks;
         if (kymo__word_kind(run.records[i].word) == KYMO__VALUE)
             continue;
+        run.header.records++;
         if (ticks < run.header.first_ticks)
             run.header.first_ticks = ticks;
         if (ticks > run.header.last_ticks)
@@ -111,6 +112,11 @@ static int keep_gaps(struct kymo_rescue *rescue, int fd, const struct kymo_live_
 
 static int load_file(struct kymo_rescue *rescue, int fd, const uint8_t capture[16])
 {
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return 0;
     struct kymo_live_header header;
     ssize_t n = kymo__file_read(fd, &header, sizeof(header), 0);
     if (n < 0)
@@ -119,13 +125,10 @@ static int load_file(struct kymo_rescue *rescue, int fd, const uint8_t capture[1
         memcmp(header.capture, capture, sizeof(header.capture)) != 0 ||
         header.major != KYMO__MAJOR || header.chunk_bytes != KYMO__CHUNK_BYTES)
         return 0;
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return -errno;
     rescue->found = true;
     rescue->bytes = (uint64_t)st.st_size;
     rescue->error = header.error;
-    int rc = keep_gaps(rescue, fd, &header);
+    int rc = header.gap_offset < rescue->bytes ? keep_gaps(rescue, fd, &header) : 0;
     struct kymo_chunk *scratch = kymo__alloc(sizeof(*scratch) * 2);
     if (!scratch)
         return -ENOMEM;
@@ -147,7 +150,7 @@ int kymo__rescue_load(struct kymo_rescue *rescue, const char *path, const uint8_
     int fd = open(live, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     kymo__free(live);
     if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
+        return errno == ENOENT || errno == ENAMETOOLONG ? 0 : -errno;
     int rc = load_file(rescue, fd, capture);
     close(fd);
     return rc;

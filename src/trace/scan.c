@@ -16,6 +16,8 @@ static bool fits(const struct kymo_reader *r, uint64_t offset, const struct kymo
 
 static int read_header(struct kymo_reader *r, uint64_t offset, struct kymo_block_header *header)
 {
+    if (offset >= r->file_bytes)
+        return 0;
     ssize_t n = kymo__file_read(r->fd, header, sizeof(*header), offset);
     if (n < 0)
         return (int)n;
@@ -73,7 +75,9 @@ static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
         rc = rc < 0 ? rc : rc && header.type == KYMO__BLOCK_INDEX ? 0 : -ENOENT;
         if (rc == 0)
             rc = kymo__scan_payload(r, offset, &header, &part);
-        if (rc == 0 && part.len % sizeof(struct kymo_index_entry))
+        /* A block is longer than its entry, so an index is never longer than its file. */
+        if (rc == 0 && (part.len % sizeof(struct kymo_index_entry) ||
+                        entries->len + part.len > r->file_bytes))
             rc = -ENOENT;
         if (rc == 0)
             rc = kymo__buffer_add(entries, part.bytes, part.len);

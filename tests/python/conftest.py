@@ -60,7 +60,7 @@ def read(capture_path: Path) -> Read:
 
 @pytest.fixture
 def run_code() -> RunCode:
-    """`run_code(code, *arguments)`: run `code` in a Python of its own; it must succeed."""
+    """`run_code(code, *arguments)`: run `code` in a Python of its own; it must succeed silently."""
 
     def run(code: str, *arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -72,6 +72,7 @@ def run_code() -> RunCode:
         )
         if check:
             assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+            assert done.stderr == ""  # warnings of destructors only go here
         return done
 
     return run

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Record, RunCode
+from conftest import Read, Record, RunCode
 
 import kymo
 from kymo import _core
@@ -85,3 +85,22 @@ def test_rows_of_a_capture_can_be_pickled(record: Record) -> None:
     with kymo.open(path) as capture:
         rows = [capture.info, *capture.threads, *capture.snapshots]
     assert pickle.loads(pickle.dumps(rows)) == rows
+
+
+def test_a_subinterpreter_records_into_the_session_of_the_process(
+    record: Record, read: Read
+) -> None:
+    testcapi = pytest.importorskip("_testcapi", reason="this Python has no test modules")
+    code = f"""if True:
+        import sys
+        sys.path[:] = {sys.path!r}
+        import kymo
+        kymo.instant("shared")
+        kymo.instant("subinterpreter")
+    """
+    with record():
+        kymo.instant("shared")
+        assert testcapi.run_in_subinterp(code) == 0
+        kymo.instant("shared")
+
+    assert [event.name for event in read()] == ["shared", "shared", "subinterpreter", "shared"]

@@ -27,8 +27,8 @@ def test_a_capture_can_be_read_while_it_is_written(record: Record, capture_path:
             kymo.instant(f"early {i}")
         with kymo.open(capture_path) as capture:
             assert capture.info.ending == "running"
+            kymo.instant("late")
             seen = [event.name for event in capture.events()]
-        kymo.instant("late")
 
     assert seen == [f"early {i}" for i in range(1000)]
     assert names(capture_path) == [*seen, "late"]
@@ -188,7 +188,6 @@ def test_a_daemon_thread_may_mark_until_the_end(run_code: RunCode, capture_path:
         threading.Thread(target=mark, daemon=True).start()
         time.sleep(0.1)
     """
-    done = run_code(code, capture_path)
+    run_code(code, capture_path)
 
-    assert done.stderr == ""
     assert {*names(capture_path)} == {"daemon", "tick"}

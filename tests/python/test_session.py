@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Read, Record
+from conftest import Read, Record, RunCode
 
 import kymo
 
@@ -196,6 +198,34 @@ def test_a_device_cannot_be_recorded_into() -> None:
 
     assert raised.value.filename == "/dev/null"
     assert not kymo.running()
+
+
+def test_a_failed_write_is_an_os_error_at_stop_and_the_capture_opens(
+    run_code: RunCode, capture_path: Path
+) -> None:
+    code = """if True:
+        import errno, resource, sys, kymo
+        kymo.start(sys.argv[1], budget="2M")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        for _ in range(200_000):
+            kymo.instant("tick")
+        try:
+            kymo.stop()
+        except OSError as error:
+            assert error.errno == errno.EFBIG, error
+            assert error.filename == sys.argv[1], error
+            print("failed")
+    """
+    assert run_code(code, capture_path).stdout == "failed\n"
+
+    with kymo.open(capture_path) as capture:
+        info = capture.info
+        kinds = Counter(event.kind for event in capture.events())
+        gaps = [(gap.detail, gap.id) for gap in capture.events() if gap.kind == "gap"]
+    assert (info.ending, info.error) == ("failed", errno.EFBIG)
+    assert 0 < kinds["instant"] == 200_000 - info.lost_records
+    assert {reason for reason, _ in gaps} == {"disk"}
+    assert sum(lost for _, lost in gaps) == info.lost_records
 
 
 def test_the_program_may_change_its_folder_while_recording(

@@ -1,0 +1,237 @@
+/* fault.h — what the tests of faults share: time, children, and numbered events.
+
+   A thread that records numbered events records five to a round: a span, a span in
+   it, a counter that says which round it is, and the two ends. What a reader gets of
+   such a thread can be compared event by event, so that a hole or a repeat shows. */
+#ifndef KYMO_FAULT_H
+#define KYMO_FAULT_H
+
+#include <errno.h>
+#include <kymo/kymo.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "check.h"
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define FAULT_TSAN 1
+#else
+#define FAULT_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define FAULT_ASAN 1
+#else
+#define FAULT_ASAN 0
+#endif
+
+/* How often to do something: less often where a sanitizer makes it slow. */
+#define FAULT_TIMES(plain, sanitized) (FAULT_TSAN || FAULT_ASAN ? (sanitized) : (plain))
+
+#define SMALL_BUDGET (1u << 20) /* the least there is: 16 chunks */
+
+static inline int64_t fault_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline void fault_sleep(int64_t ns)
+{
+    const struct timespec t = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&t, NULL);
+}
+
+/* A number below LIMIT. The same ones in every run unless KYMO_TEST_SEED says so. */
+static inline uint64_t fault_random(uint64_t limit)
+{
+    static uint64_t state;
+    if (!state) {
+        const char *seed = getenv("KYMO_TEST_SEED");
+        state = seed ? strtoull(seed, NULL, 0) | 1 : UINT64_C(0x243f6a8885a308d3);
+    }
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % limit;
+}
+
+static inline int fault_start(const char *path, uint64_t budget, int policy)
+{
+    return kymo_start(&(struct kymo_options){
+        .size = sizeof(struct kymo_options), .path = path, .budget = budget, .policy = policy});
+}
+
+static inline struct kymo_stats fault_stats(void)
+{
+    struct kymo_stats stats = {.size = sizeof(stats)};
+    CHECK_OK(kymo_stats(&stats));
+    return stats;
+}
+
+static inline struct kymo_info fault_info(const struct kymo_capture *capture)
+{
+    struct kymo_info info = {.size = sizeof(info)};
+    CHECK_OK(kymo_capture_info(capture, &info));
+    return info;
+}
+
+/* ---- children ---- */
+
+/* Memory that a child shares with its parent, all zero. */
+static inline void *fault_shared(size_t size)
+{
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    return page;
+}
+
+/* Run BODY in a child, which ends when it returns. A check that fails in it ends it
+   with status 1. */
+static inline pid_t fault_child(void (*body)(void *arg), void *arg)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid != 0) {
+        CHECK(pid > 0);
+        return pid;
+    }
+    int how = setjmp(check_out);
+    if (how == 0)
+        body(arg);
+    else if (how == 2)
+        printf("# not done: %s\n", check_skip_reason);
+    fflush(stdout);
+    _exit(how == 2 ? 77 : how);
+}
+
+static inline int fault_wait(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+/* The child ends by itself and finds nothing wrong. */
+#define CHECK_CHILD(pid)                                                                           \
+    do {                                                                                           \
+        int check_status = fault_wait(pid);                                                        \
+        if (WIFEXITED(check_status) && WEXITSTATUS(check_status) == 77)                            \
+            CHECK_SKIP("see above");                                                               \
+        if (!WIFEXITED(check_status) || WEXITSTATUS(check_status) != 0)                            \
+            CHECK_FAIL("the child ended with %s %d",                                               \
+                       WIFSIGNALED(check_status) ? "signal" : "status",                            \
+                       WIFSIGNALED(check_status) ? WTERMSIG(check_status)                          \
+                                                 : WEXITSTATUS(check_status));                     \
+    } while (0)
+
+/* ---- numbered events ---- */
+
+#define NUMBERED_NAMES 100 /* of outer spans; new ones come up as recording goes on */
+
+struct numbered {
+    uint64_t next; /* number of the next event */
+    struct kymo_span outer, inner;
+};
+
+static inline const char *numbered_name(uint64_t number)
+{
+    static char names[NUMBERED_NAMES][16];
+    char *name = names[number / 5 / 50 % NUMBERED_NAMES];
+    if (!names[NUMBERED_NAMES - 1][0]) /* the first call is made before there are threads */
+        for (int i = 0; i < NUMBERED_NAMES; i++)
+            snprintf(names[i], sizeof(names[i]), "outer %d", i);
+    return name;
+}
+
+/* Record one event. */
+static inline void numbered_record(struct numbered *self)
+{
+    switch (self->next % 5) {
+    case 0:
+        self->outer = kymo_span_begin(numbered_name(self->next));
+        break;
+    case 1:
+        self->inner = kymo_span_begin("inner");
+        break;
+    case 2:
+        kymo_counter("round", (double)(self->next / 5));
+        break;
+    case 3:
+        kymo_span_end(self->inner);
+        break;
+    case 4:
+        kymo_span_end(self->outer);
+        break;
+    }
+    self->next++;
+}
+
+/* EVENT is event NUMBER of its thread. */
+static inline void numbered_check(const struct kymo_event *event, uint64_t number)
+{
+    static const uint16_t kinds[] = {KYMO_ENTER, KYMO_ENTER, KYMO_COUNTER, KYMO_LEAVE, KYMO_LEAVE};
+    unsigned step = (unsigned)(number % 5);
+    const char *name = step == 2                ? "round"
+                       : step == 1 || step == 3 ? "inner"
+                                                : numbered_name(number);
+    if (event->kind != kinds[step] || strcmp(event->name, name) != 0 ||
+        (step == 2 && event->value != (double)(number / 5)))
+        CHECK_FAIL("event %" PRIu64 " of thread %u is kind %u, \"%s\", value %.17g, id %" PRIu64,
+                   number, event->thread, event->kind, event->name, event->value, event->id);
+}
+
+/* Which of the threads that are named "worker 0", "worker 1", … INDEX is. */
+static inline unsigned numbered_worker(const struct kymo_capture *capture, uint32_t index,
+                                       unsigned workers)
+{
+    struct kymo_thread_info thread = {.size = sizeof(thread)};
+    unsigned worker = 0;
+    CHECK_OK(kymo_capture_thread(capture, index, &thread));
+    if (sscanf(thread.name, "worker %u", &worker) != 1 || worker >= workers)
+        CHECK_FAIL("thread %u is called \"%s\"", index, thread.name);
+    return worker;
+}
+
+static inline void numbered_name_thread(unsigned worker)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "worker %u", worker);
+    kymo_thread_name(name);
+}
+
+/* Read everything: each of WORKERS threads is a whole beginning of its numbered
+   events, and COUNTS tells how many there are. */
+static inline void numbered_read(struct kymo_capture *capture, unsigned workers, uint64_t *counts)
+{
+    struct kymo_event event = {.size = sizeof(event)};
+    struct kymo_cursor *cursor;
+    uint32_t threads = (uint32_t)fault_info(capture).threads;
+    unsigned *worker_of = calloc(threads + 1, sizeof(*worker_of));
+    bool *known = calloc(threads + 1, sizeof(*known));
+    kymo_ns last = INT64_MIN;
+    int rc;
+    memset(counts, 0, workers * sizeof(*counts));
+    CHECK_OK(kymo_cursor_new(capture, NULL, &cursor));
+    while ((rc = kymo_cursor_next(cursor, &event)) > 0) {
+        if (!known[event.thread]) {
+            worker_of[event.thread] = numbered_worker(capture, event.thread, workers);
+            known[event.thread] = true;
+        }
+        CHECK_LE(last, event.time);
+        last = event.time;
+        numbered_check(&event, counts[worker_of[event.thread]]++);
+    }
+    CHECK_OK(rc);
+    kymo_cursor_free(cursor);
+    free(worker_of);
+    free(known);
+}
+
+#endif
