@@ -18,6 +18,7 @@
 #define Py_T_LONGLONG T_LONGLONG
 #define Py_T_ULONGLONG T_ULONGLONG
 #define Py_T_OBJECT_EX T_OBJECT_EX
+#define Py_T_PYSSIZET T_PYSSIZET
 #define Py_READONLY READONLY
 #endif
 
@@ -56,6 +57,59 @@
 #define KYMO_SECTION_LOCK(name) ((void)0)
 #define KYMO_SECTION_UNLOCK(name) ((void)0)
 #define KYMO_SECTION_RESET(name) ((void)0)
+#endif
+
+/* ---- the tracer */
+
+/* 3.12 brought sys.monitoring and a way to hear of the death of code objects. */
+#define KYMO_HAS_MONITORING (PY_VERSION_HEX >= 0x030C0000)
+#define KYMO_HAS_CODE_WATCHER (PY_VERSION_HEX >= 0x030C0000)
+
+/* 3.11 brought qualified names of code objects, and the thread's system id. */
+#if PY_VERSION_HEX >= 0x030B0000
+#define KYMO_CODE_QUALNAME(code) ((code)->co_qualname)
+#define KYMO_NATIVE_THREAD_ID(state) ((uint32_t)(state)->native_thread_id)
+#else
+#define KYMO_CODE_QUALNAME(code) ((code)->co_name)
+#define KYMO_NATIVE_THREAD_ID(state) ((void)(state), 0u)
+#endif
+
+/* Frames as hook_profile.c sees them, on the versions that need it. */
+#if PY_VERSION_HEX >= 0x030B0000
+#define KYMO_FRAME_HEADER "frame_311.h"
+#else
+#define KYMO_FRAME_HEADER "frame_310.h"
+#endif
+
+/* Code whose calls run in slices. */
+#define KYMO_CODE_SLICES (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
+
+/* The interpreter's frame that runs on this thread, as an address only. */
+#if PY_VERSION_HEX >= 0x030D0000
+#define KYMO_CURRENT_FRAME() ((const void *)PyThreadState_GetUnchecked()->current_frame)
+#elif PY_VERSION_HEX >= 0x030C0000
+#define KYMO_CURRENT_FRAME() ((const void *)_PyThreadState_UncheckedGet()->cframe->current_frame)
+#endif
+
+#if PY_VERSION_HEX >= 0x030D0000
+#define KYMO_FINALIZING() Py_IsFinalizing()
+#else
+#define KYMO_FINALIZING() _Py_IsFinalizing()
+#endif
+
+/* The exception that is set, as one object; a new reference. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define KYMO_FETCH_EXCEPTION() PyErr_GetRaisedException()
+#else
+static inline PyObject *KYMO_FETCH_EXCEPTION(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+}
 #endif
 
 #endif

@@ -157,16 +157,15 @@ static PyObject *step(struct cursor *self)
         let_go(self);
         return kymo__capture_raise_closed(self->capture);
     }
-    if (self->next == self->count) {
-        if (self->code == 0)
-            decode_batch(self);
-        if (self->count == 0 && self->code < 0)
-            return kymo__raise(kymo__core_of((PyObject *)self), self->code,
-                               kymo__capture_path(self->capture));
-        if (self->next == self->count)
-            return step(self);
-    }
-    return wrap(self, &self->batch[self->next++]);
+    if (self->next == self->count && self->code == 0)
+        decode_batch(self);
+    if (self->next < self->count)
+        return wrap(self, &self->batch[self->next++]);
+    if (self->code < 0)
+        return kymo__raise(kymo__core_of((PyObject *)self), self->code,
+                           kymo__capture_path(self->capture));
+    let_go(self);
+    return NULL;
 }
 
 /* Two threads that share one iterator would each get half a batch: refuse it, as

@@ -31,6 +31,7 @@ static const char *const kind_words[KYMO__KINDS] = {
     [KYMO_ASYNC_END] = "async_end",
     [KYMO_GAP] = "gap",
     [KYMO_COMPLETE] = "complete",
+    [KYMO_ARG] = "arg",
 };
 
 static const char *const enter_words[] = {"call", "resume", "throw", "open"};

@@ -1,5 +1,7 @@
 /* module.c — the module kymo._core: its state, its types, its functions. */
+#include "callables.h"
 #include "core.h"
+#include "tracer.h"
 
 #include <dlfcn.h>
 
@@ -47,7 +49,11 @@ static int module_exec(PyObject *module)
         add_type(module, &kymo__event_spec, &core->event_type) < 0 ||
         add_type(module, &kymo__span_spec, &core->span_type) < 0)
         return -1;
-    if (PyModule_AddFunctions(module, kymo__session_methods) < 0)
+    if (kymo__callables_init() < 0 || kymo__hook_init(module) < 0)
+        return -1;
+    kymo__tracer_register();
+    if (PyModule_AddFunctions(module, kymo__session_methods) < 0 ||
+        PyModule_AddFunctions(module, kymo__tracing_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, kymo__marking_methods);
 }

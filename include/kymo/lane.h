@@ -1,10 +1,10 @@
 /* lane.h — the recording path, inlined into the sources that need every nanosecond.
 
-   A thread records into its lane. It claims the lane by taking `next` out of it, stores
-   its records, and puts `next` back behind them. While it is out, a second call on the
-   same thread (from a signal handler, say) finds nothing and gives up, and kymo_stop
-   waits. The claim is an ordinary store: turning the session off makes all threads pass
-   a barrier, after which either the claimer sees it off or the stopper sees the claim.
+   A thread records into its lane. It claims the lane, stores its records where `next`
+   says, and moves `next` behind them. While it is claimed, a second call on the same
+   thread (from a signal handler, say) gives up, and kymo_stop waits. The claim is an
+   ordinary store: turning the session off makes all threads pass a barrier, after which
+   either the claimer sees it off or the stopper sees the claim.
 
        struct kymo_lane *lane;
        struct kymo_record *at = kymo_lane_claim(&lane, 1);
@@ -33,10 +33,11 @@ struct kymo_record {
 };
 
 struct kymo_lane {
-    struct kymo_record *next; /* NULL while claimed. Written by the owner; the stopper reads */
-    struct kymo_record *end;  /* of the room there is. This and below: owner, while claimed */
+    struct kymo_record *next; /* where the next record goes. All: the owner, while claimed */
+    struct kymo_record *end;  /* of the room there is */
     uint32_t session;         /* to which they belong */
     uint32_t thread;          /* index in the capture */
+    uint32_t claimed;         /* 1: it is. Written by the owner; the stopper reads */
 };
 
 /* This thread's lane, or NULL before its first record. Initial-exec storage: reading it
@@ -48,20 +49,20 @@ KYMO_API struct kymo_record *kymo__lane_slow(struct kymo_lane *lane, struct kymo
 
 /* Room for COUNT consecutive records on this thread, or NULL when there is no session or
    no memory; what is lost is counted. After success *LANE is the thread's, and commit or
-   release must follow. COUNT is a small constant. */
+   release must follow. COUNT is a small constant; 0 claims the lane for other work. */
 KYMO_INLINE struct kymo_record *kymo_lane_claim(struct kymo_lane **lane, unsigned count)
 {
     struct kymo_lane *mine = kymo__lane;
     struct kymo_record *at = NULL;
-    if (__builtin_expect(mine != NULL, 1)) {
-        at = __atomic_load_n(&mine->next, __ATOMIC_RELAXED);
-        __atomic_store_n(&mine->next, (struct kymo_record *)NULL, __ATOMIC_RELAXED);
+    if (__builtin_expect(mine && !__atomic_load_n(&mine->claimed, __ATOMIC_RELAXED), 1)) {
+        /* A signal handler that records before this store moves `next` on and leaves the
+           lane unclaimed; so `next` is read after it. */
+        __atomic_store_n(&mine->claimed, 1u, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        /* The second comparison finds both a NULL and a lane without room. */
-        if (__builtin_expect(
-                __atomic_load_n(kymo__switch, __ATOMIC_ACQUIRE) == mine->session &&
-                    (uintptr_t)at - 1 < (uintptr_t)(mine->end - count),
-                1)) {
+        at = mine->next;
+        if (__builtin_expect(__atomic_load_n(kymo__switch, __ATOMIC_ACQUIRE) == mine->session &&
+                                 (uintptr_t)at <= (uintptr_t)(mine->end - count),
+                             1)) {
             *lane = mine;
             return at;
         }
@@ -81,13 +82,14 @@ KYMO_INLINE void kymo_lane_store(struct kymo_record *at, uint64_t ticks, uint64_
 /* Give the claim back; AFTER is behind the last record stored. */
 KYMO_INLINE void kymo_lane_commit(struct kymo_lane *lane, struct kymo_record *after)
 {
-    __atomic_store_n(&lane->next, after, __ATOMIC_RELEASE);
+    lane->next = after;
+    __atomic_store_n(&lane->claimed, 0u, __ATOMIC_RELEASE);
 }
 
 /* Give the claim on AT back unused. */
 KYMO_INLINE void kymo_lane_release(struct kymo_lane *lane, struct kymo_record *at)
 {
-    __atomic_store_n(&lane->next, at, __ATOMIC_RELEASE);
+    kymo_lane_commit(lane, at);
 }
 
 /* Give the claim on AT back and count COUNT events as lost for REASON (enum kymo_gap). */

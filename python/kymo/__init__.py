@@ -51,9 +51,13 @@ from kymo._core import (
 from kymo._size import parse_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal
 
 __version__: str = _core.version()
+
+# Our own frames are nobody's business.
+_PACKAGE = os.path.dirname(__file__)
 
 __all__ = [
     "Capture",
@@ -91,6 +95,12 @@ def start(
     budget: int | str | None = None,
     policy: Literal["help", "drop"] = "help",
     level: int = 1,
+    calls: bool = True,
+    c_calls: bool = True,
+    gc: bool = True,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    max_depth: int = 0,
 ) -> None:
     """Record this process into the capture `path`, until `stop` or the end of the process.
 
@@ -98,6 +108,13 @@ def start(
     policy: what a thread does when that memory is used up: "help" writes a part itself and
         loses nothing, "drop" drops records, counts them and notes the gap.
     level: zstd compression level, 1 to 19.
+    calls: record every call of a Python function, on every thread; False leaves only what
+        the program marks itself.
+    c_calls: record calls of functions and types implemented in C too.
+    gc: record garbage collections.
+    include, exclude: patterns for files ("*/site-packages/*", "views.py"), packages and
+        modules ("numpy") and functions ("Parser.*"); what is left out costs nothing.
+    max_depth: calls nested deeper than this are not recorded; 0 means no limit.
 
     An older capture at `path` is replaced; any other file there is left alone and
     FileExistsError is raised. Raises SessionError when a session runs already, ValueError
@@ -105,7 +122,17 @@ def start(
     """
     if not 1 <= level <= 19:
         raise ValueError(f"level must be 1 to 19, not {level}")
+    if max_depth < 0:
+        raise ValueError(f"max_depth must not be negative, and is {max_depth}")
+    if calls:
+        _core.trace_filter(list(include), [*exclude, _PACKAGE + "/*"])
+        _core.trace(c_calls, gc, max_depth)
     _core.start(path, 0 if budget is None else parse_size(budget), policy, level)
+    try:
+        _core.trace_failure()
+    except Exception:
+        stop()
+        raise
 
 
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Capture:

@@ -40,6 +40,40 @@ void kymo_close(struct kymo_capture *capture)
     kymo__free(capture);
 }
 
+int kymo__capture_share(struct kymo_capture *capture, struct kymo_capture **shared)
+{
+    /* What a reader changes while it reads: its scratch space, and the state of the runs,
+       each of which belongs to one thread of the capture. */
+    struct kymo_capture *c = kymo__alloc_zeroed(sizeof(*c));
+    struct kymo_reader *r = kymo__alloc(sizeof(*r));
+    struct kymo_unpacker *unpacker = kymo__unpacker_new();
+    if (!c || !r || !unpacker) {
+        kymo__unpacker_free(unpacker);
+        kymo__free(r);
+        kymo__free(c);
+        return -ENOMEM;
+    }
+    *r = *capture->reader;
+    r->unpacker = unpacker;
+    r->stored = (struct kymo_buffer){0};
+    r->damaged_blocks = 0;
+    c->reader = r;
+    c->base = capture->base;
+    *shared = c;
+    return 0;
+}
+
+void kymo__capture_unshare(struct kymo_capture *capture, struct kymo_capture *shared)
+{
+    if (!shared)
+        return;
+    capture->reader->damaged_blocks += shared->reader->damaged_blocks;
+    kymo__unpacker_free(shared->reader->unpacker);
+    kymo__buffer_fini(&shared->reader->stored);
+    kymo__free(shared->reader);
+    kymo__free(shared);
+}
+
 /* Copy as much of FULL as the caller's struct, whose size is SIZE, has room for. */
 static int hand_out(void *out, const void *full, size_t full_size)
 {

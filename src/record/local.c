@@ -43,25 +43,28 @@ static void forget(struct kymo_local *local)
 
 void kymo__gap_record(struct kymo_session *s, struct kymo_gap_slot *slot)
 {
-    if (!slot->count || !slot->thread)
+    uint64_t count = kymo__load_acquire(&slot->count);
+    if (!count || !slot->thread)
         return;
-    const uint64_t numbers[] = {slot->thread - 1, slot->reason, slot->count, slot->first_ticks,
+    const uint64_t numbers[] = {slot->thread - 1, slot->reason, count, slot->first_ticks,
                                 slot->last_ticks};
     if (kymo__names_define(&s->names, KYMO__DEF_GAP, numbers) < 0)
         return; /* it stays pending */
-    kymo__add_relaxed(&s->dropped_records, slot->count);
-    kymo__store_release(&slot->count, UINT64_C(0));
+    kymo__add_relaxed(&s->dropped_records, count);
+    kymo__add_release(&slot->count, -count); /* a signal handler may have lost more */
 }
 
 static void lose(struct kymo_local *local, unsigned count, int reason)
 {
+    if (!count)
+        return;
     struct kymo_gap_slot *slot = local->gap;
     uint64_t now = kymo_ticks();
-    if (!slot->count)
+    if (!kymo__load_relaxed(&slot->count))
         slot->first_ticks = now;
     slot->reason = (uint32_t)reason;
     slot->last_ticks = now;
-    kymo__store_release(&slot->count, slot->count + count);
+    kymo__add_release(&slot->count, (uint64_t)count); /* also from a signal handler */
 }
 
 /* A slot in the live file for LOCAL's pending gap, so that a kill does not lose the
@@ -233,21 +236,23 @@ KYMO__COLD struct kymo_record *kymo__lane_slow(struct kymo_lane *lane, struct ky
     if (!local) {
         if (!kymo__switch_now() || !(local = local_mine()))
             return NULL;
-        at = local->lane.next;
-        kymo__store_relaxed(&local->lane.next, (struct kymo_record *)NULL);
+        kymo__store_relaxed(&local->lane.claimed, 1u);
         kymo__compiler_fence();
+        at = local->lane.next;
     } else if (!at) {
         /* A call inside a call: the claim is the outer one's. */
-        lose(local, 1, KYMO_GAP_NESTED);
+        lose(local, count != 0, KYMO_GAP_NESTED);
         return NULL;
     }
     uint32_t now = kymo__switch_now();
     if (!now) {
-        kymo__store_release(&local->lane.next, at);
+        kymo_lane_release(&local->lane, at);
         return NULL;
     }
-    if (now != local->lane.session)
+    if (now != local->lane.session) {
         join(kymo__session, local, kymo__tid_now());
+        at = &nowhere;
+    }
     return kymo_lane_more(&local->lane, at, count);
 }
 
@@ -264,7 +269,7 @@ struct kymo_lane *kymo_lane_of_thread(uint32_t tid, unsigned count, struct kymo_
     if (!local)
         return NULL;
     local->orphan = tid;
-    local->lane.next = NULL;
+    local->lane.claimed = 1;
     enrol(local);
     /* Claimed: from here on kymo_stop waits. If it was quicker, there is nothing to do. */
     if (!kymo__switch_now()) {
@@ -280,7 +285,7 @@ struct kymo_record *kymo_lane_more(struct kymo_lane *lane, struct kymo_record *a
                                    unsigned count)
 {
     struct kymo_local *local = (struct kymo_local *)lane;
-    if (local->chunk && after + count <= lane->end)
+    if ((local->chunk || !count) && after + count <= lane->end)
         return after;
     struct kymo_record *at = change_chunk(kymo__session, local);
     if (!at) {
@@ -307,7 +312,7 @@ static bool at_rest(struct kymo_local *local)
 {
     const struct timespec moment = {0, 100000};
     for (int attempt = 0; attempt < 20000; attempt++) {
-        if (kymo__load_acquire(&local->lane.next))
+        if (!kymo__load_acquire(&local->lane.claimed))
             return true;
         if (attempt < 100)
             sched_yield();
@@ -348,5 +353,6 @@ void kymo__locals_forked(void)
         self->gap = &self->spare;
         self->chunk = NULL;
         self->lane.next = self->lane.end = &nowhere;
+        self->lane.claimed = 0;
     }
 }

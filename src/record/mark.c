@@ -88,7 +88,7 @@ void kymo__link(const char *name, uint64_t id, int kind)
 const char *kymo_intern(const char *name)
 {
     struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    struct kymo_record *at = kymo_lane_claim(&lane, 0);
     if (!at)
         return name;
     const char *kept = name;
@@ -100,7 +100,7 @@ const char *kymo_intern(const char *name)
 void kymo_thread_name(const char *name)
 {
     struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    struct kymo_record *at = kymo_lane_claim(&lane, 0);
     if (!at)
         return;
     const uint64_t numbers[] = {lane->thread, kymo__names_string(names_of(lane), name, NULL)};
@@ -112,7 +112,7 @@ void kymo_thread_name(const char *name)
 void kymo_metadata(const char *key, const char *value)
 {
     struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    struct kymo_record *at = kymo_lane_claim(&lane, 0);
     if (!at)
         return;
     kymo__names_meta(names_of(lane), key, value);
@@ -127,7 +127,7 @@ void kymo_process_name(const char *name)
 uint32_t kymo_function_key(const struct kymo_function *function)
 {
     struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    struct kymo_record *at = kymo_lane_claim(&lane, 0);
     if (!at)
         return 0;
     uint32_t key = kymo__names_function(names_of(lane), function);

@@ -135,7 +135,9 @@ static void record_a_little(void)
     record(0);
     fault_sleep(3000000);
     for (int i = 0; i < WORKERS; i++)
-        progress->done_before[i] = __atomic_load_n(&progress->done[i], __ATOMIC_ACQUIRE);
+        do
+            progress->done_before[i] = __atomic_load_n(&progress->done[i], __ATOMIC_ACQUIRE);
+        while (!progress->done_before[i]);
 }
 
 static void crash(void *arg)
@@ -182,6 +184,7 @@ static void end(void (*body)(void *arg), int signal_number, int ending)
     int status = fault_wait(fault_child(body, NULL));
     CHECK_EQ(WIFSIGNALED(status) ? WTERMSIG(status) : 0, signal_number);
     CHECK_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : 0, signal_number ? 0 : 5);
+    CHECK(progress->done_before[WORKERS - 1] > 0);
     check_capture(ending);
     CHECK_EQ(access(check_path("killed.live"), F_OK) == 0, ending == KYMO_ENDED_KILLED);
     munmap(progress, sizeof(*progress));

@@ -47,7 +47,7 @@ static void each_of_64_threads_has_exactly_its_events(void)
     struct kymo_cursor *cursor = finish("many");
 
     CHECK_EQ(fault_info(capture).threads, MANY);
-    CHECK_EQ(fault_info(capture).records, (uint64_t)MANY * SPANS * 6);
+    CHECK_EQ(fault_info(capture).records, (uint64_t)MANY * SPANS * 5);
     numbered_read(capture, MANY, counts);
     for (int i = 0; i < MANY; i++)
         CHECK_EQ(counts[i], 5 * SPANS);

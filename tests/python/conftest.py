@@ -37,7 +37,7 @@ def record(capture_path: Path) -> Record:
 
     @contextmanager
     def recording(**options: Any) -> Iterator[Path]:
-        kymo.start(capture_path, **options)
+        kymo.start(capture_path, **options, calls=False)
         try:
             yield capture_path
         finally:

@@ -60,7 +60,7 @@ def bad(*arguments: object, code: int = 2, **options: Any) -> str:
 
 def start_recorder(path: Path, code: str) -> subprocess.Popen[bytes]:
     """A Python of its own that records into `path` and runs `code`."""
-    prelude = "import os, resource, signal, sys, threading, time, kymo; kymo.start(sys.argv[1])\n"
+    prelude = "import os, resource, signal, sys, threading, time, kymo; kymo.start(sys.argv[1], calls=False)\n"
     return subprocess.Popen(
         [sys.executable, "-c", prelude + code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -614,7 +614,7 @@ def test_absolute_times_are_those_of_the_wall_clock(make: Maker) -> None:
 
 def test_gaps_are_dumped_with_their_reason(make: Maker) -> None:
     path = make(  # the highest level makes the writer slow enough to fall behind
-        "kymo.stop(); kymo.start(sys.argv[1], budget='1M', policy='drop', level=19)\n"
+        "kymo.stop(); kymo.start(sys.argv[1], budget='1M', policy='drop', level=19, calls=False)\n"
         "end = time.monotonic() + 20\n"
         "while kymo.stats().dropped_records == 0 and time.monotonic() < end:\n"
         "    for i in range(50000): kymo.instant(str(i % 1000))\n"

@@ -35,7 +35,7 @@ MEASURE = """if True:
 def test_starting_and_stopping_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> None:
     code = """
     def cycle(i):
-        kymo.start(path)
+        kymo.start(path, calls=False)
         with kymo.span("literal"):
             kymo.instant(f"name {i}")
         kymo.stop()
@@ -46,7 +46,7 @@ def test_starting_and_stopping_leaves_nothing_behind(run_code: RunCode, tmp_path
 
 def test_reading_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> None:
     code = """
-    kymo.start(path)
+    kymo.start(path, calls=False)
     for i in range(1000):
         kymo.instant(f"name {i}")
     kymo.metadata("key", "value")
@@ -74,7 +74,7 @@ def test_reading_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> Non
 def test_marking_keeps_no_memory_for_names_after_stop(run_code: RunCode, tmp_path: Path) -> None:
     code = """
     def cycle(i):
-        kymo.start(path)
+        kymo.start(path, calls=False)
         for j in range(2000):
             kymo.instant(f"name {i} {j}")
         kymo.stop()

@@ -54,7 +54,7 @@ def test_a_capture_being_written_cannot_be_taken_by_another_process(
     code = """if True:
         import errno, sys, kymo
         try:
-            kymo.start(sys.argv[1])
+            kymo.start(sys.argv[1], calls=False)
         except OSError as error:
             assert error.errno == errno.EBUSY, error
             assert error.filename == sys.argv[1]
@@ -75,7 +75,7 @@ def test_a_forked_child_does_not_write_into_its_parents_capture(
     code = """if True:
         import os, sys, warnings, kymo
         warnings.simplefilter("ignore", DeprecationWarning)  # a thread is running: kymo's
-        kymo.start(sys.argv[1])
+        kymo.start(sys.argv[1], calls=False)
         kymo.instant("parent before")
         span = kymo.span("open across the fork")
         span.__enter__()
@@ -107,11 +107,11 @@ def test_a_forked_child_may_record_for_itself(run_code: RunCode, tmp_path: Path)
     code = """if True:
         import os, sys, warnings, kymo
         warnings.simplefilter("ignore", DeprecationWarning)
-        kymo.start(sys.argv[1])
+        kymo.start(sys.argv[1], calls=False)
         kymo.instant("shared name")
         child = os.fork()
         if child == 0:
-            kymo.start(sys.argv[2])
+            kymo.start(sys.argv[2], calls=False)
             kymo.instant("shared name")
             kymo.instant("child's own")
             kymo.stop()
@@ -128,7 +128,7 @@ def test_a_forked_child_may_record_for_itself(run_code: RunCode, tmp_path: Path)
 def test_a_killed_program_leaves_every_record_it_made(capture_path: Path) -> None:
     code = """if True:
         import sys, time, kymo
-        kymo.start(sys.argv[1])
+        kymo.start(sys.argv[1], calls=False)
         kymo.metadata("who", "the victim")
         kymo.thread_name("main of the victim")
         for i in range(50_000):
@@ -159,7 +159,7 @@ def test_a_program_that_does_not_stop_its_session_keeps_it(
 ) -> None:
     code = f"""if True:
         import os, sys, kymo
-        kymo.start(sys.argv[1])
+        kymo.start(sys.argv[1], calls=False)
         with kymo.span("outer"):
             kymo.instant("inner")
             {ending}
@@ -170,7 +170,7 @@ def test_a_program_that_does_not_stop_its_session_keeps_it(
 
 
 def test_a_session_is_stopped_at_exit(run_code: RunCode, capture_path: Path) -> None:
-    run_code("import sys, kymo; kymo.start(sys.argv[1]); kymo.instant('tick')", capture_path)
+    run_code("import sys, kymo; kymo.start(sys.argv[1], calls=False); kymo.instant('tick')", capture_path)
 
     with kymo.open(capture_path) as capture:
         assert capture.info.ending == "clean"
@@ -180,7 +180,7 @@ def test_a_session_is_stopped_at_exit(run_code: RunCode, capture_path: Path) -> 
 def test_a_daemon_thread_may_mark_until_the_end(run_code: RunCode, capture_path: Path) -> None:
     code = """if True:
         import sys, threading, time, kymo
-        kymo.start(sys.argv[1])
+        kymo.start(sys.argv[1], calls=False)
         def mark():
             while True:
                 with kymo.span("daemon"):

@@ -29,7 +29,7 @@ def test_a_second_start_is_refused_and_changes_nothing(
     with record():
         kymo.instant("before")
         with pytest.raises(kymo.SessionError, match="already running"):
-            kymo.start(tmp_path / "second.kymo")
+            kymo.start(tmp_path / "second.kymo", calls=False)
         kymo.instant("after")
 
     assert [event.name for event in read()] == ["before", "after"]
@@ -74,7 +74,7 @@ def test_threads_may_mark_while_another_stops_and_starts(
         thread.start()
     try:
         for _ in range(30):
-            kymo.start(capture_path)
+            kymo.start(capture_path, calls=False)
             kymo.stop()
             with kymo.open(capture_path) as capture:
                 names = {event.name.rstrip("0123456789") for event in capture.events()}
@@ -106,7 +106,7 @@ def test_a_file_that_is_no_capture_is_left_alone(capture_path: Path) -> None:
     capture_path.write_text("precious")
 
     with pytest.raises(FileExistsError) as raised:
-        kymo.start(capture_path)
+        kymo.start(capture_path, calls=False)
 
     assert raised.value.filename == str(capture_path)
     assert "left alone" in str(raised.value)
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_capture_is_left_alone(capture_path: Path) -> None:
 
 def test_a_missing_folder_is_file_not_found(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
-        kymo.start(tmp_path / "missing" / "trace.kymo")
+        kymo.start(tmp_path / "missing" / "trace.kymo", calls=False)
 
     assert raised.value.filename == str(tmp_path / "missing" / "trace.kymo")
     assert not kymo.running()
@@ -124,7 +124,7 @@ def test_a_missing_folder_is_file_not_found(tmp_path: Path) -> None:
 
 def test_a_directory_cannot_be_recorded_into(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
-        kymo.start(tmp_path)
+        kymo.start(tmp_path, calls=False)
 
 
 def test_nothing_is_left_beside_a_finished_capture(record: Record, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_wrong_option_is_a_value_error(
     capture_path: Path, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        kymo.start(capture_path, **options)  # type: ignore[arg-type]
+        kymo.start(capture_path, **options, calls=False)  # type: ignore[arg-type]
 
     assert not kymo.running()
     assert not capture_path.exists()
@@ -194,7 +194,7 @@ def test_stats_count_what_the_session_did(record: Record) -> None:
 
 def test_a_device_cannot_be_recorded_into() -> None:
     with pytest.raises(OSError) as raised:
-        kymo.start("/dev/null")
+        kymo.start("/dev/null", calls=False)
 
     assert raised.value.filename == "/dev/null"
     assert not kymo.running()
@@ -205,7 +205,7 @@ def test_a_failed_write_is_an_os_error_at_stop_and_the_capture_opens(
 ) -> None:
     code = """if True:
         import errno, resource, sys, kymo
-        kymo.start(sys.argv[1], budget="2M")
+        kymo.start(sys.argv[1], budget="2M", calls=False)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
         for _ in range(200_000):
             kymo.instant("tick")
@@ -234,7 +234,7 @@ def test_the_program_may_change_its_folder_while_recording(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    kymo.start("trace.kymo")
+    kymo.start("trace.kymo", calls=False)
     os.chdir("elsewhere")
     kymo.instant("moved")
     kymo.stop()

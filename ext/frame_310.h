@@ -1,0 +1,56 @@
+/* frame_310.h — what hook_profile.c asks of a frame, on 3.10. See frame_311.h. */
+#ifndef KYMO_EXT_FRAME_310_H
+#define KYMO_EXT_FRAME_310_H
+
+#include "compat.h"
+
+#include <frameobject.h>
+#include <stdbool.h>
+
+typedef PyFrameObject kymo_eval_frame;
+
+static inline PyObject *kymo__frame_code(PyFrameObject *frame)
+{
+    return (PyObject *)frame->f_code;
+}
+
+static inline unsigned kymo__frame_enter_detail(PyFrameObject *frame)
+{
+    return frame->f_lasti < 0 ? 0 : PyErr_Occurred() ? 2 : 1;
+}
+
+static inline unsigned kymo__frame_leave_detail(PyFrameObject *frame)
+{
+    return frame->f_state == FRAME_SUSPENDED;
+}
+
+static inline PyObject *kymo__eval_code(PyFrameObject *frame)
+{
+    return kymo__frame_code(frame);
+}
+
+/* Generators are made without evaluating a frame. */
+static inline bool kymo__eval_creates_generator(PyFrameObject *frame)
+{
+    (void)frame;
+    return false;
+}
+
+static inline unsigned kymo__eval_resumes(PyFrameObject *frame)
+{
+    return frame->f_lasti >= 0;
+}
+
+/* After evaluation; the caller still holds the frame. */
+static inline unsigned kymo__eval_leave_detail(PyObject *code, PyFrameObject *frame)
+{
+    (void)code;
+    return kymo__frame_leave_detail(frame);
+}
+
+static inline bool kymo__frames_are_exact(void)
+{
+    return true;
+}
+
+#endif

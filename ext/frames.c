@@ -1,0 +1,122 @@
+/* frames.c — the frames that are open when tracing begins.
+
+   Nobody will report their beginning, but their ends will be reported; recorded as open
+   from the start they give every later call its right place. */
+#include "tracer.h"
+
+#include <frameobject.h>
+#include <stdlib.h>
+
+/* The code objects of FRAME and those that called it, innermost first, borrowed; *COUNT of
+   them, to be freed. The frames keep them alive, and the GIL the frames. */
+static PyObject **codes_of(PyFrameObject *frame, size_t *count)
+{
+    size_t capacity = 0;
+    PyObject **codes = NULL;
+    *count = 0;
+    Py_XINCREF(frame);
+    while (frame) {
+        if (*count == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            PyObject **grown = realloc(codes, capacity * sizeof *codes);
+            if (!grown) {
+                Py_DECREF(frame);
+                break;
+            }
+            codes = grown;
+        }
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        codes[(*count)++] = (PyObject *)code;
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return codes;
+}
+
+static uint32_t key_of(PyObject *code)
+{
+    const struct function *f = kymo__function_find(code);
+    return (f ? f : kymo__function_add(code))->key;
+}
+
+/* The system's id of STATE's thread, or 0. Versions that do not keep it have it in the
+   objects of the module threading. */
+static uint32_t system_id(PyThreadState *state)
+{
+    uint32_t id = KYMO_NATIVE_THREAD_ID(state);
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    PyObject *threading = id ? NULL : PyDict_GetItemString(modules, "threading");
+    PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+    PyObject *ident = active ? PyLong_FromUnsignedLong(state->thread_id) : NULL;
+    PyObject *thread = ident ? PyDict_GetItemWithError(active, ident) : NULL; /* borrowed */
+    PyObject *native = thread ? PyObject_GetAttrString(thread, "native_id") : NULL;
+    if (native)
+        id = (uint32_t)PyLong_AsUnsignedLong(native);
+    Py_XDECREF(native);
+    Py_XDECREF(ident);
+    Py_XDECREF(active);
+    PyErr_Clear();
+    return id;
+}
+
+/* Record the open frames of another thread. */
+static void record_other(PyThreadState *state, uint64_t ticks)
+{
+    uint32_t tid = system_id(state);
+    PyFrameObject *frame = PyThreadState_GetFrame(state);
+    size_t count;
+    PyObject **codes = codes_of(frame, &count);
+    Py_XDECREF(frame);
+    uint32_t *keys = count && tid ? malloc(count * sizeof *keys) : NULL;
+    /* Keys first: they may not be defined inside a claim. */
+    for (size_t i = 0; keys && i < count; i++)
+        keys[i] = key_of(codes[i]);
+    struct kymo_record *at = NULL;
+    struct kymo_lane *lane = keys ? kymo_lane_of_thread(tid, 1, &at) : NULL;
+    for (size_t i = count; lane && i-- > 0;) {
+        if (keys[i] == KYMO_LEFT_OUT)
+            continue;
+        at = kymo_lane_more(lane, at, 1);
+        if (!at) {
+            lane = NULL;
+            break;
+        }
+        kymo_lane_store(at++, ticks, kymo_word(KYMO_ENTER, 3, keys[i]));
+    }
+    if (lane)
+        kymo_lane_commit(lane, at);
+    free(keys);
+    free(codes);
+}
+
+static void record_own(uint64_t ticks)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    size_t count;
+    PyObject **codes = codes_of(frame, &count);
+    while (count-- > 0) {
+        uint32_t key = key_of(codes[count]);
+        if (key != KYMO_LEFT_OUT)
+            kymo__trace_at(KYMO_ENTER, 3, key, ticks);
+    }
+    free(codes);
+}
+
+void kymo__frames_record(uint64_t ticks)
+{
+    PyThreadState *own = PyThreadState_Get();
+    record_own(ticks);
+#ifndef Py_GIL_DISABLED
+    /* The GIL keeps the others from moving. Their list changes only under a lock of the
+       interpreter's that we cannot take; with the GIL held, threads may still be added
+       or removed by native code at its very beginning or end, which touches the ends of
+       the list only. */
+    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(own);
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
+         state = PyThreadState_Next(state))
+        if (state != own)
+            record_other(state, ticks);
+#endif
+}

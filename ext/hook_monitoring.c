@@ -1,0 +1,258 @@
+/* hook_monitoring.c — calls as sys.monitoring reports them: 3.12 and later.
+
+   The callbacks are objects of a type of our own with a vectorcall slot, one object for
+   each kind of event, so that which it is costs nothing to find out and nothing is
+   unpacked. Tool 4 is used, or 3 when that is taken; never 2, which the interpreter's own
+   profiler and other tools fight over. */
+#include "tracer.h"
+
+#if KYMO_HAS_MONITORING
+
+#include <stddef.h>
+
+#include "callables.h"
+
+struct callback {
+    PyObject_HEAD
+    vectorcallfunc call;
+};
+
+static PyTypeObject *callback_type;
+static PyObject *monitoring; /* sys.monitoring, while installed */
+static PyObject *disable;    /* sys.monitoring.DISABLE */
+static int tool = -1;
+static bool disabled_any; /* a location was switched off since events were last restarted */
+
+static PyObject *switch_off(void)
+{
+    disabled_any = true;
+    return Py_NewRef(disable);
+}
+
+/* The entry of ARGS' code object. */
+KYMO_INLINE const struct function *code_of(PyObject *const *args)
+{
+    const struct function *f = kymo__function_find(args[0]);
+    return __builtin_expect(f != NULL, 1) ? f : kymo__function_add(args[0]);
+}
+
+KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_disable)
+{
+    const struct function *f = code_of(args);
+    if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
+        return may_disable ? switch_off() : Py_NewRef(Py_None);
+    if (!kymo__too_deep_enter()) {
+        if (__builtin_expect(f->slices, 0))
+            kymo__trace_enter_slice(detail, f->key, KYMO_CURRENT_FRAME());
+        else
+            kymo__trace_enter(detail, f->key);
+    }
+    Py_RETURN_NONE;
+}
+
+KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_disable)
+{
+    uint64_t ticks = kymo_ticks();
+    const struct function *f = code_of(args);
+    if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
+        return may_disable ? switch_off() : Py_NewRef(Py_None);
+    if (!kymo__too_deep_leave())
+        kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
+    Py_RETURN_NONE;
+}
+
+#define CALLBACK(name, expression)                                                                 \
+    static PyObject *name(PyObject *Py_UNUSED(self), PyObject *const *args,                        \
+                          size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))                     \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+CALLBACK(on_start, enter(args, 0, true))
+CALLBACK(on_resume, enter(args, 1, true))
+CALLBACK(on_throw, enter(args, 2, false)) /* may not be switched off */
+CALLBACK(on_return, leave(args, 0, true))
+CALLBACK(on_yield, leave(args, 1, true))
+CALLBACK(on_unwind, leave(args, 2, false)) /* may not be switched off */
+
+/* The entry of the C callable of ARGS, or NULL when it is a Python function. Asked at the
+   call and at its end alike: the interpreter reports both for some Python functions too
+   (the __exit__ of a with statement, anything while a frame evaluator is installed). */
+KYMO_INLINE const struct function *callable_of(PyObject *const *args)
+{
+    const void *address = kymo__callable_address(args[2]);
+    if (!address)
+        return NULL;
+    const struct function *f = kymo__function_find(address);
+    return __builtin_expect(f != NULL, 1) ? f : kymo__function_add_callable(address, args[2]);
+}
+
+static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
+                         PyObject *Py_UNUSED(names))
+{
+    const struct function *f = callable_of(args);
+    if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
+        !kymo__too_deep_enter())
+        kymo__trace_enter(0, f->key);
+    Py_RETURN_NONE;
+}
+
+KYMO_INLINE PyObject *c_leave(PyObject *const *args, unsigned detail)
+{
+    uint64_t ticks = kymo_ticks();
+    const struct function *f = callable_of(args);
+    if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
+        !kymo__too_deep_leave())
+        kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
+    Py_RETURN_NONE;
+}
+CALLBACK(on_c_return, c_leave(args, 0))
+CALLBACK(on_c_raise, c_leave(args, 2))
+
+static const struct {
+    const char *event;
+    vectorcallfunc call;
+    bool c_call;
+} events[] = {
+    {"PY_START", on_start, false},      {"PY_RESUME", on_resume, false},
+    {"PY_THROW", on_throw, false},      {"PY_RETURN", on_return, false},
+    {"PY_YIELD", on_yield, false},      {"PY_UNWIND", on_unwind, false},
+    {"CALL", on_call, true},            {"C_RETURN", on_c_return, true},
+    {"C_RAISE", on_c_raise, true},
+};
+enum { EVENTS = sizeof events / sizeof events[0] };
+
+static PyMemberDef callback_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct callback, call), Py_READONLY, NULL},
+    {0},
+};
+
+static void callback_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot callback_slots[] = {
+    {Py_tp_members, callback_members},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, callback_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec callback_spec = {
+    .name = "kymo._core.Callback",
+    .basicsize = sizeof(struct callback),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = callback_slots,
+};
+
+int kymo__hook_init(PyObject *module)
+{
+    (void)module;
+    if (!callback_type)
+        callback_type = (PyTypeObject *)PyType_FromSpec(&callback_spec);
+    return callback_type ? 0 : -1;
+}
+
+const char *kymo__hook_name(void)
+{
+    return "sys.monitoring";
+}
+
+/* Register CALLBACK, or None, for EVENT; returns the event's bit, or -1. */
+static long set_callback(const char *event, PyObject *callback)
+{
+    PyObject *all = PyObject_GetAttrString(monitoring, "events");
+    PyObject *bit = all ? PyObject_GetAttrString(all, event) : NULL;
+    PyObject *before =
+        bit ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool, bit, callback) : NULL;
+    long result = before ? PyLong_AsLong(bit) : -1;
+    Py_XDECREF(before);
+    Py_XDECREF(bit);
+    Py_XDECREF(all);
+    return result;
+}
+
+static int discard(PyObject *result)
+{
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+static int set_events(long bits)
+{
+    return discard(PyObject_CallMethod(monitoring, "set_events", "il", tool, bits));
+}
+
+/* Take tool 4 or 3. */
+static int take_tool(void)
+{
+    for (int id = 4; id >= 3; id--) {
+        if (discard(PyObject_CallMethod(monitoring, "use_tool_id", "is", id, "kymo")) == 0) {
+            tool = id;
+            return 0;
+        }
+        if (!PyErr_ExceptionMatches(PyExc_ValueError))
+            return -1;
+        PyErr_Clear();
+    }
+    PyErr_SetString(PyExc_RuntimeError,
+                    "sys.monitoring has no free tool: 3 and 4 are both taken by other tools");
+    return -1;
+}
+
+int kymo__hook_install(void)
+{
+    long bits = 0;
+    PyObject *sys = PyImport_ImportModule("sys");
+    monitoring = sys ? PyObject_GetAttrString(sys, "monitoring") : NULL;
+    Py_XDECREF(sys);
+    disable = monitoring ? PyObject_GetAttrString(monitoring, "DISABLE") : NULL;
+    if (!disable || take_tool() < 0)
+        goto fail;
+    for (int i = 0; i < EVENTS; i++) {
+        if (events[i].c_call && !kymo__tracing.c_calls)
+            continue;
+        struct callback *callback = PyObject_New(struct callback, callback_type);
+        if (!callback)
+            goto fail;
+        callback->call = events[i].call;
+        long bit = set_callback(events[i].event, (PyObject *)callback);
+        Py_DECREF(callback);
+        if (bit < 0)
+            goto fail;
+        bits |= bit;
+    }
+    if (disabled_any && discard(PyObject_CallMethod(monitoring, "restart_events", NULL)) < 0)
+        goto fail;
+    disabled_any = false;
+    if (set_events(bits) < 0)
+        goto fail;
+    return 0;
+fail:
+    kymo__hook_remove();
+    return -1;
+}
+
+void kymo__hook_remove(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (tool >= 0) {
+        set_events(0);
+        for (int i = 0; i < EVENTS; i++) {
+            PyErr_Clear();
+            set_callback(events[i].event, Py_None);
+        }
+        PyErr_Clear();
+        discard(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
+        tool = -1;
+    }
+    PyErr_Clear();
+    Py_CLEAR(disable);
+    Py_CLEAR(monitoring);
+    PyErr_Restore(type, value, trace);
+}
+
+#endif

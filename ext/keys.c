@@ -1,0 +1,205 @@
+/* keys.c      — see keys.h. */
+#include "keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <kymo/lane.h>
+
+#include "callables.h"
+#include "core.h"
+#include "tracer.h"
+
+/* Before the first session and where memory fails: one slot, always empty. */
+static struct {
+    struct function_table table;
+    struct function slots[2];
+} none = {.table = {.shift = 63}};
+struct function_table *kymo__functions = &none.table;
+
+/* What is found where nothing could be stored. */
+static const struct function left_out = {.key = KYMO_LEFT_OUT};
+
+KYMO_SECTION(table_section);
+
+static struct function_table *table_new(unsigned bits)
+{
+    struct function_table *table = calloc(1, sizeof *table + (sizeof(struct function) << bits));
+    if (table)
+        table->shift = 64 - bits;
+    return table;
+}
+
+static void tables_free(struct function_table *table)
+{
+    while (table && table != &none.table) {
+        struct function_table *older = table->older;
+        free(table);
+        table = older;
+    }
+}
+
+static struct function *slot_of(struct function_table *table, const void *address)
+{
+    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    uint64_t hash = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    size_t i = (size_t)(hash >> table->shift);
+    while (table->slots[i & mask].address && table->slots[i & mask].address != address)
+        i++;
+    return &table->slots[i & mask];
+}
+
+/* A table with room for one more. Forgotten entries are left behind when it grows. */
+static struct function_table *roomy(void)
+{
+    struct function_table *table = kymo__functions;
+    size_t slots = (size_t)1 << (64 - table->shift);
+    if (table != &none.table && (table->used + 1) * 2 <= slots)
+        return table;
+    struct function_table *wider = table_new(table == &none.table ? 12 : 64 - table->shift + 1);
+    if (!wider)
+        return NULL;
+    for (size_t i = 0; table != &none.table && i < slots; i++) {
+        if (!table->slots[i].address || !table->slots[i].key)
+            continue;
+        *slot_of(wider, table->slots[i].address) = table->slots[i];
+        wider->used++;
+    }
+    wider->older = table;
+    __atomic_store_n(&kymo__functions, wider, __ATOMIC_RELEASE);
+    return wider;
+}
+
+static const struct function *insert(const void *address, uint32_t key, uint32_t slices)
+{
+    KYMO_SECTION_LOCK(table_section);
+    struct function_table *table = roomy();
+    const struct function *result = &left_out;
+    if (table) {
+        struct function *f = slot_of(table, address);
+        table->used += !f->address;
+        f->slices = slices;
+        __atomic_store_n(&f->key, key, __ATOMIC_RELEASE);
+        __atomic_store_n(&f->address, address, __ATOMIC_RELEASE);
+        result = f;
+    }
+    KYMO_SECTION_UNLOCK(table_section);
+    return result;
+}
+
+void kymo__function_forget(const void *address)
+{
+    KYMO_SECTION_LOCK(table_section);
+    struct function *f = slot_of(kymo__functions, address);
+    if (f->address == address)
+        __atomic_store_n(&f->key, 0u, __ATOMIC_RELEASE);
+    KYMO_SECTION_UNLOCK(table_section);
+}
+
+int kymo__functions_begin(void)
+{
+    kymo__functions_end();
+    KYMO_SECTION_LOCK(table_section);
+    struct function_table *table = roomy();
+    KYMO_SECTION_UNLOCK(table_section);
+    if (!table)
+        PyErr_NoMemory();
+    return table ? 0 : -1;
+}
+
+void kymo__functions_end(void)
+{
+    KYMO_SECTION_LOCK(table_section);
+    struct function_table *table = kymo__functions;
+    __atomic_store_n(&kymo__functions, &none.table, __ATOMIC_RELEASE);
+    KYMO_SECTION_UNLOCK(table_section);
+    tables_free(table);
+    kymo__callables_end();
+}
+
+#if KYMO_HAS_CODE_WATCHER
+static int on_code(PyCodeEvent event, PyCodeObject *code)
+{
+    if (event == PY_CODE_EVENT_DESTROY)
+        kymo__function_forget(code);
+    return 0;
+}
+
+int kymo__functions_watch(void)
+{
+    static int watcher = -1;
+    if (watcher < 0)
+        watcher = PyCode_AddWatcher(on_code);
+    return watcher < 0 ? -1 : 0;
+}
+
+static void watch(PyObject *code)
+{
+    (void)code;
+}
+#else
+/* Versions without code watchers free a code object's extra data with a function of
+   ours; the data is the code's own address. */
+static Py_ssize_t extra_index = -1;
+
+static void on_code_end(void *address)
+{
+    kymo__function_forget(address);
+}
+
+int kymo__functions_watch(void)
+{
+    if (extra_index < 0)
+        extra_index = _PyEval_RequestCodeExtraIndex(on_code_end);
+    if (extra_index < 0)
+        PyErr_SetString(PyExc_RuntimeError, "no room for another tool's data on code objects");
+    return extra_index < 0 ? -1 : 0;
+}
+
+static void watch(PyObject *code)
+{
+    if (_PyCode_SetExtra(code, extra_index, code) < 0)
+        PyErr_Clear();
+}
+#endif
+
+const struct function *kymo__function_add(PyObject *code)
+{
+    if (!PyCode_Check(code))
+        return &left_out; /* another language's code object, through the monitoring API */
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* an unwinding frame has its exception set */
+    PyCodeObject *co = (PyCodeObject *)code;
+    PyObject *name_owner = NULL, *file_owner = NULL;
+    const char *name = kymo__text_utf8(KYMO_CODE_QUALNAME(co), &name_owner);
+    const char *file = kymo__text_utf8(co->co_filename, &file_owner);
+    uint32_t key = KYMO_LEFT_OUT;
+    if (name && file && kymo__filter_allows(file, name)) {
+        struct kymo_function function = {
+            .size = sizeof function,
+            .name = name,
+            .file = file,
+            .line = (uint32_t)co->co_firstlineno,
+            .kind = KYMO_CLASS_FUNCTION,
+        };
+        key = kymo_function_key(&function);
+    }
+    PyErr_Clear();
+    Py_XDECREF(name_owner);
+    Py_XDECREF(file_owner);
+    PyErr_Restore(type, value, trace);
+    if (!key)
+        return &left_out; /* no session, or no room for it: asked again next time */
+    watch(code);
+    return insert(code, key, (co->co_flags & KYMO_CODE_SLICES) != 0);
+}
+
+const struct function *kymo__function_add_callable(const void *address, PyObject *callable)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    uint32_t key = kymo__callable_key(callable, address);
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    return key ? insert(address, key, 0) : &left_out;
+}

@@ -1,0 +1,64 @@
+/* keys.h — from the address of a code object or of a C callable's definition to
+   its key in the capture.
+
+   The table is read without a lock by every event and written under one. Code objects
+   are not kept alive: when one dies, the interpreter tells us and its address is
+   forgotten, so that another object at the same place gets a key of its own. */
+#ifndef KYMO_EXT_KEYS_H
+#define KYMO_EXT_KEYS_H
+
+#include "compat.h"
+
+#include <stdint.h>
+
+#define KYMO_LEFT_OUT 0xffffffffu /* a key: the function is not to be recorded */
+
+struct function {
+    const void *address; /* stored last, with release; NULL: never used */
+    uint32_t key;        /* 0: forgotten */
+    uint32_t slices;     /* 1: a generator or coroutine: it runs in slices */
+};
+
+struct function_table {
+    struct function_table *older; /* smaller ones it replaced; somebody may be reading */
+    unsigned shift;               /* 64 - log2 of the number of slots */
+    size_t used;                  /* slots that are not free, forgotten ones included */
+    struct function slots[];
+};
+extern struct function_table *kymo__functions;
+
+/* The entry of ADDRESS, or NULL. */
+static inline __attribute__((always_inline)) const struct function *
+kymo__function_find(const void *address)
+{
+    const struct function_table *table = __atomic_load_n(&kymo__functions, __ATOMIC_ACQUIRE);
+    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    uint64_t hash = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = (size_t)(hash >> table->shift);; i++) {
+        const struct function *f = &table->slots[i & mask];
+        const void *here = __atomic_load_n(&f->address, __ATOMIC_ACQUIRE);
+        if (__builtin_expect(here == address, 1))
+            return __builtin_expect(f->key != 0, 1) ? f : NULL;
+        if (!here)
+            return NULL;
+    }
+}
+
+/* Begin a session with an empty table. 0, or -1 with an exception. */
+int kymo__functions_begin(void);
+void kymo__functions_end(void);
+
+/* Watch for the death of code objects; once per interpreter, before the first session.
+   0, or -1 with an exception. */
+int kymo__functions_watch(void);
+
+/* The entry for CODE, which was not found, defining its key. Never NULL; no exception. */
+const struct function *kymo__function_add(PyObject *code);
+
+/* The same for a C callable whose definition is at ADDRESS; see callables.h. */
+const struct function *kymo__function_add_callable(const void *address, PyObject *callable);
+
+/* Nothing more is known of ADDRESS. */
+void kymo__function_forget(const void *address);
+
+#endif

@@ -1,0 +1,147 @@
+/* tracer.c — the Python tracer as the core knows it (kymo/source.h). */
+#include "tracer.h"
+
+#include <kymo/source.h>
+
+#include "core.h"
+
+struct tracing kymo__tracing;
+__thread int kymo__depth __attribute__((tls_model("initial-exec")));
+
+void kymo__trace_argument(uint32_t key, uint64_t value)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    if (at) {
+        kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_ARG, 0, key));
+        kymo_lane_store(at + 1, value, KYMO_VALUE_WORD);
+        kymo_lane_commit(lane, at + 2);
+    }
+}
+
+/* What went wrong in create, for the thread that called kymo_start to raise. */
+static PyObject *failure;
+
+static int begin(void)
+{
+    if (kymo__functions_watch() < 0 || kymo__functions_begin() < 0)
+        return -1;
+    /* The hook last: what it takes to set up is not the program's doing. */
+    if (kymo__tracing.gc && kymo__collector_install() < 0)
+        return -1;
+    uint64_t ticks = kymo_ticks();
+    if (kymo__hook_install() < 0) {
+        kymo__collector_remove();
+        return -1;
+    }
+    kymo__frames_record(ticks);
+    return 0;
+}
+
+static void *tracer_create(void *user, struct kymo_queue *queue)
+{
+    (void)user;
+    (void)queue; /* calls are recorded into lanes, with their names */
+    if (!kymo__tracing.wanted)
+        return NULL;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    int rc = begin();
+    if (rc < 0) {
+        kymo__functions_end();
+        failure = KYMO_FETCH_EXCEPTION();
+    }
+    PyGILState_Release(gil);
+    return rc < 0 ? NULL : &kymo__tracing;
+}
+
+/* Run FUNCTION with the GIL, unless there is no interpreter left. */
+static void with_python(void (*function)(void))
+{
+    if (!Py_IsInitialized() || KYMO_FINALIZING())
+        return;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    function();
+    PyGILState_Release(gil);
+}
+
+static void unhook(void)
+{
+    kymo__collector_remove();
+    kymo__hook_remove();
+}
+
+static void hook_again(void)
+{
+    if ((kymo__tracing.gc && kymo__collector_install() < 0) || kymo__hook_install() < 0)
+        PyErr_WriteUnraisable(NULL);
+}
+
+static void tracer_stop(void *state)
+{
+    (void)state;
+    with_python(unhook);
+}
+
+static void tracer_restart(void *state)
+{
+    (void)state;
+    with_python(hook_again);
+}
+
+static void tracer_destroy(void *state)
+{
+    (void)state;
+    with_python(kymo__functions_end);
+    kymo__tracing.wanted = 0;
+}
+
+static const struct kymo_tracer tracer = {
+    .size = sizeof tracer,
+    .name = "Python",
+    .create = tracer_create,
+    .stop = tracer_stop,
+    .restart = tracer_restart,
+    .destroy = tracer_destroy,
+};
+
+void kymo__tracer_register(void)
+{
+    /* Another interpreter of this process may have been first; one tracer serves all. */
+    (void)kymo_tracer_register(&tracer, NULL);
+}
+
+/* trace(c_calls, gc, max_depth): the session that this thread starts next is traced. */
+static PyObject *tracing_want(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct tracing wanted = {.wanted = 1};
+    if (!PyArg_ParseTuple(args, "iii:trace", &wanted.c_calls, &wanted.gc, &wanted.max_depth))
+        return NULL;
+    if (!kymo_running())
+        kymo__tracing = wanted;
+    Py_RETURN_NONE;
+}
+
+/* trace_failure(): raise what kept the tracer from starting, if anything did. */
+static PyObject *tracing_failure(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *error = failure;
+    failure = NULL;
+    if (!error)
+        Py_RETURN_NONE;
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
+    return NULL;
+}
+
+static PyObject *tracing_hook(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyUnicode_FromString(kymo__hook_name());
+}
+
+PyMethodDef kymo__tracing_methods[] = {
+    {"trace", tracing_want, METH_VARARGS, "trace(c_calls, gc, max_depth)"},
+    {"trace_failure", tracing_failure, METH_NOARGS, "trace_failure()"},
+    {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},
+    {"trace_filter", kymo__filter_set, METH_VARARGS, "trace_filter(include, exclude)"},
+    {0},
+};

@@ -1,0 +1,107 @@
+/* tracer.h — the Python tracer: what its files share.
+
+   keys.c       code objects and C callables to keys of the capture
+   callables.c  what a C callable is called, without running any code of its own
+   filters.c    which functions are recorded
+   frames.c     the frames that are open when tracing begins
+   collector.c  garbage collections
+   hook_*.c     how the interpreter tells us of calls; one is chosen by version
+   tracer.c     the tracer as the core knows it
+
+   The recording path is kymo__trace below and the look-up in keys.h. */
+#ifndef KYMO_EXT_TRACER_H
+#define KYMO_EXT_TRACER_H
+
+#include "compat.h"
+#include "keys.h"
+
+#include <kymo/lane.h>
+
+/* What to trace; set before kymo_start, by the thread that calls it. */
+struct tracing {
+    int wanted;    /* 0: the session has no tracer */
+    int c_calls;   /* C callables too */
+    int gc;        /* garbage collections */
+    int max_depth; /* calls nested deeper are not recorded; 0: no limit */
+};
+extern struct tracing kymo__tracing;
+
+/* Record KIND (enter or leave) with DETAIL about KEY at TICKS. */
+KYMO_INLINE void kymo__trace_at(unsigned kind, unsigned detail, uint32_t key, uint64_t ticks)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    if (__builtin_expect(at != NULL, 1)) {
+        kymo_lane_store(at, ticks, kymo_word(kind, detail, key));
+        kymo_lane_commit(lane, at + 1);
+    }
+}
+
+/* An enter, stamped as late as can be. */
+KYMO_INLINE void kymo__trace_enter(unsigned detail, uint32_t key)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    if (__builtin_expect(at != NULL, 1)) {
+        kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_ENTER, detail, key));
+        kymo_lane_commit(lane, at + 1);
+    }
+}
+
+/* The enter of a slice of the generator or coroutine whose frame is ID. */
+KYMO_INLINE void kymo__trace_enter_slice(unsigned detail, uint32_t key, const void *id)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    if (__builtin_expect(at != NULL, 1)) {
+        kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_ENTER, detail | KYMO_HAS_ID, key));
+        kymo_lane_store(at + 1, (uint64_t)(uintptr_t)id, KYMO_VALUE_WORD);
+        kymo_lane_commit(lane, at + 2);
+    }
+}
+
+/* A number that belongs to the event recorded before. */
+void kymo__trace_argument(uint32_t key, uint64_t value);
+
+/* How deep this thread is in calls that count, for max_depth. */
+extern __thread int kymo__depth __attribute__((tls_model("initial-exec")));
+
+/* True when the call being entered is too deep to be recorded; counts it. */
+KYMO_INLINE int kymo__too_deep_enter(void)
+{
+    return __builtin_expect(kymo__tracing.max_depth != 0, 0) &&
+           kymo__depth++ >= kymo__tracing.max_depth;
+}
+
+/* The same for the call being left. */
+KYMO_INLINE int kymo__too_deep_leave(void)
+{
+    return __builtin_expect(kymo__tracing.max_depth != 0, 0) &&
+           (kymo__depth > 0 ? --kymo__depth : 0) >= kymo__tracing.max_depth;
+}
+
+/* hook_*.c. Install: 0, or -1 with an exception and nothing installed. Remove never
+   fails; it leaves everything as install found it. All with the GIL. */
+int kymo__hook_install(void);
+void kymo__hook_remove(void);
+const char *kymo__hook_name(void);
+
+/* frames.c: record the frames that are open on every thread as entered at TICKS. */
+void kymo__frames_record(uint64_t ticks);
+
+/* collector.c: 0, or -1 with an exception. */
+int kymo__collector_install(void);
+void kymo__collector_remove(void);
+
+/* filters.c: is the function recorded? FILE and NAME are UTF-8. */
+int kymo__filter_allows(const char *file, const char *name);
+PyObject *kymo__filter_set(PyObject *module, PyObject *args);
+
+/* tracer.c */
+void kymo__tracer_register(void);
+extern PyMethodDef kymo__tracing_methods[];
+
+/* The types the hooks make objects of; 0 or -1 with an exception. */
+int kymo__hook_init(PyObject *module);
+
+#endif

@@ -1,0 +1,171 @@
+/* tree.c — see tree.h. */
+#include "tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "atomic.h"
+#include "hash.h"
+
+int kymo__tree_init(struct kymo_tree *t, size_t most)
+{
+    *t = (struct kymo_tree){.most = most < UINT32_MAX ? most : UINT32_MAX, .slot_count = 1024};
+    t->slots = kymo__alloc_zeroed(t->slot_count * sizeof(*t->slots));
+    if (!t->slots || kymo__array_grow(&t->nodes, &t->capacity, 0, sizeof(*t->nodes)) < 0) {
+        kymo__tree_fini(t);
+        return -ENOMEM;
+    }
+    t->nodes[t->count++] = (struct kymo_node){0};
+    return 0;
+}
+
+void kymo__tree_fini(struct kymo_tree *t)
+{
+    kymo__free(t->nodes);
+    kymo__free(t->slots);
+    *t = (struct kymo_tree){0};
+}
+
+static size_t slot_of(const struct kymo_tree *t, uint32_t parent, uint32_t callable)
+{
+    return (size_t)(kymo__hash_word((uint64_t)parent << 32 | callable) >> 24) & (t->slot_count - 1);
+}
+
+/* Twice as many slots. */
+static int widen(struct kymo_tree *t)
+{
+    uint32_t *old = t->slots;
+    uint32_t *slots = kymo__alloc_zeroed(2 * t->slot_count * sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    t->slots = slots;
+    t->slot_count *= 2;
+    for (size_t i = 1; i < t->count; i++) {
+        size_t at = slot_of(t, t->nodes[i].parent, t->nodes[i].callable);
+        while (slots[at])
+            at = (at + 1) & (t->slot_count - 1);
+        slots[at] = (uint32_t)i;
+    }
+    kymo__free(old);
+    return 0;
+}
+
+static int64_t add(struct kymo_tree *t, uint32_t parent, uint32_t callable, size_t slot)
+{
+    int rc = kymo__array_grow(&t->nodes, &t->capacity, t->count, sizeof(*t->nodes));
+    if (rc < 0)
+        return rc;
+    uint32_t node = (uint32_t)t->count++;
+    t->nodes[node] = (struct kymo_node){
+        .parent = parent, .callable = callable, .sibling = t->nodes[parent].child};
+    t->nodes[parent].child = node;
+    t->slots[slot] = node;
+    if (2 * t->count > t->slot_count) {
+        rc = widen(t);
+        if (rc < 0)
+            return rc;
+    }
+    return node;
+}
+
+int64_t kymo__tree_enter(struct kymo_tree *t, uint32_t parent, uint32_t callable, bool *folded)
+{
+    *folded = false;
+    uint32_t recent = t->nodes[parent].recent;
+    if (recent && t->nodes[recent].callable == callable)
+        return recent;
+    size_t at = slot_of(t, parent, callable);
+    for (; t->slots[at]; at = (at + 1) & (t->slot_count - 1)) {
+        const struct kymo_node *node = &t->nodes[t->slots[at]];
+        if (node->parent == parent && node->callable == callable)
+            return t->nodes[parent].recent = t->slots[at];
+    }
+    if (t->count >= t->most) {
+        *folded = true;
+        return parent;
+    }
+    int64_t node = add(t, parent, callable, at);
+    if (node > 0)
+        t->nodes[parent].recent = (uint32_t)node;
+    return node;
+}
+
+void kymo__tree_leave(struct kymo_tree *t, uint32_t at, bool folded, const struct kymo_slice *slice)
+{
+    struct kymo_node *node = &t->nodes[at];
+    node->self += slice->self;
+    if (kymo__unlikely(folded)) {
+        t->folded++;
+        return;
+    }
+    bool resumed = slice->frame->enter == 1 || slice->frame->enter == 2;
+    node->resumes += resumed;
+    node->calls += !resumed;
+    node->total += slice->end - slice->frame->start;
+}
+
+int kymo__tree_merge(struct kymo_tree *t, const struct kymo_tree *other)
+{
+    uint32_t *here = kymo__alloc_zeroed(other->count * sizeof(*here));
+    if (!here)
+        return -ENOMEM;
+    int rc = 0;
+    t->folded += other->folded;
+    for (size_t i = 1; i < other->count; i++) {
+        const struct kymo_node *more = &other->nodes[i];
+        bool folded;
+        int64_t node = kymo__tree_enter(t, here[more->parent], more->callable, &folded);
+        if (node < 0) {
+            rc = (int)node;
+            break;
+        }
+        here[i] = (uint32_t)node;
+        t->nodes[node].self += more->self;
+        if (folded) {
+            t->folded += more->calls + more->resumes;
+            continue;
+        }
+        t->nodes[node].calls += more->calls;
+        t->nodes[node].resumes += more->resumes;
+        t->nodes[node].total += more->total;
+    }
+    kymo__free(here);
+    return rc;
+}
+
+/* The two lists of siblings A and B, each in order, as one. */
+static uint32_t join(struct kymo_node *nodes, uint32_t a, uint32_t b)
+{
+    uint32_t first = 0, *end = &first;
+    while (a && b) {
+        uint32_t *least = nodes[a].total >= nodes[b].total ? &a : &b;
+        *end = *least;
+        end = &nodes[*least].sibling;
+        *least = *end;
+    }
+    *end = a ? a : b;
+    return first;
+}
+
+void kymo__tree_sort(struct kymo_tree *t)
+{
+    /* Lists of 2^i siblings in order, as in any merge sort from below. */
+    for (size_t i = 0; i < t->count; i++) {
+        uint32_t sorted[32] = {0}, rest = t->nodes[i].child, all = 0;
+        while (rest) {
+            uint32_t one = rest;
+            rest = t->nodes[one].sibling;
+            t->nodes[one].sibling = 0;
+            int size = 0;
+            for (; sorted[size]; sorted[size++] = 0)
+                one = join(t->nodes, sorted[size], one);
+            sorted[size] = one;
+        }
+        for (int size = 0; size < 32; size++)
+            if (sorted[size])
+                all = join(t->nodes, sorted[size], all);
+        t->nodes[i].child = all;
+    }
+}

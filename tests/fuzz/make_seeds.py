@@ -1,0 +1,77 @@
+"""Make the seeds of the fuzz targets from the golden files; needs the zstd program.
+
+    python tests/fuzz/make_seeds.py
+
+What an input looks like is told in fuzz_reader.c and fuzz_decode.c.
+"""
+
+import pathlib
+import struct
+import subprocess
+
+HERE = pathlib.Path(__file__).parent
+GOLDEN = HERE.parent / "golden"
+FILE_HEADER, BLOCK_HEADER, CHUNK = 128, 64, 65536
+RECORDS, INDEX, COPY = 1, 3, 4
+PARTS = 1 << 31
+
+
+def unpack(frame: bytes) -> bytes:
+    return subprocess.run(["zstd", "-dcq"], input=frame, capture_output=True, check=True).stdout
+
+
+def blocks(capture: bytes):
+    """Each block's header and its payload before compression."""
+    at = FILE_HEADER
+    while capture[at : at + 4] == b"KYBK":
+        header = capture[at : at + BLOCK_HEADER]
+        stored = struct.unpack_from("<I", header, 12)[0]
+        begin = at + BLOCK_HEADER
+        yield header, unpack(capture[begin : begin + stored])
+        at = (begin + stored + 7) & ~7
+
+
+def capture_parts(capture: bytes) -> bytes:
+    return capture[:FILE_HEADER] + b"".join(header + payload for header, payload in blocks(capture))
+
+
+def live_parts(live: bytes) -> bytes:
+    slots, gap_offset, chunk_offset = (
+        struct.unpack_from("<I", live, 40)[0],
+        *struct.unpack_from("<QQ", live, 48),
+    )
+    gaps = [live[gap_offset + 32 * i :][:32] for i in range(slots)]
+    gaps = [gap for gap in gaps if any(gap)]
+    parts = live[:64] + bytes([len(gaps)]) + b"".join(gaps)
+    for at in range(chunk_offset, len(live), CHUNK):
+        chunk = live[at : at + CHUNK]
+        if any(chunk[:4]):
+            content = chunk[64:].rstrip(b"\0")
+            content += bytes(-len(content) % 16)
+            parts += chunk[:64] + struct.pack("<H", len(content)) + content
+    return parts
+
+
+def save(target: str, name: str, data: bytes) -> None:
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def main() -> None:
+    for name in ("v1", "v1-killed"):
+        capture = (GOLDEN / f"{name}.kymo").read_bytes()
+        save("fuzz_reader", f"{name}-plain", struct.pack("<I", len(capture)) + capture)
+        parts = capture_parts(capture)
+        live = GOLDEN / f"{name}.kymo.live.zst"
+        rest = live_parts(unpack(live.read_bytes())) if live.exists() else b""
+        save("fuzz_reader", f"{name}-parts", struct.pack("<I", PARTS | len(parts)) + parts + rest)
+        for i, (header, payload) in enumerate(blocks(capture)):
+            tokens = struct.unpack_from("<I", header, 56)[0]
+            if header[8] not in (INDEX, COPY):
+                seed = struct.pack("<H", tokens if header[8] == RECORDS else 0) + payload
+                save("fuzz_decode", f"{name}-{i}", seed)
+
+
+if __name__ == "__main__":
+    main()
