@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "callables.h"
+#include "ccalls.h"
 
 struct callback {
     PyObject_HEAD

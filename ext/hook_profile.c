@@ -8,7 +8,7 @@
 
 #if !KYMO_HAS_MONITORING
 
-#include "callables.h"
+#include "ccalls.h"
 #include KYMO_FRAME_HEADER
 
 static _PyFrameEvalFunction evaluator_before; /* what ours calls, while installed */

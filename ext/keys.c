@@ -6,7 +6,7 @@
 
 #include <kymo/lane.h>
 
-#include "callables.h"
+#include "ccalls.h"
 #include "core.h"
 #include "tracer.h"
 

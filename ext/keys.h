@@ -55,7 +55,7 @@ int kymo__functions_watch(void);
 /* The entry for CODE, which was not found, defining its key. Never NULL; no exception. */
 const struct function *kymo__function_add(PyObject *code);
 
-/* The same for a C callable whose definition is at ADDRESS; see callables.h. */
+/* The same for a C callable whose definition is at ADDRESS; see ccalls.h. */
 const struct function *kymo__function_add_callable(const void *address, PyObject *callable);
 
 /* Nothing more is known of ADDRESS. */

@@ -1,5 +1,5 @@
 /* module.c — the module kymo._core: its state, its types, its functions. */
-#include "callables.h"
+#include "ccalls.h"
 #include "core.h"
 #include "tracer.h"
 

@@ -1,7 +1,7 @@
 /* tracer.h — the Python tracer: what its files share.
 
    keys.c       code objects and C callables to keys of the capture
-   callables.c  what a C callable is called, without running any code of its own
+   ccalls.c     what a C callable is called, without running any code of its own
    filters.c    which functions are recorded
    frames.c     the frames that are open when tracing begins
    collector.c  garbage collections

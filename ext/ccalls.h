@@ -1,11 +1,11 @@
-/* callables.h — what the interpreter calls when it calls something that is not a Python
+/* ccalls.h — what the interpreter calls when it calls something that is not a Python
    function, and what that is called.
 
    A callable is known by the address of what defines it: the PyMethodDef of a C function,
    the slot of a wrapper, the type. Names are read from those structures; no attribute is
    looked up and no code of anybody's runs. */
-#ifndef KYMO_EXT_CALLABLES_H
-#define KYMO_EXT_CALLABLES_H
+#ifndef KYMO_EXT_CCALLS_H
+#define KYMO_EXT_CCALLS_H
 
 #include "compat.h"
 

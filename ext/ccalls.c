@@ -1,5 +1,5 @@
-/* callables.c — see callables.h. */
-#include "callables.h"
+/* ccalls.c    — see ccalls.h. */
+#include "ccalls.h"
 
 #include <stdio.h>
 #include <string.h>
