@@ -32,6 +32,7 @@ static const char *const kind_words[KYMO__KINDS] = {
     [KYMO_GAP] = "gap",
     [KYMO_COMPLETE] = "complete",
     [KYMO_ARG] = "arg",
+    [KYMO_OFF] = "off",
 };
 
 static const char *const enter_words[] = {"call", "resume", "throw", "open"};

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "ccalls.h"
+#include "throttle.h"
 
 struct callback {
     PyObject_HEAD
@@ -108,16 +109,100 @@ KYMO_INLINE PyObject *c_leave(PyObject *const *args, unsigned detail)
 CALLBACK(on_c_return, c_leave(args, 0))
 CALLBACK(on_c_raise, c_leave(args, 2))
 
+/* ---- the same within an overhead budget; see throttle.h */
+
+static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool may_disable)
+{
+    const struct function *f = code_of(args);
+    struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
+    if (!site || site->off)
+        return may_disable ? switch_off() : Py_NewRef(Py_None);
+    kymo__throttle_count(site);
+    if (!kymo__too_deep_enter()) {
+        const void *frame = KYMO_CURRENT_FRAME();
+        site->key = f->key;
+        if (f->slices)
+            kymo__trace_enter_slice(detail, f->key, frame);
+        else
+            kymo__trace_enter(detail, f->key);
+        kymo__throttle_push(site, frame, kymo_ticks());
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool may_disable)
+{
+    uint64_t ticks = kymo_ticks();
+    const struct function *f = code_of(args);
+    struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
+    if (!site)
+        return may_disable ? switch_off() : Py_NewRef(Py_None);
+    if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
+        kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
+    else if (site->off && !site->active && may_disable)
+        return switch_off();
+    kymo__throttle_count(site);
+    Py_RETURN_NONE;
+}
+CALLBACK(on_start_throttled, throttled_enter(args, 0, true))
+CALLBACK(on_resume_throttled, throttled_enter(args, 1, true))
+CALLBACK(on_throw_throttled, throttled_enter(args, 2, false))
+CALLBACK(on_return_throttled, throttled_leave(args, 0, true))
+CALLBACK(on_yield_throttled, throttled_leave(args, 1, true))
+CALLBACK(on_unwind_throttled, throttled_leave(args, 2, false))
+
+/* The place in the code that makes the call of ARGS. */
+static struct site *call_site(PyObject *const *args)
+{
+    return kymo__site(args[0], (uint32_t)PyLong_AsLong(args[1]));
+}
+
+static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *args,
+                                   size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
+{
+    struct site *site = call_site(args);
+    if (!site || site->off || code_of(args)->key == KYMO_LEFT_OUT)
+        return switch_off();
+    const struct function *f = callable_of(args);
+    site->c_call = f != NULL;
+    kymo__throttle_count(site);
+    if (f && f->key != KYMO_LEFT_OUT && !kymo__too_deep_enter()) {
+        site->key = f->key;
+        kymo__trace_enter(0, f->key);
+        kymo__throttle_push(site, args[2], kymo_ticks());
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *throttled_c_leave(PyObject *const *args, unsigned detail)
+{
+    uint64_t ticks = kymo_ticks();
+    const struct function *f = callable_of(args);
+    struct site *site = f && f->key != KYMO_LEFT_OUT ? call_site(args) : NULL;
+    if (!site || !site->active)
+        Py_RETURN_NONE;
+    kymo__throttle_count(site);
+    if (!kymo__too_deep_leave() && kymo__throttle_pop(site, args[2], ticks))
+        kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
+    Py_RETURN_NONE;
+}
+CALLBACK(on_c_return_throttled, throttled_c_leave(args, 0))
+CALLBACK(on_c_raise_throttled, throttled_c_leave(args, 2))
+
 static const struct {
     const char *event;
-    vectorcallfunc call;
+    vectorcallfunc call, throttled;
     bool c_call;
 } events[] = {
-    {"PY_START", on_start, false},      {"PY_RESUME", on_resume, false},
-    {"PY_THROW", on_throw, false},      {"PY_RETURN", on_return, false},
-    {"PY_YIELD", on_yield, false},      {"PY_UNWIND", on_unwind, false},
-    {"CALL", on_call, true},            {"C_RETURN", on_c_return, true},
-    {"C_RAISE", on_c_raise, true},
+    {"PY_START", on_start, on_start_throttled, false},
+    {"PY_RESUME", on_resume, on_resume_throttled, false},
+    {"PY_THROW", on_throw, on_throw_throttled, false},
+    {"PY_RETURN", on_return, on_return_throttled, false},
+    {"PY_YIELD", on_yield, on_yield_throttled, false},
+    {"PY_UNWIND", on_unwind, on_unwind_throttled, false},
+    {"CALL", on_call, on_call_throttled, true},
+    {"C_RETURN", on_c_return, on_c_return_throttled, true},
+    {"C_RAISE", on_c_raise, on_c_raise_throttled, true},
 };
 enum { EVENTS = sizeof events / sizeof events[0] };
 
@@ -217,7 +302,7 @@ int kymo__hook_install(void)
         struct callback *callback = PyObject_New(struct callback, callback_type);
         if (!callback)
             goto fail;
-        callback->call = events[i].call;
+        callback->call = kymo__throttling() ? events[i].throttled : events[i].call;
         long bit = set_callback(events[i].event, (PyObject *)callback);
         Py_DECREF(callback);
         if (bit < 0)

@@ -4,6 +4,7 @@
 #include <kymo/source.h>
 
 #include "core.h"
+#include "throttle.h"
 
 struct tracing kymo__tracing;
 __thread int kymo__depth __attribute__((tls_model("initial-exec")));
@@ -29,6 +30,8 @@ static int begin(void)
     /* The hook last: what it takes to set up is not the program's doing. */
     if (kymo__tracing.gc && kymo__collector_install() < 0)
         return -1;
+    if (kymo__tracing.overhead > 0)
+        kymo__throttle_begin(kymo__tracing.overhead, kymo__tracing.cost, kymo__tracing.c_cost);
     uint64_t ticks = kymo_ticks();
     if (kymo__hook_install() < 0) {
         kymo__collector_remove();
@@ -92,6 +95,7 @@ static void tracer_destroy(void *state)
 {
     (void)state;
     with_python(kymo__functions_end);
+    kymo__throttle_end();
     kymo__tracing.wanted = 0;
 }
 
@@ -110,11 +114,12 @@ void kymo__tracer_register(void)
     (void)kymo_tracer_register(&tracer, NULL);
 }
 
-/* trace(c_calls, gc, max_depth): the session that this thread starts next is traced. */
+/* trace(c_calls, gc, max_depth, overhead, cost, c_cost): the session that this thread starts next is traced. */
 static PyObject *tracing_want(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct tracing wanted = {.wanted = 1};
-    if (!PyArg_ParseTuple(args, "iii:trace", &wanted.c_calls, &wanted.gc, &wanted.max_depth))
+    if (!PyArg_ParseTuple(args, "iii|ddd:trace", &wanted.c_calls, &wanted.gc, &wanted.max_depth,
+                          &wanted.overhead, &wanted.cost, &wanted.c_cost))
         return NULL;
     if (!kymo_running())
         kymo__tracing = wanted;
@@ -139,7 +144,7 @@ static PyObject *tracing_hook(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
 }
 
 PyMethodDef kymo__tracing_methods[] = {
-    {"trace", tracing_want, METH_VARARGS, "trace(c_calls, gc, max_depth)"},
+    {"trace", tracing_want, METH_VARARGS, "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0)"},
     {"trace_failure", tracing_failure, METH_NOARGS, "trace_failure()"},
     {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},
     {"trace_filter", kymo__filter_set, METH_VARARGS, "trace_filter(include, exclude)"},

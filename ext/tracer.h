@@ -5,6 +5,7 @@
    filters.c    which functions are recorded
    frames.c     the frames that are open when tracing begins
    collector.c  garbage collections
+   throttle.c   switching off what costs more than the budget allows
    hook_*.c     how the interpreter tells us of calls; one is chosen by version
    tracer.c     the tracer as the core knows it
 
@@ -23,6 +24,8 @@ struct tracing {
     int c_calls;   /* C callables too */
     int gc;        /* garbage collections */
     int max_depth; /* calls nested deeper are not recorded; 0: no limit */
+    double overhead; /* the budget, 0.05 for five percent; 0: none, everything is recorded */
+    double cost, c_cost; /* of an event of a Python call and of a C call, in nanoseconds */
 };
 extern struct tracing kymo__tracing;
 

@@ -45,7 +45,8 @@ typedef int64_t kymo_ns;
     X(KYMO_EREGISTERED, 4007, "a source of this kind is already registered")                       \
     X(KYMO_ENOTREGISTERED, 4008, "this source is not registered")                                  \
     X(KYMO_EMPTYFILE, 4009, "the file is empty: nothing was recorded into it")                     \
-    X(KYMO_EBLOCK, 4010, "a block of the capture is damaged")
+    X(KYMO_EBLOCK, 4010, "a block of the capture is damaged")                                      \
+    X(KYMO_EFORMAT, 4011, "there is no such export format")
 
 enum kymo_error {
 #define KYMO_ERROR_ENUM(name, number, text) name = number,
@@ -175,6 +176,8 @@ enum kymo_kind {
     KYMO_GAP = 9,         /* id: how many records are missing; detail: enum kymo_gap */
     KYMO_COMPLETE = 10,   /* id: duration in nanoseconds of a finished event */
     KYMO_ARG = 11,        /* id: a number that belongs to the event before on its thread */
+    KYMO_OFF = 12,        /* id: calls until then. Not recorded from here on, to keep to the
+                             overhead budget; detail 0: the function, 1: one place calling it */
 };
 
 /* An arrow from the span open on this thread to the one open where kymo_flow_in is
@@ -348,6 +351,28 @@ KYMO_API int kymo_cursor_new(struct kymo_capture *capture, const struct kymo_win
    negative code. Damaged blocks are skipped and appear as a KYMO_GAP. */
 KYMO_API int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event);
 KYMO_API void kymo_cursor_free(struct kymo_cursor *cursor);
+
+/* ----------------------------------------------------------- exporting --- */
+
+/* What to write, and how. */
+struct kymo_export_options {
+    size_t size;
+    const char *format; /* "chrome"; NULL: the one PATH's extension stands for */
+    kymo_ns from, to;   /* the part to write; calls open at its ends are cut there */
+    int64_t thread;     /* an index, or -1 for all */
+    /* Called now and then by the thread that exports, with the number of events written of
+       those there are; a negative result ends the export and is its result. May be NULL. */
+    int (*progress)(void *arg, uint64_t done, uint64_t all);
+    void *progress_arg;
+};
+
+/* Write CAPTURE in another format to PATH. The file appears whole or not at all; an older
+   one is replaced. A name that ends in .gz is compressed; "-" is standard output. OPTIONS
+   may be NULL for everything in the format of PATH's extension; otherwise begin with
+   from = 0, to = INT64_MAX, thread = -1. Returns 0, KYMO_EFORMAT, -EINVAL, the errno of
+   what failed, or what PROGRESS returned. */
+KYMO_API int kymo_export(struct kymo_capture *capture, const char *path,
+                         const struct kymo_export_options *options);
 
 #ifdef __cplusplus
 }

@@ -89,6 +89,12 @@ __all__ = [
 ]
 
 
+def _cost_of_events(c_calls: bool) -> tuple[float, float]:
+    from kymo._calibration import costs  # most sessions have no budget
+
+    return costs(c_calls)
+
+
 def start(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
@@ -101,6 +107,7 @@ def start(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     max_depth: int = 0,
+    overhead: float = 0.0,
 ) -> None:
     """Record this process into the capture `path`, until `stop` or the end of the process.
 
@@ -115,6 +122,9 @@ def start(
     include, exclude: patterns for files ("*/site-packages/*", "views.py"), packages and
         modules ("numpy") and functions ("Parser.*"); what is left out costs nothing.
     max_depth: calls nested deeper than this are not recorded; 0 means no limit.
+    overhead: the share of its time the program may lose to tracing, 0.05 for 5 %; the
+        tiniest and most frequent calls are switched off until it fits, and the capture
+        says which. 0 records everything. Needs Python 3.12 or later.
 
     An older capture at `path` is replaced; any other file there is left alone and
     FileExistsError is raised. Raises SessionError when a session runs already, ValueError
@@ -124,9 +134,16 @@ def start(
         raise ValueError(f"level must be 1 to 19, not {level}")
     if max_depth < 0:
         raise ValueError(f"max_depth must not be negative, and is {max_depth}")
+    if overhead < 0 or (overhead and _core.trace_hook() != "sys.monitoring"):
+        raise ValueError(
+            f"overhead must be a fraction such as 0.05, not {overhead}"
+            if overhead < 0
+            else "an overhead budget needs Python 3.12 or later"
+        )
     if calls:
+        cost = _cost_of_events(c_calls) if overhead else (0.0, 0.0)
         _core.trace_filter(list(include), [*exclude, _PACKAGE + "/*"])
-        _core.trace(c_calls, gc, max_depth)
+        _core.trace(c_calls, gc, max_depth, overhead, *cost)
     _core.start(path, 0 if budget is None else parse_size(budget), policy, level)
     try:
         _core.trace_failure()

@@ -1,0 +1,247 @@
+/* throttle.c — see throttle.h. Everything here is under the GIL; without a GIL, sites are
+   found under a lock and counts may miss a few events, which only makes the estimate
+   coarser. */
+#include "throttle.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <kymo/lane.h>
+
+#include "core.h"
+#include "tracer.h"
+
+enum { LOOK_EVENTS = 4096 }; /* between two looks at the budget */
+
+struct frame {
+    struct site *site;
+    const void *owner;
+    uint64_t ticks;
+};
+
+/* A thread's recorded enters that have no leave yet. Kept for the life of the thread. */
+static __thread struct {
+    struct frame *frames;
+    size_t depth, capacity;
+    uint32_t session;
+} stack __attribute__((tls_model("initial-exec")));
+
+static struct {
+    double budget; /* 0: off */
+    uint32_t session;
+    struct site **slots; /* open addressing by code and offset */
+    size_t slot_count, used;
+    uint64_t events, c_events; /* since the last look */
+    double looked;             /* when the last look was, in nanoseconds */
+    double cost, c_cost;       /* nanoseconds of one event */
+} t;
+
+KYMO_SECTION(sites_section);
+
+bool kymo__throttling(void)
+{
+    return t.budget > 0;
+}
+
+static size_t slot_of(const void *code, uint32_t offset, size_t count)
+{
+    uint64_t hash = ((uint64_t)(uintptr_t)code ^ (uint64_t)offset << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(hash >> 32) & (count - 1);
+}
+
+static bool widen(void)
+{
+    if ((t.used + 1) * 2 <= t.slot_count)
+        return true;
+    size_t count = t.slot_count ? t.slot_count * 2 : 4096;
+    struct site **slots = calloc(count, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < t.slot_count; i++) {
+        if (!t.slots[i])
+            continue;
+        size_t at = slot_of(t.slots[i]->code, t.slots[i]->offset, count);
+        while (slots[at])
+            at = (at + 1) & (count - 1);
+        slots[at] = t.slots[i];
+    }
+    free(t.slots);
+    t.slots = slots;
+    t.slot_count = count;
+    return true;
+}
+
+struct site *kymo__site(const void *code, uint32_t offset)
+{
+    struct site *site = NULL;
+    KYMO_SECTION_LOCK(sites_section);
+    if (widen()) {
+        size_t at = slot_of(code, offset, t.slot_count);
+        while (t.slots[at] && (t.slots[at]->code != code || t.slots[at]->offset != offset))
+            at = (at + 1) & (t.slot_count - 1);
+        if (!t.slots[at] && (t.slots[at] = calloc(1, sizeof *site))) {
+            *t.slots[at] = (struct site){.code = code, .offset = offset};
+            t.used++;
+        }
+        site = t.slots[at];
+    }
+    KYMO_SECTION_UNLOCK(sites_section);
+    return site;
+}
+
+void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks)
+{
+    if (stack.session != t.session) {
+        stack.session = t.session;
+        stack.depth = 0;
+    }
+    if (stack.depth == stack.capacity) {
+        size_t capacity = stack.capacity ? stack.capacity * 2 : 256;
+        struct frame *frames = realloc(stack.frames, capacity * sizeof *frames);
+        if (!frames)
+            return;
+        stack.frames = frames;
+        stack.capacity = capacity;
+    }
+    stack.frames[stack.depth++] = (struct frame){site, owner, ticks};
+    site->active++;
+}
+
+bool kymo__throttle_pop(struct site *site, const void *owner, uint64_t ticks)
+{
+    if (stack.session != t.session)
+        stack.depth = 0;
+    if (!stack.depth)
+        return !site->off; /* it was open when tracing began */
+    /* Mostly the innermost; deeper when leaves were lost on the way. */
+    for (size_t i = stack.depth; i-- > 0 && stack.depth - i < 64;) {
+        if (stack.frames[i].site != site || stack.frames[i].owner != owner)
+            continue;
+        uint64_t spent = ticks - stack.frames[i].ticks;
+        for (size_t lost = i; lost < stack.depth; lost++)
+            stack.frames[lost].site->active--;
+        stack.depth = i;
+        site->calls++;
+        site->ticks += spent;
+        site->window_ticks += spent;
+        return true;
+    }
+    return false;
+}
+
+/* ---- the budget */
+
+static double now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static double cost_of(const struct site *site)
+{
+    return site->window * (site->c_call ? t.c_cost : t.cost);
+}
+
+/* The shorter its calls, the less is lost with it; places that recorded nothing (calls of
+   Python functions, which report themselves) come first. */
+static double mean_ticks(const struct site *site)
+{
+    return site->calls ? (double)site->ticks / (double)site->calls : 0;
+}
+
+static int by_mean(const void *a, const void *b)
+{
+    double x = mean_ticks(*(struct site *const *)a), y = mean_ticks(*(struct site *const *)b);
+    return x < y ? -1 : x > y;
+}
+
+/* Record that SITE is switched off, with its calls and time until now. */
+static void record_off(const struct site *site)
+{
+    static uint32_t ticks_key, ticks_session;
+    if (!site->key)
+        return;
+    if (ticks_session != t.session) {
+        struct kymo_function name = {.size = sizeof name, .name = "ticks"};
+        ticks_key = kymo_function_key(&name);
+        ticks_session = t.session;
+    }
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 4);
+    if (!at)
+        return;
+    uint64_t now = kymo_ticks();
+    unsigned detail = site->offset == SITE_FUNCTION ? 0 : 1;
+    kymo_lane_store(at, now, kymo_word(KYMO_OFF, detail, site->key));
+    kymo_lane_store(at + 1, site->calls, KYMO_VALUE_WORD);
+    kymo_lane_store(at + 2, now, kymo_word(KYMO_ARG, 0, ticks_key));
+    kymo_lane_store(at + 3, site->ticks, KYMO_VALUE_WORD);
+    kymo_lane_commit(lane, at + 4);
+}
+
+/* Switch off until what is left fits. COST nanoseconds of ours were in ELAPSED. */
+static void shed(double cost, double elapsed)
+{
+    struct site **candidates = malloc(t.used * sizeof *candidates);
+    size_t count = 0;
+    for (size_t i = 0; candidates && i < t.slot_count; i++) {
+        struct site *site = t.slots[i];
+        /* One that is hardly there would save nothing. */
+        if (site && !site->off && site->window > LOOK_EVENTS / 500)
+            candidates[count++] = site;
+    }
+    if (count)
+        qsort(candidates, count, sizeof *candidates, by_mean);
+    double program = elapsed > cost ? elapsed - cost : elapsed / 100;
+    for (size_t i = 0; i < count && cost > t.budget * 0.7 * program; i++) {
+        candidates[i]->off = 1;
+        cost -= cost_of(candidates[i]);
+        record_off(candidates[i]);
+    }
+    free(candidates);
+}
+
+static void look(void)
+{
+    double elapsed = now_ns() - t.looked;
+    double cost = (double)t.events * t.cost + (double)t.c_events * t.c_cost;
+    if (cost > t.budget * (elapsed > cost ? elapsed - cost : elapsed / 100))
+        shed(cost, elapsed);
+    for (size_t i = 0; i < t.slot_count; i++)
+        if (t.slots[i])
+            t.slots[i]->window = 0, t.slots[i]->window_ticks = 0;
+    t.events = t.c_events = 0;
+    t.looked = now_ns();
+}
+
+void kymo__throttle_count(struct site *site)
+{
+    site->window++;
+    if (site->c_call)
+        t.c_events++;
+    else
+        t.events++;
+    if (t.events + t.c_events >= LOOK_EVENTS)
+        look();
+}
+
+void kymo__throttle_begin(double budget, double cost, double c_cost)
+{
+    kymo__throttle_end();
+    t.budget = budget;
+    t.cost = cost;
+    t.c_cost = c_cost;
+    t.looked = now_ns();
+}
+
+void kymo__throttle_end(void)
+{
+    uint32_t session = t.session;
+    for (size_t i = 0; i < t.slot_count; i++)
+        free(t.slots[i]);
+    free(t.slots);
+    memset(&t, 0, sizeof t);
+    t.session = session + 1; /* stacks of this one are void */
+}

@@ -1,0 +1,50 @@
+/* throttle.h — staying within an overhead budget.
+
+   What tracing costs is events times the cost of one, measured before (_calibration.py). While that
+   is more than the budget allows, the callables that are tiniest and most frequent are
+   switched off through the interpreter's own switches, after which they cost nothing:
+   Python functions by code object, C calls by call site. Each one that is switched off is
+   recorded with what it had done until then. What stays on stays exact: every recorded
+   enter keeps its leave, which is why this keeps a stack of its own per thread. */
+#ifndef KYMO_EXT_THROTTLE_H
+#define KYMO_EXT_THROTTLE_H
+
+#include "compat.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A Python function, or one place in it that calls something. */
+struct site {
+    const void *code;   /* NULL: free slot */
+    uint32_t offset;    /* of the call instruction; SITE_FUNCTION for the function itself */
+    uint32_t key;       /* of what is recorded; 0 while nothing was */
+    uint32_t off;       /* 1: switched off */
+    uint32_t active;    /* recorded enters whose leave is still to come */
+    uint32_t window;    /* events since the last look */
+    uint32_t c_call;    /* its events cost what C calls cost */
+    uint64_t calls, ticks; /* recorded so far, and their time */
+    uint64_t window_ticks; /* time since the last look */
+};
+#define SITE_FUNCTION 0xffffffffu
+
+/* Keep to BUDGET, a fraction of the time the program takes without us; an event of a
+   Python call costs COST nanoseconds, one of a C call C_COST. */
+void kymo__throttle_begin(double budget, double cost, double c_cost);
+void kymo__throttle_end(void);
+bool kymo__throttling(void);
+
+/* The site, made if it is new; NULL when memory is short. */
+struct site *kymo__site(const void *code, uint32_t offset);
+
+/* An event of SITE happened. Now and then looks whether the budget is kept. */
+void kymo__throttle_count(struct site *site);
+
+/* A recorded enter of SITE, by the frame or callable OWNER. */
+void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks);
+
+/* True when the leave of SITE by OWNER at TICKS belongs to a recorded enter; it is then
+   taken off the stack. */
+bool kymo__throttle_pop(struct site *site, const void *owner, uint64_t ticks);
+
+#endif

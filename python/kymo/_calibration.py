@@ -1,0 +1,60 @@
+"""What one event costs here: measured once per process, before a session with a budget."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from kymo import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CALLS = 3000
+
+
+def _nothing() -> None:
+    pass
+
+
+def _python_calls(count: int) -> None:
+    for _ in range(count):
+        _nothing()
+
+
+def _c_calls(count: int) -> None:
+    for _ in range(count):
+        len("")
+
+
+def _least(loop: Callable[[int], None]) -> int:
+    """The least nanoseconds that _CALLS calls take."""
+    times = []
+    for _ in range(5):
+        before = time.thread_time_ns()
+        loop(_CALLS)
+        times.append(time.thread_time_ns() - before)
+    return min(times)
+
+
+@functools.cache
+def costs(c_calls: bool) -> tuple[float, float]:
+    """Nanoseconds that an event of a Python call and one of a C call cost when recorded."""
+    loops = (_python_calls, _c_calls)
+    without = [_least(loop) for loop in loops]
+    with tempfile.TemporaryDirectory(prefix="kymo-") as directory:
+        # A budget that is never reached: the hooks are those of a session with one.
+        _core.trace_filter([], [])
+        _core.trace(c_calls, False, 0, 1e9, 1.0, 1.0)
+        _core.start(os.path.join(directory, "calibration.kymo"), 0, "help", 1)
+        try:
+            traced = [_least(loop) for loop in loops]
+        finally:
+            _core.stop()
+    # A Python call is a start and a return, and a call event where C calls are seen too.
+    events = (3 if c_calls else 2, 2)
+    python, c = ((t - w) / _CALLS / n for t, w, n in zip(traced, without, events, strict=True))
+    return max(python, 1.0), max(c, 1.0)
