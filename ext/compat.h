@@ -91,6 +91,22 @@
 #define KYMO_CURRENT_FRAME() ((const void *)_PyThreadState_UncheckedGet()->cframe->current_frame)
 #endif
 
+/* The frame and the code of a coroutine object; NULL for other objects. The frame is a part
+   of the object, whose structure 3.14 made internal. */
+#if PY_VERSION_HEX >= 0x030E0000
+#define Py_BUILD_CORE 1
+#include <internal/pycore_interpframe_structs.h>
+#undef Py_BUILD_CORE
+#endif
+#if KYMO_HAS_MONITORING
+#define KYMO_COROUTINE_FRAME(coro)                                                                 \
+    (PyCoro_CheckExact(coro) ? (const void *)&((PyGenObject *)(coro))->gi_iframe : NULL)
+#define KYMO_COROUTINE_CODE(coro) ((PyObject *)PyGen_GetCode((PyGenObject *)(coro)))
+#else
+#define KYMO_COROUTINE_FRAME(coro) ((void)(coro), (const void *)NULL)
+#define KYMO_COROUTINE_CODE(coro) ((void)(coro), (PyObject *)NULL)
+#endif
+
 #if PY_VERSION_HEX >= 0x030D0000
 #define KYMO_FINALIZING() Py_IsFinalizing()
 #else

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "ccalls.h"
+#include "tasks.h"
 #include "throttle.h"
 
 struct callback {
@@ -37,6 +38,26 @@ KYMO_INLINE const struct function *code_of(PyObject *const *args)
     return __builtin_expect(f != NULL, 1) ? f : kymo__function_add(args[0]);
 }
 
+/* A slice of a generator or coroutine begins. */
+static void enter_slice(const struct function *f, unsigned detail)
+{
+    const void *frame = KYMO_CURRENT_FRAME();
+    kymo__trace_enter_slice(detail, f->key, frame);
+    if (kymo__tasks)
+        kymo__task_enter(frame, detail == 0);
+}
+
+/* It ends, which is recorded next; ARGS are those of the event. */
+static void leave_slice(PyObject *const *args, unsigned detail)
+{
+    if (!kymo__tasks)
+        return;
+    if (detail == 1)
+        kymo__task_suspend(KYMO_CURRENT_FRAME(), args[2]);
+    else
+        kymo__task_end(KYMO_CURRENT_FRAME());
+}
+
 KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
     const struct function *f = code_of(args);
@@ -44,7 +65,7 @@ KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_dis
         return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (!kymo__too_deep_enter()) {
         if (__builtin_expect(f->slices, 0))
-            kymo__trace_enter_slice(detail, f->key, KYMO_CURRENT_FRAME());
+            enter_slice(f, detail);
         else
             kymo__trace_enter(detail, f->key);
     }
@@ -57,6 +78,8 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
     const struct function *f = code_of(args);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
+    if (__builtin_expect(f->slices, 0))
+        leave_slice(args, detail);
     if (!kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     Py_RETURN_NONE;
@@ -92,8 +115,11 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_
 {
     const struct function *f = callable_of(args);
     if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
-        !kymo__too_deep_enter())
+        !kymo__too_deep_enter()) {
         kymo__trace_enter(0, f->key);
+        if (__builtin_expect(f->slices == TASK_TYPE, 0))
+            kymo__task_created(args[3]);
+    }
     Py_RETURN_NONE;
 }
 
@@ -122,7 +148,7 @@ static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool ma
         const void *frame = KYMO_CURRENT_FRAME();
         site->key = f->key;
         if (f->slices)
-            kymo__trace_enter_slice(detail, f->key, frame);
+            enter_slice(f, detail);
         else
             kymo__trace_enter(detail, f->key);
         kymo__throttle_push(site, frame, kymo_ticks());
@@ -137,6 +163,8 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     if (!site)
         return may_disable ? switch_off() : Py_NewRef(Py_None);
+    if (f->slices)
+        leave_slice(args, detail);
     if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     else if (site->off && !site->active && may_disable)
@@ -169,6 +197,8 @@ static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *a
     if (f && f->key != KYMO_LEFT_OUT && !kymo__too_deep_enter()) {
         site->key = f->key;
         kymo__trace_enter(0, f->key);
+        if (f->slices == TASK_TYPE)
+            kymo__task_created(args[3]);
         kymo__throttle_push(site, args[2], kymo_ticks());
     }
     Py_RETURN_NONE;

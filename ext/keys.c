@@ -8,6 +8,7 @@
 
 #include "ccalls.h"
 #include "core.h"
+#include "tasks.h"
 #include "tracer.h"
 
 /* Before the first session and where memory fails: one slot, always empty. */
@@ -114,6 +115,7 @@ void kymo__functions_end(void)
     __atomic_store_n(&kymo__functions, &none.table, __ATOMIC_RELEASE);
     KYMO_SECTION_UNLOCK(table_section);
     tables_free(table);
+    kymo__tasks_reset();
     kymo__callables_end();
 }
 
@@ -201,5 +203,6 @@ const struct function *kymo__function_add_callable(const void *address, PyObject
     uint32_t key = kymo__callable_key(callable, address);
     PyErr_Clear();
     PyErr_Restore(type, value, trace);
-    return key ? insert(address, key, 0) : &left_out;
+    bool makes_tasks = PyType_Check(callable) && kymo__is_task_type((PyTypeObject *)callable);
+    return key ? insert(address, key, makes_tasks ? TASK_TYPE : 0) : &left_out;
 }

@@ -5,6 +5,7 @@
    filters.c    which functions are recorded
    frames.c     the frames that are open when tracing begins
    collector.c  garbage collections
+   tasks.c      asyncio tasks
    throttle.c   switching off what costs more than the budget allows
    hook_*.c     how the interpreter tells us of calls; one is chosen by version
    tracer.c     the tracer as the core knows it

@@ -1,0 +1,191 @@
+/* tasks.c — see tasks.h. */
+#include "tasks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <kymo/lane.h>
+
+#include "core.h"
+#include "keys.h"
+
+struct task {
+    const void *frame;   /* NULL: free; REMOVED: was used */
+    uint32_t key;        /* of the coroutine's function */
+    bool waiting;        /* inside an "await" span */
+    const void *awaited; /* frame of the task it waits for, or NULL */
+};
+#define REMOVED ((const void *)1)
+
+unsigned kymo__tasks;
+static struct task *tasks; /* open addressing by frame */
+static size_t capacity, used;
+static uint32_t made_key, await_key; /* names of arrows and spans, the session's */
+
+KYMO_SECTION(tasks_section);
+
+static struct task *find(const void *frame)
+{
+    if (!capacity)
+        return NULL;
+    size_t at = (size_t)(((uintptr_t)frame >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (capacity - 1);
+    for (; tasks[at].frame; at = (at + 1) & (capacity - 1))
+        if (tasks[at].frame == frame)
+            return &tasks[at];
+    return &tasks[at];
+}
+
+static bool widen(void)
+{
+    if ((used + 1) * 2 <= capacity)
+        return true;
+    struct task *old = tasks;
+    size_t old_capacity = capacity;
+    size_t wanted = kymo__tasks * 4 < 256 ? 256 : capacity * (kymo__tasks * 4 > capacity ? 2 : 1);
+    struct task *grown = calloc(wanted, sizeof *grown);
+    if (!grown)
+        return false;
+    tasks = grown;
+    capacity = wanted;
+    used = 0;
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].frame && old[i].frame != REMOVED) {
+            *find(old[i].frame) = old[i];
+            used++;
+        }
+    free(old);
+    return true;
+}
+
+/* The task whose coroutine has FRAME, or NULL. */
+static struct task *task_of(const void *frame)
+{
+    struct task *task = find(frame);
+    return task && task->frame == frame ? task : NULL;
+}
+
+static void mark(unsigned kind, uint32_t key, const void *id, unsigned tag)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = key ? kymo_lane_claim(&lane, 2) : NULL;
+    if (at) {
+        kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
+        kymo_lane_store(at + 1, (uint64_t)(uintptr_t)id | tag, KYMO_VALUE_WORD);
+        kymo_lane_commit(lane, at + 2);
+    }
+}
+
+bool kymo__is_task_type(PyTypeObject *type)
+{
+    PyObject *mro = type->tp_mro;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++)
+        if (strcmp(((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_name, "_asyncio.Task") == 0)
+            return true;
+    return false;
+}
+
+static uint32_t name_key(const char *name)
+{
+    struct kymo_function function = {.size = sizeof function, .name = name};
+    return kymo_function_key(&function);
+}
+
+void kymo__task_created(PyObject *coro)
+{
+    const void *frame = KYMO_COROUTINE_FRAME(coro);
+    PyObject *code = frame ? KYMO_COROUTINE_CODE(coro) : NULL;
+    if (!code)
+        return;
+    const struct function *f = kymo__function_find(code);
+    uint32_t key = (f ? f : kymo__function_add(code))->key;
+    Py_DECREF(code);
+    if (key == KYMO_LEFT_OUT)
+        return;
+    if (!made_key) {
+        made_key = name_key("task");
+        await_key = name_key("await");
+    }
+    KYMO_SECTION_LOCK(tasks_section);
+    bool room = widen();
+    if (room) {
+        struct task *task = find(frame);
+        used += !task->frame;
+        kymo__tasks += task->frame != frame;
+        *task = (struct task){.frame = frame, .key = key};
+    }
+    KYMO_SECTION_UNLOCK(tasks_section);
+    if (room) {
+        mark(KYMO_FLOW_OUT, made_key, frame, 0);
+        mark(KYMO_ASYNC_BEGIN, key, frame, 0);
+    }
+}
+
+void kymo__task_enter(const void *frame, bool first)
+{
+    KYMO_SECTION_LOCK(tasks_section);
+    struct task *task = task_of(frame);
+    bool waiting = task && task->waiting;
+    const void *awaited = task ? task->awaited : NULL;
+    if (task) {
+        task->waiting = false;
+        task->awaited = NULL;
+    }
+    KYMO_SECTION_UNLOCK(tasks_section);
+    if (task && first)
+        mark(KYMO_FLOW_IN, made_key, frame, 0);
+    if (waiting)
+        mark(KYMO_ASYNC_END, await_key, frame, 0);
+    if (awaited)
+        mark(KYMO_FLOW_IN, await_key, awaited, 1);
+}
+
+/* The frame of the coroutine that AWAITED runs, if it is a task; else NULL. */
+static const void *frame_awaited(PyObject *awaited)
+{
+    if (!awaited || !kymo__is_task_type(Py_TYPE(awaited)))
+        return NULL;
+    PyObject *coro = PyObject_CallMethod(awaited, "get_coro", NULL);
+    const void *frame = coro ? KYMO_COROUTINE_FRAME(coro) : NULL;
+    Py_XDECREF(coro);
+    PyErr_Clear();
+    return frame;
+}
+
+void kymo__task_suspend(const void *frame, PyObject *awaited)
+{
+    const void *other = frame_awaited(awaited);
+    KYMO_SECTION_LOCK(tasks_section);
+    struct task *task = task_of(frame);
+    if (task) {
+        task->waiting = true;
+        task->awaited = other && task_of(other) ? other : NULL;
+    }
+    KYMO_SECTION_UNLOCK(tasks_section);
+    if (task)
+        mark(KYMO_ASYNC_BEGIN, await_key, frame, 0);
+}
+
+void kymo__task_end(const void *frame)
+{
+    KYMO_SECTION_LOCK(tasks_section);
+    struct task *task = task_of(frame);
+    uint32_t key = task ? task->key : 0;
+    if (task) {
+        task->frame = REMOVED;
+        kymo__tasks--;
+    }
+    KYMO_SECTION_UNLOCK(tasks_section);
+    if (key) {
+        mark(KYMO_FLOW_OUT, await_key, frame, 1);
+        mark(KYMO_ASYNC_END, key, frame, 0);
+    }
+}
+
+void kymo__tasks_reset(void)
+{
+    free(tasks);
+    tasks = NULL;
+    capacity = used = 0;
+    kymo__tasks = 0;
+    made_key = await_key = 0;
+}
