@@ -65,6 +65,9 @@
 #define KYMO_HAS_MONITORING (PY_VERSION_HEX >= 0x030C0000)
 #define KYMO_HAS_CODE_WATCHER (PY_VERSION_HEX >= 0x030C0000)
 
+/* 3.13 moved the handling of signals before the event of the instruction they come at. */
+#define KYMO_SIGNALS_COME_FIRST (PY_VERSION_HEX >= 0x030D0000)
+
 /* 3.11 brought qualified names of code objects, and the thread's system id. */
 #if PY_VERSION_HEX >= 0x030B0000
 #define KYMO_CODE_QUALNAME(code) ((code)->co_qualname)

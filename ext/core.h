@@ -8,7 +8,7 @@
 
 #include <kymo/kymo.h>
 
-#define KYMO__KINDS (KYMO_OFF + 1)
+#define KYMO__KINDS (KYMO_RESYNC + 1)
 
 /* Py_ARRAY_LENGTH is no constant expression everywhere. */
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])

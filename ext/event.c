@@ -33,6 +33,7 @@ static const char *const kind_words[KYMO__KINDS] = {
     [KYMO_COMPLETE] = "complete",
     [KYMO_ARG] = "arg",
     [KYMO_OFF] = "off",
+    [KYMO_RESYNC] = "resync",
 };
 
 static const char *const enter_words[] = {"call", "resume", "throw", "open"};

@@ -19,6 +19,12 @@ static inline unsigned kymo__frame_enter_detail(PyFrameObject *frame)
     return frame->f_lasti < 0 ? 0 : PyErr_Occurred() ? 2 : 1;
 }
 
+static inline bool kymo__frame_never_entered(PyFrameObject *frame)
+{
+    (void)frame;
+    return false;
+}
+
 static inline unsigned kymo__frame_leave_detail(PyFrameObject *frame)
 {
     return frame->f_state == FRAME_SUSPENDED;

@@ -27,6 +27,13 @@ static inline unsigned kymo__frame_enter_detail(PyFrameObject *frame)
     return PyErr_Occurred() ? 2 : (_Py_OPARG(*frame->f_frame->prev_instr) & 3) != 0;
 }
 
+/* A signal's exception, raised at the RESUME instruction, comes before the call is reported. */
+static inline bool kymo__frame_never_entered(PyFrameObject *frame)
+{
+    int opcode = _Py_OPCODE(*frame->f_frame->prev_instr);
+    return opcode == RESUME || opcode == RESUME_QUICK;
+}
+
 static inline unsigned kymo__frame_leave_detail(PyFrameObject *frame)
 {
     return _Py_OPCODE(*frame->f_frame->prev_instr) == YIELD_VALUE;

@@ -6,6 +6,8 @@
 
 #include <frameobject.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The code objects of FRAME and those that called it, innermost first, borrowed; *COUNT of
    them, to be freed. The frames keep them alive, and the GIL the frames. */
@@ -61,15 +63,14 @@ static uint32_t system_id(PyThreadState *state)
     return id;
 }
 
-/* Record the open frames of another thread. */
-static void record_other(PyThreadState *state, uint64_t ticks)
+/* Record the open frames of another thread. False when it has to do so itself. */
+static bool record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
 {
-    uint32_t tid = system_id(state);
     PyFrameObject *frame = PyThreadState_GetFrame(state);
     size_t count;
     PyObject **codes = codes_of(frame, &count);
     Py_XDECREF(frame);
-    uint32_t *keys = count && tid ? malloc(count * sizeof *keys) : NULL;
+    uint32_t *keys = count ? malloc(count * sizeof *keys) : NULL;
     /* Keys first: they may not be defined inside a claim. */
     for (size_t i = 0; keys && i < count; i++)
         keys[i] = key_of(codes[i]);
@@ -89,14 +90,16 @@ static void record_other(PyThreadState *state, uint64_t ticks)
         kymo_lane_commit(lane, at);
     free(keys);
     free(codes);
+    return lane != NULL;
 }
 
-static void record_own(uint64_t ticks)
+/* Record this thread's open frames, without the innermost when SKIP. */
+static void record_own(uint64_t ticks, bool skip)
 {
     PyFrameObject *frame = PyEval_GetFrame();
     size_t count;
     PyObject **codes = codes_of(frame, &count);
-    while (count-- > 0) {
+    while (count-- > (size_t)skip) {
         uint32_t key = key_of(codes[count]);
         if (key != KYMO_LEFT_OUT)
             kymo__trace_at(KYMO_ENTER, 3, key, ticks);
@@ -104,19 +107,84 @@ static void record_own(uint64_t ticks)
     free(codes);
 }
 
-void kymo__frames_record(uint64_t ticks)
+uint32_t kymo__epoch;
+__thread uint32_t kymo__epoch_told __attribute__((tls_model("initial-exec")));
+
+/* System ids of the threads whose frames were recorded for them when tracing began. */
+static uint32_t *told;
+static size_t told_count, told_capacity;
+static uint64_t paused; /* tick of the last pause; 0: there was none */
+
+static void remember_told(uint32_t tid)
 {
-    PyThreadState *own = PyThreadState_Get();
-    record_own(ticks);
+    if (told_count == told_capacity) {
+        size_t capacity = told_capacity ? told_capacity * 2 : 64;
+        uint32_t *grown = realloc(told, capacity * sizeof *told);
+        if (!grown)
+            return;
+        told = grown;
+        told_capacity = capacity;
+    }
+    told[told_count++] = tid;
+}
+
+static bool was_told(uint32_t tid)
+{
+    for (size_t i = 0; i < told_count; i++)
+        if (told[i] == tid)
+            return true;
+    return false;
+}
+
+void kymo__frames_tell(bool entering)
+{
+    kymo__epoch_told = kymo__epoch;
+    if (!paused && was_told((uint32_t)syscall(SYS_gettid)))
+        return;
+    if (paused) {
+        struct kymo_lane *lane;
+        struct kymo_record *at = kymo_lane_claim(&lane, 2);
+        if (at) {
+            kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_RESYNC, 0, 0));
+            kymo_lane_store(at + 1, paused, KYMO_VALUE_WORD);
+            kymo_lane_commit(lane, at + 2);
+        }
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* an unwinding frame has its exception set */
+    record_own(kymo_ticks(), entering);
+    PyErr_Restore(type, value, trace);
+}
+
+void kymo__frames_begin(void)
+{
+    uint64_t ticks = kymo_ticks();
+    paused = 0;
+    told_count = 0;
+    kymo__epoch_told = ++kymo__epoch;
+    record_own(ticks, false);
 #ifndef Py_GIL_DISABLED
     /* The GIL keeps the others from moving. Their list changes only under a lock of the
        interpreter's that we cannot take; with the GIL held, threads may still be added
        or removed by native code at its very beginning or end, which touches the ends of
        the list only. */
+    PyThreadState *own = PyThreadState_Get();
     PyInterpreterState *interpreter = PyThreadState_GetInterpreter(own);
     for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
-         state = PyThreadState_Next(state))
-        if (state != own)
-            record_other(state, ticks);
+         state = PyThreadState_Next(state)) {
+        uint32_t tid = state == own ? 0 : system_id(state);
+        if (tid && record_other(state, tid, ticks))
+            remember_told(tid);
+    }
 #endif
+}
+
+void kymo__frames_pause(void)
+{
+    paused = kymo_ticks();
+}
+
+void kymo__frames_resume(void)
+{
+    kymo__epoch++;
 }

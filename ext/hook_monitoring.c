@@ -8,6 +8,7 @@
 
 #if KYMO_HAS_MONITORING
 
+#include <opcode.h>
 #include <stddef.h>
 
 #include "ccalls.h"
@@ -60,6 +61,7 @@ static void leave_slice(PyObject *const *args, unsigned detail)
 
 KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
+    kymo__frames_check(true);
     const struct function *f = code_of(args);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
@@ -75,6 +77,7 @@ KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_dis
 KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_disable)
 {
     uint64_t ticks = kymo_ticks();
+    kymo__frames_check(false);
     const struct function *f = code_of(args);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
@@ -83,6 +86,30 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
     if (!kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     Py_RETURN_NONE;
+}
+
+/* The instruction of ARGS' code at which the event happened. */
+static int instruction_of(PyObject *const *args)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    /* Without what the interpreter made of them; kept by the code object. */
+    PyObject *bytes = PyCode_GetCode((PyCodeObject *)args[0]);
+    long offset = PyLong_AsLong(args[1]);
+    int opcode = -1;
+    if (bytes && offset >= 0 && offset < PyBytes_GET_SIZE(bytes))
+        opcode = (unsigned char)PyBytes_AS_STRING(bytes)[offset];
+    Py_XDECREF(bytes);
+    PyErr_Restore(type, value, trace);
+    return opcode;
+}
+
+/* True when the frame of ARGS, which an exception leaves, was never entered: some versions
+   handle signals at its first instruction, or at that which goes on after a yield, before
+   they report the instruction. */
+static bool never_entered(PyObject *const *args)
+{
+    return KYMO_SIGNALS_COME_FIRST && PyCode_Check(args[0]) && instruction_of(args) == RESUME;
 }
 
 #define CALLBACK(name, expression)                                                                 \
@@ -96,7 +123,7 @@ CALLBACK(on_resume, enter(args, 1, true))
 CALLBACK(on_throw, enter(args, 2, false)) /* may not be switched off */
 CALLBACK(on_return, leave(args, 0, true))
 CALLBACK(on_yield, leave(args, 1, true))
-CALLBACK(on_unwind, leave(args, 2, false)) /* may not be switched off */
+CALLBACK(on_unwind, never_entered(args) ? Py_NewRef(Py_None) : leave(args, 2, false))
 
 /* The entry of the C callable of ARGS, or NULL when it is a Python function. Asked at the
    call and at its end alike: the interpreter reports both for some Python functions too
@@ -110,10 +137,22 @@ KYMO_INLINE const struct function *callable_of(PyObject *const *args)
     return __builtin_expect(f != NULL, 1) ? f : kymo__function_add_callable(address, args[2]);
 }
 
+/* The same for a call that begins, and NULL when its end will not be reported: so it is for
+   methods that are called with *arguments. */
+KYMO_INLINE const struct function *callee_of(PyObject *const *args)
+{
+    const struct function *f = callable_of(args);
+    if (f && __builtin_expect(Py_TYPE(args[2]) == &PyMethod_Type, 0) && PyCode_Check(args[0]) &&
+        instruction_of(args) == CALL_FUNCTION_EX)
+        return NULL;
+    return f;
+}
+
 static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
                          PyObject *Py_UNUSED(names))
 {
-    const struct function *f = callable_of(args);
+    kymo__frames_check(false);
+    const struct function *f = callee_of(args);
     if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
         !kymo__too_deep_enter()) {
         kymo__trace_enter(0, f->key);
@@ -126,6 +165,7 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_
 KYMO_INLINE PyObject *c_leave(PyObject *const *args, unsigned detail)
 {
     uint64_t ticks = kymo_ticks();
+    kymo__frames_check(false);
     const struct function *f = callable_of(args);
     if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
         !kymo__too_deep_leave())
@@ -139,6 +179,7 @@ CALLBACK(on_c_raise, c_leave(args, 2))
 
 static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
+    kymo__frames_check(true);
     const struct function *f = code_of(args);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     if (!site || site->off)
@@ -159,6 +200,7 @@ static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool ma
 static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool may_disable)
 {
     uint64_t ticks = kymo_ticks();
+    kymo__frames_check(false);
     const struct function *f = code_of(args);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     if (!site)
@@ -177,7 +219,8 @@ CALLBACK(on_resume_throttled, throttled_enter(args, 1, true))
 CALLBACK(on_throw_throttled, throttled_enter(args, 2, false))
 CALLBACK(on_return_throttled, throttled_leave(args, 0, true))
 CALLBACK(on_yield_throttled, throttled_leave(args, 1, true))
-CALLBACK(on_unwind_throttled, throttled_leave(args, 2, false))
+CALLBACK(on_unwind_throttled,
+         never_entered(args) ? Py_NewRef(Py_None) : throttled_leave(args, 2, false))
 
 /* The place in the code that makes the call of ARGS. */
 static struct site *call_site(PyObject *const *args)
@@ -188,10 +231,11 @@ static struct site *call_site(PyObject *const *args)
 static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *args,
                                    size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
 {
+    kymo__frames_check(false);
     struct site *site = call_site(args);
     if (!site || site->off || code_of(args)->key == KYMO_LEFT_OUT)
         return switch_off();
-    const struct function *f = callable_of(args);
+    const struct function *f = callee_of(args);
     site->c_call = f != NULL;
     kymo__throttle_count(site);
     if (f && f->key != KYMO_LEFT_OUT && !kymo__too_deep_enter()) {
@@ -207,6 +251,7 @@ static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *a
 static PyObject *throttled_c_leave(PyObject *const *args, unsigned detail)
 {
     uint64_t ticks = kymo_ticks();
+    kymo__frames_check(false);
     const struct function *f = callable_of(args);
     struct site *site = f && f->key != KYMO_LEFT_OUT ? call_site(args) : NULL;
     if (!site || !site->active)

@@ -59,12 +59,16 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
 {
     uint64_t ticks = kymo_ticks();
     const struct function *f;
+    kymo__frames_check(what == PyTrace_CALL);
     switch (what) {
     case PyTrace_CALL:
         enter(kymo__frame_code(frame), kymo__frame_enter_detail(frame), frame);
         break;
     case PyTrace_RETURN:
-        leave(kymo__frame_code(frame), arg ? kymo__frame_leave_detail(frame) : 2, ticks);
+        if (arg)
+            leave(kymo__frame_code(frame), kymo__frame_leave_detail(frame), ticks);
+        else if (!kymo__frame_never_entered(frame))
+            leave(kymo__frame_code(frame), 2, ticks);
         break;
     case PyTrace_C_CALL:
         f = callable_entry(arg);
@@ -116,6 +120,7 @@ static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int thro
     PyObject *code = kymo__eval_code(frame);
     if (kymo__eval_creates_generator(frame))
         return evaluator_before(state, frame, throwing); /* it only makes the object */
+    kymo__frames_check(false); /* the frame to come is not on the stack yet */
     Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
     enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
     PyObject *result = evaluator_before(state, frame, throwing);

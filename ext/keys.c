@@ -18,8 +18,10 @@ static struct {
 } none = {.table = {.shift = 63}};
 struct function_table *kymo__functions = &none.table;
 
-/* What is found where nothing could be stored. */
+/* What is found where nothing could be stored, and where there is no key: no session, or no
+   room for one. The latter is not left out, because the hooks may switch that off for good. */
 static const struct function left_out = {.key = KYMO_LEFT_OUT};
+static const struct function nameless;
 
 KYMO_SECTION(table_section);
 
@@ -78,10 +80,13 @@ static const struct function *insert(const void *address, uint32_t key, uint32_t
     const struct function *result = &left_out;
     if (table) {
         struct function *f = slot_of(table, address);
-        table->used += !f->address;
-        f->slices = slices;
-        __atomic_store_n(&f->key, key, __ATOMIC_RELEASE);
-        __atomic_store_n(&f->address, address, __ATOMIC_RELEASE);
+        /* Without a GIL another thread may have been first; its key is in use by now. */
+        if (!f->address || !f->key) {
+            table->used += !f->address;
+            f->slices = slices;
+            __atomic_store_n(&f->key, key, __ATOMIC_RELEASE);
+            __atomic_store_n(&f->address, address, __ATOMIC_RELEASE);
+        }
         result = f;
     }
     KYMO_SECTION_UNLOCK(table_section);
@@ -105,7 +110,7 @@ int kymo__functions_begin(void)
     KYMO_SECTION_UNLOCK(table_section);
     if (!table)
         PyErr_NoMemory();
-    return table ? 0 : -1;
+    return table ? kymo__callables_begin() : -1;
 }
 
 void kymo__functions_end(void)
@@ -191,7 +196,7 @@ const struct function *kymo__function_add(PyObject *code)
     Py_XDECREF(file_owner);
     PyErr_Restore(type, value, trace);
     if (!key)
-        return &left_out; /* no session, or no room for it: asked again next time */
+        return &nameless; /* asked again next time */
     watch(code);
     return insert(code, key, (co->co_flags & KYMO_CODE_SLICES) != 0);
 }
@@ -204,5 +209,5 @@ const struct function *kymo__function_add_callable(const void *address, PyObject
     PyErr_Clear();
     PyErr_Restore(type, value, trace);
     bool makes_tasks = PyType_Check(callable) && kymo__is_task_type((PyTypeObject *)callable);
-    return key ? insert(address, key, makes_tasks ? TASK_TYPE : 0) : &left_out;
+    return key ? insert(address, key, makes_tasks ? TASK_TYPE : 0) : &nameless;
 }

@@ -161,12 +161,12 @@ static int by_mean(const void *a, const void *b)
 static void record_off(const struct site *site)
 {
     static uint32_t ticks_key, ticks_session;
-    if (!site->key)
+    if (!site->key || !kymo__lane)
         return;
-    if (ticks_session != t.session) {
+    if (ticks_session != kymo__lane->session) {
         struct kymo_function name = {.size = sizeof name, .name = "ticks"};
         ticks_key = kymo_function_key(&name);
-        ticks_session = t.session;
+        ticks_session = kymo__lane->session;
     }
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, 4);
@@ -195,7 +195,7 @@ static void shed(double cost, double elapsed)
     if (count)
         qsort(candidates, count, sizeof *candidates, by_mean);
     double program = elapsed > cost ? elapsed - cost : elapsed / 100;
-    for (size_t i = 0; i < count && cost > t.budget * 0.7 * program; i++) {
+    for (size_t i = 0; i < count && cost > t.budget * 0.5 * program; i++) {
         candidates[i]->off = 1;
         cost -= cost_of(candidates[i]);
         record_off(candidates[i]);
@@ -234,6 +234,14 @@ void kymo__throttle_begin(double budget, double cost, double c_cost)
     t.cost = cost;
     t.c_cost = c_cost;
     t.looked = now_ns();
+}
+
+void kymo__throttle_resume(void)
+{
+    t.session++; /* the threads' stacks are void */
+    for (size_t i = 0; i < t.slot_count; i++)
+        if (t.slots[i])
+            t.slots[i]->active = 0;
 }
 
 void kymo__throttle_end(void)

@@ -32,6 +32,9 @@ struct site {
    Python call costs COST nanoseconds, one of a C call C_COST. */
 void kymo__throttle_begin(double budget, double cost, double c_cost);
 void kymo__throttle_end(void);
+
+/* After a pause: the recorded enters of before have ended unseen. */
+void kymo__throttle_resume(void);
 bool kymo__throttling(void);
 
 /* The site, made if it is new; NULL when memory is short. */

@@ -32,12 +32,11 @@ static int begin(void)
         return -1;
     if (kymo__tracing.overhead > 0)
         kymo__throttle_begin(kymo__tracing.overhead, kymo__tracing.cost, kymo__tracing.c_cost);
-    uint64_t ticks = kymo_ticks();
     if (kymo__hook_install() < 0) {
         kymo__collector_remove();
         return -1;
     }
-    kymo__frames_record(ticks);
+    kymo__frames_begin();
     return 0;
 }
 
@@ -69,12 +68,15 @@ static void with_python(void (*function)(void))
 
 static void unhook(void)
 {
+    kymo__frames_pause();
     kymo__collector_remove();
     kymo__hook_remove();
 }
 
 static void hook_again(void)
 {
+    kymo__throttle_resume();
+    kymo__frames_resume();
     if ((kymo__tracing.gc && kymo__collector_install() < 0) || kymo__hook_install() < 0)
         PyErr_WriteUnraisable(NULL);
 }
@@ -143,7 +145,36 @@ static PyObject *tracing_hook(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
     return PyUnicode_FromString(kymo__hook_name());
 }
 
+/* Run FUNCTION of the library, which takes the GIL itself, and raise what it says. */
+static PyObject *without_gil(PyObject *module, int (*function)(void))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    int code = function();
+    PyEval_RestoreThread(thread);
+    if (code < 0)
+        return kymo__raise(kymo__core_of_module(module), code, NULL);
+    Py_RETURN_NONE;
+}
+
+static PyObject *tracing_pause(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return without_gil(module, kymo_tracer_pause);
+}
+
+static PyObject *tracing_resume(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return without_gil(module, kymo_tracer_resume);
+}
+
 PyMethodDef kymo__tracing_methods[] = {
+    {"pause", tracing_pause, METH_NOARGS,
+     "pause($module, /)\n--\n\n"
+     "Stop recording calls, until resume; marks are still recorded.\n\n"
+     "Raises SessionError when no session runs."},
+    {"resume", tracing_resume, METH_NOARGS,
+     "resume($module, /)\n--\n\n"
+     "Record calls again, after pause; the frames open by then are read anew.\n\n"
+     "Raises SessionError when no session runs."},
     {"trace", tracing_want, METH_VARARGS, "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0)"},
     {"trace_failure", tracing_failure, METH_NOARGS, "trace_failure()"},
     {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},

@@ -18,6 +18,7 @@
 #include "keys.h"
 
 #include <kymo/lane.h>
+#include <stdbool.h>
 
 /* What to trace; set before kymo_start, by the thread that calls it. */
 struct tracing {
@@ -90,8 +91,28 @@ int kymo__hook_install(void);
 void kymo__hook_remove(void);
 const char *kymo__hook_name(void);
 
-/* frames.c: record the frames that are open on every thread as entered at TICKS. */
-void kymo__frames_record(uint64_t ticks);
+/* frames.c: the frames that are open when tracing begins, or goes on after a pause. */
+
+/* Tracing begins: record the open frames of every thread that can be looked into now; the
+   others tell of theirs with their first event. */
+void kymo__frames_begin(void);
+
+/* Tracing pauses; it goes on: every thread tells of its frames with its next event. */
+void kymo__frames_pause(void);
+void kymo__frames_resume(void);
+
+/* Counted up whenever the frames have to be told anew, and what this thread told. */
+extern uint32_t kymo__epoch;
+extern __thread uint32_t kymo__epoch_told __attribute__((tls_model("initial-exec")));
+void kymo__frames_tell(bool entering);
+
+/* Before an event of this thread is recorded; ENTERING when its innermost frame is the one
+   that the event is about to report. */
+KYMO_INLINE void kymo__frames_check(bool entering)
+{
+    if (__builtin_expect(kymo__epoch_told != kymo__epoch, 0))
+        kymo__frames_tell(entering);
+}
 
 /* collector.c: 0, or -1 with an exception. */
 int kymo__collector_install(void);

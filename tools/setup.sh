@@ -12,6 +12,9 @@ system_packages() {
     if ! have pkg-config || ! pkg-config --exists libzstd; then
         missing+=(libzstd-dev)
     fi
+    if ! have pkg-config || ! pkg-config --exists zlib; then
+        missing+=(zlib1g-dev)
+    fi
     case ${1:-} in
     lint)
         have clang || missing+=(clang)

@@ -178,6 +178,8 @@ enum kymo_kind {
     KYMO_ARG = 11,        /* id: a number that belongs to the event before on its thread */
     KYMO_OFF = 12,        /* id: calls until then. Not recorded from here on, to keep to the
                              overhead budget; detail 0: the function, 1: one place calling it */
+    KYMO_RESYNC = 13,     /* id: tick at which tracing was paused. Calls open then have ended
+                             unseen; those that are open now follow, entered with detail 3 */
 };
 
 /* An arrow from the span open on this thread to the one open where kymo_flow_in is

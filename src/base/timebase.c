@@ -32,9 +32,9 @@ static uint64_t scale_between(const struct kymo_snapshot *a, const struct kymo_s
     return scale < (wide)SCALE_MOST ? (uint64_t)scale : SCALE_MOST;
 }
 
-static bool in_range(const struct kymo_snapshot *s)
+static int64_t in_range(wide ns)
 {
-    return s->monotonic >= 0 && s->monotonic <= NS_MOST && s->wall >= -NS_MOST && s->wall <= NS_MOST;
+    return ns > NS_MOST ? NS_MOST : ns < -NS_MOST ? -NS_MOST : (int64_t)ns;
 }
 
 /* Keep the snapshots along which both clocks move forward. Two that are very close
@@ -46,8 +46,9 @@ static size_t plausible(struct kymo_snapshot *s, size_t count)
     const int64_t apart = 50000000;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!in_range(&s[i]) || (kept && (s[i].ticks <= s[kept - 1].ticks ||
-                                          s[i].monotonic <= s[kept - 1].monotonic)))
+        if (s[i].monotonic < 0 || s[i].monotonic > NS_MOST)
+            continue;
+        if (kept && (s[i].ticks <= s[kept - 1].ticks || s[i].monotonic <= s[kept - 1].monotonic))
             continue;
         bool close = kept && s[i].monotonic - s[kept - 1].monotonic < apart;
         if (close && i + 1 < count)
@@ -87,7 +88,7 @@ int kymo__timebase_init(struct kymo_timebase *base, const struct kymo_snapshot *
             scale = scale_between(&sorted[i], &sorted[i + 1]);
         base->segments[i] = (struct kymo_segment){sorted[i].ticks, sorted[i].monotonic, scale};
     }
-    base->wall_offset = sorted[0].wall - sorted[0].monotonic;
+    base->wall_offset = in_range((wide)sorted[0].wall - sorted[0].monotonic);
     base->count = count;
     kymo__free(sorted);
     return 0;
@@ -122,8 +123,7 @@ int64_t kymo__timebase_ns(const struct kymo_timebase *base, uint64_t ticks, size
         *hint = i = segment_at(base, ticks);
     const struct kymo_segment *s = &base->segments[i];
     wide delta = ticks >= s->ticks ? (wide)(ticks - s->ticks) : -(wide)(s->ticks - ticks);
-    wide ns = s->monotonic + ((delta * (wide)s->scale) >> SCALE_BITS);
-    return ns > NS_MOST ? NS_MOST : ns < -NS_MOST ? -NS_MOST : (int64_t)ns;
+    return in_range(s->monotonic + ((delta * (wide)s->scale) >> SCALE_BITS));
 }
 
 uint64_t kymo__timebase_ticks(const struct kymo_timebase *base, int64_t ns)

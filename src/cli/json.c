@@ -5,19 +5,20 @@
 #include <stdlib.h>
 
 #include "text.h"
+#include "utf8.h"
 
 /* Write the character at *S, which moves on, as it may stand in a string. */
 static void put_character(FILE *out, const char **s)
 {
     char form[8];
     int length;
-    uint32_t code = kymo__cli_utf8_next(s);
+    uint32_t code = kymo__utf8_next(s);
     if (code == '"' || code == '\\')
         length = sprintf(form, "\\%c", (char)code);
     else if (code < 0x20 || code == 0x7F)
         length = sprintf(form, "\\u%04x", code & 0xFF);
     else
-        length = kymo__cli_utf8_encode(code, form);
+        length = kymo__utf8_encode(code, form);
     fwrite_unlocked(form, 1, (size_t)length, out);
 }
 

@@ -4,72 +4,7 @@
 #include <wchar.h>
 
 #include "memory.h"
-
-uint32_t kymo__cli_utf8_next(const char **s)
-{
-    /* The first byte tells the length, and the range of the second byte excludes
-       overlong forms, surrogates and what lies beyond U+10FFFF. */
-    const unsigned char *p = (const unsigned char *)*s;
-    unsigned first = *p++;
-    unsigned low = 0x80, high = 0xBF;
-    int more;
-    uint32_t code;
-
-    *s = (const char *)p;
-    if (first < 0x80)
-        return first;
-    if (first >= 0xC2 && first <= 0xDF) {
-        more = 1;
-        code = first & 0x1F;
-    } else if (first >= 0xE0 && first <= 0xEF) {
-        more = 2;
-        code = first & 0x0F;
-        if (first == 0xE0)
-            low = 0xA0;
-        else if (first == 0xED)
-            high = 0x9F;
-    } else if (first >= 0xF0 && first <= 0xF4) {
-        more = 3;
-        code = first & 0x07;
-        if (first == 0xF0)
-            low = 0x90;
-        else if (first == 0xF4)
-            high = 0x8F;
-    } else {
-        return CLI_REPLACEMENT;
-    }
-    for (; more > 0; more--, low = 0x80, high = 0xBF) {
-        if (*p < low || *p > high)
-            return CLI_REPLACEMENT;
-        code = code << 6 | (*p++ & 0x3F);
-        *s = (const char *)p;
-    }
-    return code;
-}
-
-int kymo__cli_utf8_encode(uint32_t code, char *out)
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xC0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3F));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xE0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3F));
-        out[2] = (char)(0x80 | (code & 0x3F));
-        return 3;
-    }
-    out[0] = (char)(0xF0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3F));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3F));
-    out[3] = (char)(0x80 | (code & 0x3F));
-    return 4;
-}
+#include "utf8.h"
 
 /* C0, DEL and C1: terminals obey the last two as well. */
 static int is_control(uint32_t code)
@@ -100,7 +35,7 @@ static int clean(uint32_t code, char *out)
         return sprintf(out, "\\x%02x", code & 0xFF);
     if (is_unruly(code))
         return sprintf(out, "\\u%04x", code & 0xFFFF);
-    return kymo__cli_utf8_encode(code, out);
+    return kymo__utf8_encode(code, out);
 }
 
 size_t kymo__cli_plain(const char *s)
@@ -119,7 +54,7 @@ void kymo__cli_put_clean(FILE *out, const char *s)
         s += length;
         if (*s) {
             char form[CLEAN_MAX];
-            length = (size_t)clean(kymo__cli_utf8_next(&s), form);
+            length = (size_t)clean(kymo__utf8_next(&s), form);
             fwrite_unlocked(form, 1, length, out);
         }
     }
@@ -131,7 +66,7 @@ char *kymo__cli_clean(const char *s)
     char *text = kymo__cli_array(4 * strlen(s) + CLEAN_MAX, 1);
     int length = 0;
     while (*s)
-        length += clean(kymo__cli_utf8_next(&s), text + length);
+        length += clean(kymo__utf8_next(&s), text + length);
     text[length] = '\0';
     return text;
 }
@@ -148,7 +83,7 @@ int kymo__cli_cells(const char *s)
 {
     int cells = 0;
     while (*s)
-        cells += cells_of(kymo__cli_utf8_next(&s));
+        cells += cells_of(kymo__utf8_next(&s));
     return cells;
 }
 
@@ -157,7 +92,7 @@ int kymo__cli_fit(const char *s, int cells)
     const char *start = s;
     while (*s) {
         const char *before = s;
-        cells -= cells_of(kymo__cli_utf8_next(&s));
+        cells -= cells_of(kymo__utf8_next(&s));
         if (cells < 0)
             return (int)(before - start);
     }

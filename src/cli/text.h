@@ -5,17 +5,8 @@
 #ifndef KYMO_CLI_TEXT_H
 #define KYMO_CLI_TEXT_H
 
-#include <stdint.h>
+#include <stddef.h>
 #include <stdio.h>
-
-enum { CLI_REPLACEMENT = 0xFFFD };
-
-/* The code point at *S, which moves on; CLI_REPLACEMENT for each invalid sequence.
-   *S must not stand at the end. */
-uint32_t kymo__cli_utf8_next(const char **s);
-
-/* Write CODE to OUT, four bytes at most; returns how many. */
-int kymo__cli_utf8_encode(uint32_t code, char *out);
 
 /* How many bytes at the beginning of S need no care at all, neither on a terminal nor
    in a string of JSON. */

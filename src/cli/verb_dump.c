@@ -7,59 +7,29 @@
 #include "memory.h"
 #include "message.h"
 #include "output.h"
+#include "time_part.h"
 #include "units.h"
 #include "verb.h"
 
 enum { OPTION_JSON, OPTION_THREAD, OPTION_FROM, OPTION_TO, OPTION_LIMIT, OPTION_ABSOLUTE };
 
-/* What part of the capture is wanted. */
-struct part {
-    int64_t from, to; /* nanoseconds since the start */
-    uint64_t limit;
-};
-
-static bool read_time(const char *option, const char *text, int64_t *time)
+static bool read_limit(const char *limit, uint64_t *number)
 {
-    if (!text || kymo__cli_read_duration(text, time))
+    *number = UINT64_MAX;
+    if (!limit || kymo__cli_read_number(limit, number))
         return true;
-    kymo__cli_complain("--%s %s is not a time; write 1.5s, 200ms, 30us, 10ns or plain seconds, "
-                       "counted from the start of the capture",
-                       option, text);
+    kymo__cli_complain("--limit %s is not a number of records; write --limit 100", limit);
     return false;
 }
 
-static bool read_part(const struct cli_arguments *arguments, struct part *part)
+static struct kymo_window window_of(const struct cli_dump *dump, const struct cli_part *part)
 {
-    *part = (struct part){0, INT64_MAX, UINT64_MAX};
-    const char *limit = arguments->value[OPTION_LIMIT];
-    if (!read_time("from", arguments->value[OPTION_FROM], &part->from) ||
-        !read_time("to", arguments->value[OPTION_TO], &part->to))
-        return false;
-    if (part->from > part->to) {
-        kymo__cli_complain("--from %s is later than --to %s", arguments->value[OPTION_FROM],
-                           arguments->value[OPTION_TO]);
-        return false;
-    }
-    if (limit && !kymo__cli_read_number(limit, &part->limit)) {
-        kymo__cli_complain("--limit %s is not a number of records; write --limit 100", limit);
-        return false;
-    }
-    return true;
-}
-
-static struct kymo_window window_of(const struct cli_dump *dump, const struct part *part)
-{
-    struct kymo_window window = {
-        .size = sizeof window,
-        .from = 0,
-        .to = INT64_MAX,
+    return (struct kymo_window){
+        .size = sizeof(struct kymo_window),
+        .from = part->from > 0 ? kymo__cli_moment(dump->info->start, part->from) : 0,
+        .to = kymo__cli_moment(dump->info->start, part->to),
         .thread = dump->threads->only,
     };
-    if (part->from > 0 && __builtin_add_overflow(dump->info->start, part->from, &window.from))
-        window.from = INT64_MAX;
-    if (part->to < INT64_MAX && __builtin_add_overflow(dump->info->start, part->to, &window.to))
-        window.to = INT64_MAX;
-    return window;
 }
 
 /* Print what CURSOR gives. Returns a negative code or how it went. */
@@ -84,7 +54,7 @@ static int print_events(struct cli_dump *dump, struct kymo_cursor *cursor, uint6
 }
 
 static int dump_part(struct cli_dump *dump, struct kymo_capture *capture, const char *path,
-                     const struct part *part, bool as_json)
+                     const struct cli_part *part, uint64_t limit, bool as_json)
 {
     struct kymo_window window = window_of(dump, part);
     struct kymo_cursor *cursor;
@@ -95,14 +65,14 @@ static int dump_part(struct cli_dump *dump, struct kymo_capture *capture, const 
     dump->depth = kymo__cli_array(dump->threads->count + 1, sizeof *dump->depth);
     if (!as_json)
         kymo__cli_dump_heading(dump);
-    result = print_events(dump, cursor, part->limit, as_json);
+    result = print_events(dump, cursor, limit, as_json);
     kymo__cli_free(dump->depth);
     kymo_cursor_free(cursor);
     if (result < 0)
         return kymo__cli_capture_broken(path, result);
     if (result == LIMITED)
         kymo__cli_complain("%s: there is more; --limit %llu was reached", path,
-                           (unsigned long long)part->limit);
+                           (unsigned long long)limit);
     if (result == NOTHING)
         kymo__cli_complain("%s: no records there; the capture has %s and lasts %s", path,
                            kymo__cli_count(dump->info->records, "record", "records").text,
@@ -113,8 +83,10 @@ static int dump_part(struct cli_dump *dump, struct kymo_capture *capture, const 
 static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     (void)verb;
-    struct part part;
-    if (!read_part(arguments, &part))
+    struct cli_part part;
+    uint64_t limit;
+    if (!kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_TO], &part) ||
+        !read_limit(arguments->value[OPTION_LIMIT], &limit))
         return CLI_BAD;
 
     const char *path = arguments->words[0];
@@ -129,7 +101,8 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         struct cli_dump dump = {.info = &info,
                                 .threads = &threads,
                                 .absolute = arguments->value[OPTION_ABSOLUTE] != NULL};
-        code = dump_part(&dump, capture, path, &part, arguments->value[OPTION_JSON] != NULL);
+        code = dump_part(&dump, capture, path, &part, limit,
+                         arguments->value[OPTION_JSON] != NULL);
         kymo__cli_threads_free(&threads);
     }
     kymo_close(capture);

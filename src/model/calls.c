@@ -16,6 +16,9 @@ enum { ARGS_MOST = 64 }; /* of one event; more are left out */
 /* Who gets arguments that follow. */
 enum { NOBODY, OPENED, ENDED, HELD };
 
+/* Details of enters and leaves. */
+enum { RESUME = 1, OPEN = 3, YIELD = 1 };
+
 int kymo__calls_init(struct kymo_calls *c, struct kymo_capture *capture, uint32_t thread,
                      kymo_ns from, kymo_ns to, const struct kymo_visitor *visitor)
 {
@@ -49,6 +52,7 @@ void kymo__calls_fini(struct kymo_calls *c)
     kymo__free(c->frames);
     kymo__free(c->active);
     kymo__free(c->args);
+    kymo__free(c->carried);
 }
 
 static uint32_t *active(struct kymo_calls *c, uint32_t key)
@@ -64,7 +68,7 @@ static int begin(struct kymo_calls *c, uint32_t at)
     return c->visitor->enter ? c->visitor->enter(c->visitor->arg, frame, at) : 0;
 }
 
-static int push(struct kymo_calls *c, const struct kymo_event *event)
+static int push(struct kymo_calls *c, uint32_t key, unsigned detail, uint64_t id)
 {
     /* One slot more than is in use: see pop. */
     if (kymo__unlikely(c->depth + 1 >= c->capacity)) {
@@ -75,14 +79,14 @@ static int push(struct kymo_calls *c, const struct kymo_event *event)
             return rc;
     }
     c->frames[c->depth] = (struct kymo_frame){
-        .key = event->key,
-        .enter = (uint8_t)event->detail,
-        .flags = event->detail == 3 ? KYMO__OPEN_AT_START : 0,
+        .key = key,
+        .enter = (uint8_t)detail,
+        .flags = detail == OPEN ? KYMO__OPEN_AT_START : 0,
         .args = (uint32_t)c->arg_len,
         .start = c->now,
-        .id = event->id,
+        .id = id,
     };
-    (*active(c, event->key))++;
+    (*active(c, key))++;
     c->receiver = OPENED;
     c->depth++;
     c->counts.deepest = c->depth > c->counts.deepest ? c->depth : c->counts.deepest;
@@ -94,7 +98,9 @@ static int push(struct kymo_calls *c, const struct kymo_event *event)
 static void pop(struct kymo_calls *c)
 {
     struct kymo_frame *frame = &c->frames[--c->depth];
-    (*active(c, frame->key))--;
+    if (!(frame->flags & KYMO__ENDED_INSIDE))
+        (*active(c, frame->key))--;
+    c->doubtful = c->doubtful < c->depth ? c->doubtful : c->depth;
     if (c->depth)
         frame[-1].inside += c->now - frame->start;
 }
@@ -120,13 +126,27 @@ static int tell(struct kymo_calls *c, unsigned flags)
     return c->visitor->leave ? c->visitor->leave(c->visitor->arg, &slice) : 0;
 }
 
+/* End the spans at the top that ended inside a call which is now over. */
+static int settle(struct kymo_calls *c)
+{
+    int rc = 0;
+    while (rc >= 0 && c->depth && c->frames[c->depth - 1].flags & KYMO__ENDED_INSIDE) {
+        pop(c);
+        c->leave = 0;
+        rc = tell(c, 0);
+    }
+    return rc;
+}
+
 /* Hand over what was waiting for its arguments. */
 static int release(struct kymo_calls *c)
 {
     int receiver = c->receiver;
     c->receiver = NOBODY;
-    if (receiver == ENDED)
-        return tell(c, 0);
+    if (receiver == ENDED) {
+        int rc = tell(c, 0);
+        return rc < 0 ? rc : settle(c);
+    }
     if (receiver == HELD) {
         c->arg_len -= c->held_args;
         if (c->inside && c->visitor->other)
@@ -135,26 +155,99 @@ static int release(struct kymo_calls *c)
     return 0;
 }
 
-static int leave(struct kymo_calls *c, const struct kymo_event *event)
+static bool is_span(const struct kymo_calls *c, uint32_t key)
 {
-    if (kymo__unlikely(!c->depth || c->frames[c->depth - 1].key != event->key)) {
-        bool known = *active(c, event->key) != 0;
-        uint32_t at = known ? c->depth : 0;
-        while (at && c->frames[at - 1].key != event->key)
-            at--;
-        if (!at) {
-            c->counts.orphan_leaves += c->inside;
-            return 0;
-        }
+    const struct kymo_reader *r = c->stream.capture->reader;
+    return key < c->keys && r->keys[key].name && r->keys[key].class == KYMO_CLASS_NAME;
+}
+
+/* The frame that a leave of KEY is for, which is not the topmost; or c->depth. */
+static uint32_t find(struct kymo_calls *c, uint32_t key)
+{
+    uint32_t at = *active(c, key) ? c->depth : 0;
+    while (at && (c->frames[at - 1].key != key || c->frames[at - 1].flags & KYMO__ENDED_INSIDE))
+        at--;
+    return at ? at - 1 : c->depth;
+}
+
+/* Can the span at AT have ended inside the calls above it? Not when one of those may have
+   ended unseen, and not when there is another span that would have had to end before. */
+static bool ends_inside(const struct kymo_calls *c, uint32_t at)
+{
+    if (!is_span(c, c->frames[at].key) || at + 1 < c->doubtful)
+        return false;
+    for (uint32_t i = at + 1; i < c->depth; i++)
+        if (is_span(c, c->frames[i].key) && c->frames[i].enter != RESUME &&
+            !(c->frames[i].flags & KYMO__ENDED_INSIDE))
+            return false;
+    return true;
+}
+
+/* End the frames from DEPTH on, in a way that HOW says, except spans that may GO_ON: they
+   are put aside, and counted in the result. */
+static int64_t unwind(struct kymo_calls *c, uint32_t depth, unsigned how, bool go_on)
+{
+    size_t carried = 0;
+    while (c->depth > depth) {
+        const struct kymo_frame *frame = &c->frames[c->depth - 1];
+        unsigned flags = frame->flags & KYMO__ENDED_INSIDE ? 0 : how;
         c->leave = 0;
-        while (c->depth > at) {
-            pop(c);
-            c->counts.lost_leaves += c->inside;
-            int rc = tell(c, KYMO__END_LOST);
+        if (flags && go_on && c->depth - 1 >= c->doubtful && is_span(c, frame->key)) {
+            int rc = kymo__array_grow(&c->carried, &c->carried_capacity, carried,
+                                      sizeof(*c->carried));
             if (rc < 0)
                 return rc;
+            c->carried[carried++] = (struct kymo_carried){frame->key, frame->id};
+            c->leave = YIELD;
+            flags = 0;
         }
+        c->counts.lost_leaves += flags == KYMO__END_LOST && c->inside;
+        pop(c);
+        int rc = tell(c, flags);
+        if (rc < 0)
+            return rc;
     }
+    return (int64_t)carried;
+}
+
+/* Begin COUNT spans that were put aside again. */
+static int go_on(struct kymo_calls *c, size_t count)
+{
+    int rc = 0;
+    c->counts.split_spans += c->inside ? count : 0;
+    while (rc >= 0 && count-- > 0)
+        rc = push(c, c->carried[count].key, RESUME, c->carried[count].id);
+    c->receiver = NOBODY;
+    return rc;
+}
+
+/* A leave that is not for the topmost frame. */
+static int leave_below(struct kymo_calls *c, const struct kymo_event *event)
+{
+    uint32_t at = find(c, event->key);
+    if (at == c->depth) {
+        c->counts.orphan_leaves += c->inside;
+        return 0;
+    }
+    if (ends_inside(c, at)) {
+        (*active(c, event->key))--;
+        c->frames[at].flags |= KYMO__ENDED_INSIDE;
+        return 0;
+    }
+    int64_t carried = unwind(c, at + 1, KYMO__END_LOST, !is_span(c, event->key));
+    if (carried < 0)
+        return (int)carried;
+    pop(c);
+    c->leave = (uint8_t)event->detail;
+    int rc = tell(c, 0);
+    rc = rc < 0 ? rc : settle(c);
+    return rc < 0 ? rc : go_on(c, (size_t)carried);
+}
+
+static int leave(struct kymo_calls *c, const struct kymo_event *event)
+{
+    if (kymo__unlikely(!c->depth || c->frames[c->depth - 1].key != event->key))
+        return leave_below(c, event);
     pop(c);
     c->leave = (uint8_t)event->detail;
     c->receiver = ENDED;
@@ -206,10 +299,25 @@ static int finish(struct kymo_calls *c)
     c->now = c->now < c->from ? c->from : c->now;
     c->leave = 0;
     while (rc >= 0 && c->depth) {
+        bool ended = c->frames[c->depth - 1].flags & KYMO__ENDED_INSIDE;
         pop(c);
-        rc = tell(c, KYMO__OPEN_AT_END);
+        rc = tell(c, ended ? 0 : KYMO__OPEN_AT_END);
     }
     return rc;
+}
+
+/* Tracing was paused and goes on: EVENT says since when nothing was seen of calls. */
+static int resync(struct kymo_calls *c, const struct kymo_event *event)
+{
+    size_t hint = 0;
+    kymo_ns paused = kymo__timebase_ns(&c->stream.capture->base, event->id, &hint);
+    paused = paused < event->time ? paused : event->time;
+    c->now = paused > c->now ? paused : c->now;
+    int64_t carried = unwind(c, 0, KYMO__OPEN_AT_END, true);
+    if (carried < 0)
+        return (int)carried;
+    c->waiting = (size_t)carried;
+    return 0;
 }
 
 static int take(struct kymo_calls *c, const struct kymo_event *event)
@@ -218,6 +326,8 @@ static int take(struct kymo_calls *c, const struct kymo_event *event)
         return add_arg(c, event);
     int rc = c->receiver >= ENDED ? release(c) : 0;
     c->receiver = NOBODY;
+    if (rc == 0 && event->kind == KYMO_RESYNC)
+        rc = resync(c, event);
     if (rc < 0)
         return rc;
     /* Time never runs backwards on a thread, whatever a damaged file says. */
@@ -228,14 +338,23 @@ static int take(struct kymo_calls *c, const struct kymo_event *event)
             return rc;
     }
     c->counts.events += c->inside;
+    if (kymo__unlikely(c->waiting) && event->kind != KYMO_RESYNC &&
+        !(event->kind == KYMO_ENTER && event->detail == OPEN)) {
+        size_t waiting = c->waiting;
+        c->waiting = 0;
+        rc = go_on(c, waiting);
+        if (rc < 0)
+            return rc;
+    }
     if (event->kind == KYMO_ENTER)
-        return push(c, event);
+        return push(c, event->key, event->detail, event->id);
     if (event->kind == KYMO_LEAVE)
         return leave(c, event);
-    if (event->kind == KYMO_GAP && c->inside) {
-        c->counts.gaps++;
-        c->counts.missing += event->id;
-        c->counts.events--;
+    if (event->kind == KYMO_GAP) {
+        c->doubtful = c->depth;
+        c->counts.gaps += c->inside;
+        c->counts.missing += c->inside ? event->id : 0;
+        c->counts.events -= c->inside;
     }
     c->held = *event;
     c->held_args = 0;

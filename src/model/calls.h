@@ -9,6 +9,14 @@
    - A leave whose call is nowhere: its enter was not recorded; it is left out.
    - What is open at the end of its thread or of the capture ends there.
 
+   Spans that a program marks need not nest with its calls: a context manager begins one in
+   one call and ends it in another. Such a span goes on, as another slice, when the call
+   in which it began has ended; and one that ends inside a call it encloses ends with that
+   call. Only after a gap, where events are known to be missing, is this taken for a loss.
+
+   Where tracing was paused, the calls open then are cut, and those open when it went on
+   begin anew.
+
    With a window the calls are those that a recording from `from` to `to` would have had:
    what is open at either end is cut. A visitor gets each call twice, when it begins and
    when it has ended, so ended calls come in post-order; other events come between. */
@@ -19,8 +27,10 @@
 
 enum kymo_slice_flag {
     KYMO__OPEN_AT_START = 1, /* began before the recording or the window */
-    KYMO__OPEN_AT_END = 2,   /* had not ended by the end of the recording or the window */
+    KYMO__OPEN_AT_END = 2,   /* had not ended by the end of the recording, by a pause of it, or
+                                by the end of the window */
     KYMO__END_LOST = 4,      /* ended, but its leave is missing: at `end` or before */
+    KYMO__ENDED_INSIDE = 8,  /* ended in a call it encloses: at `end` or before */
 };
 
 /* A number that belongs to an event. */
@@ -70,6 +80,7 @@ struct kymo_calls_counts {
     uint64_t slices;        /* calls that have ended */
     uint64_t lost_leaves;   /* calls whose leave is missing */
     uint64_t orphan_leaves; /* leaves whose call is not known */
+    uint64_t split_spans;   /* that went on beyond the call in which they began */
     uint64_t gaps, missing; /* times at which events were given up, and how many */
     uint32_t deepest;       /* most calls open at once */
 };
@@ -87,6 +98,13 @@ struct kymo_calls {
     uint64_t numbers;
     uint32_t *active; /* by key: how many are open; the last is for unknown keys */
     size_t keys;
+    uint32_t doubtful; /* frames below this were open when events went missing */
+    struct kymo_carried {
+        uint32_t key;
+        uint64_t id;
+    } *carried; /* spans that go on, the innermost first, while their call is ended */
+    size_t carried_capacity;
+    size_t waiting; /* of them, until all calls that were open after a pause are back */
     struct kymo_call_arg *args;
     size_t arg_len, arg_capacity;
     int receiver; /* of arguments that follow */

@@ -65,6 +65,16 @@ int kymo__functions_leave(struct kymo_functions *f, uint32_t callable,
     return kymo__histogram_add(&cost->lengths, length);
 }
 
+int kymo__functions_off(struct kymo_functions *f, uint32_t callable, kymo_ns when)
+{
+    struct kymo_function_cost *cost = cost_of(f, callable);
+    if (!cost)
+        return -ENOMEM;
+    cost->off_when = !cost->off || when < cost->off_when ? when : cost->off_when;
+    cost->off++;
+    return 0;
+}
+
 int kymo__functions_merge(struct kymo_functions *f, const struct kymo_functions *other)
 {
     for (size_t i = 0; i < f->callables->count; i++) {
@@ -82,6 +92,9 @@ int kymo__functions_merge(struct kymo_functions *f, const struct kymo_functions 
         cost->least = more->least < cost->least ? more->least : cost->least;
         cost->most = more->most > cost->most ? more->most : cost->most;
         cost->lost_leaves += more->lost_leaves;
+        if (more->off && (!cost->off || more->off_when < cost->off_when))
+            cost->off_when = more->off_when;
+        cost->off += more->off;
         int rc = kymo__histogram_merge(&cost->lengths, &more->lengths);
         if (rc < 0)
             return rc;

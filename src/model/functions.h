@@ -18,6 +18,8 @@ struct kymo_function_cost {
     kymo_ns sum;          /* of all activations, nested ones too */
     kymo_ns least, most;  /* of a single activation */
     uint64_t lost_leaves; /* activations whose end was not recorded */
+    uint64_t off;         /* times it was switched off to keep to an overhead budget */
+    kymo_ns off_when;     /* the first of them */
     struct kymo_histogram lengths; /* of activations */
     uint32_t active;      /* open now on the thread being read */
 };
@@ -35,6 +37,9 @@ void kymo__functions_fini(struct kymo_functions *functions);
 int kymo__functions_enter(struct kymo_functions *functions, uint32_t callable);
 int kymo__functions_leave(struct kymo_functions *functions, uint32_t callable,
                           const struct kymo_slice *slice);
+
+/* CALLABLE was switched off at WHEN. 0 or -ENOMEM. */
+int kymo__functions_off(struct kymo_functions *functions, uint32_t callable, kymo_ns when);
 
 /* Add what OTHER, of the same callables, holds. 0 or -ENOMEM. */
 int kymo__functions_merge(struct kymo_functions *functions, const struct kymo_functions *other);

@@ -59,7 +59,7 @@ int64_t kymo__histogram_at(const struct kymo_histogram *h, double fraction)
     for (unsigned page = 0; page < KYMO__HISTOGRAM_PAGES; page++)
         for (unsigned slot = 0; h->pages[page] && slot < SLOTS; slot++)
             count += h->pages[page][slot];
-    double wanted = fraction * (double)count;
+    double wanted = fraction * (double)count * (1 - 1e-12); /* 0.07 * 100 is a little more than 7 */
     uint64_t rank = (uint64_t)wanted;
     rank += (double)rank < wanted || !rank;
     for (unsigned page = 0; page < KYMO__HISTOGRAM_PAGES; page++) {

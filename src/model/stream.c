@@ -101,7 +101,7 @@ static bool has_value(unsigned kind)
 {
     return kind == KYMO_COUNTER || kind == KYMO_FLOW_OUT || kind == KYMO_FLOW_IN ||
            kind == KYMO_ASYNC_BEGIN || kind == KYMO_ASYNC_END || kind == KYMO_COMPLETE ||
-           kind == KYMO_ARG || kind == KYMO_OFF;
+           kind == KYMO_ARG || kind == KYMO_OFF || kind == KYMO_RESYNC;
 }
 
 static void fill_name(const struct kymo_reader *r, struct kymo_event *event)

@@ -138,9 +138,11 @@ static int other(void *arg, const struct kymo_event *event, const struct kymo_ca
         w->part.completes++;
         w->part.complete_time += (kymo_ns)event->id;
     }
-    if (event->kind != KYMO_COUNTER)
+    if (event->kind != KYMO_COUNTER && event->kind != KYMO_OFF)
         return 0;
     uint32_t callable = kymo__callable_of(&w->work->whole->callables, event->key);
+    if (event->kind == KYMO_OFF)
+        return kymo__functions_off(&w->part.functions, callable, event->time);
     struct kymo_survey_counter *counter = counter_of(&w->part, callable);
     if (!counter)
         return -ENOMEM;
@@ -278,6 +280,7 @@ static void add_counts(struct kymo_survey *s)
         s->counts.slices += t->counts.slices;
         s->counts.lost_leaves += t->counts.lost_leaves;
         s->counts.orphan_leaves += t->counts.orphan_leaves;
+        s->counts.split_spans += t->counts.split_spans;
         s->counts.gaps += t->counts.gaps;
         s->counts.missing += t->counts.missing;
         if (t->counts.deepest > s->counts.deepest)

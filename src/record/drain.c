@@ -85,7 +85,6 @@ static int write_batch(struct kymo_session *s)
     struct kymo_chunk *chunks[BATCH];
     size_t count = 0, done = 0;
     int rc = 0;
-    kymo__add_release(&s->writing, 1u);
     while (count < BATCH && (chunks[count] = kymo__stack_pop(&s->full, s->live.chunks)))
         count++;
     sort(chunks, count);
@@ -98,7 +97,6 @@ static int write_batch(struct kymo_session *s)
     }
     while (done < count && rc < 0)
         kymo__stack_push(&s->full, s->live.chunks, chunks[done++]);
-    kymo__add_release(&s->writing, (uint32_t)-1);
     return rc < 0 ? rc : (int)count;
 }
 
@@ -125,7 +123,10 @@ static void wait(struct kymo_session *s)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    while (sem_clockwait(&s->wake, CLOCK_MONOTONIC, &until) < 0 && errno == EINTR)
+    /* While the file cannot be written, haste is of no use. */
+    while (sem_clockwait(&s->wake, CLOCK_MONOTONIC, &until) < 0
+               ? errno == EINTR
+               : kymo__load_relaxed(&s->failing) && !kymo__load_acquire(&s->finishing))
         continue;
     kymo__store_release(&s->awake, 0u);
 }
@@ -147,7 +148,8 @@ void *kymo__drain_thread(void *arg)
     }
     struct kymo_snapshot end = kymo__clock_snapshot();
     kymo__names_snapshot(&s->names, &end);
-    if (write_all(s) == 0)
-        kymo__sink_finish(&s->sink, s->packer);
-    return NULL;
+    int rc = write_all(s);
+    if (rc == 0)
+        rc = kymo__sink_finish(&s->sink, s->packer);
+    return (void *)(intptr_t)rc;
 }

@@ -89,10 +89,8 @@ static void gap_slot_take(struct kymo_session *s, struct kymo_local *local)
 static void gap_slot_return(struct kymo_session *s, struct kymo_local *local)
 {
     kymo__gap_record(s, local->gap);
-    if (local->gap != &local->spare && !local->gap->count) {
-        local->gap->count = 0;
+    if (local->gap != &local->spare && !kymo__load_relaxed(&local->gap->count))
         kymo__store_release(&local->gap->thread, 0u);
-    }
     local->gap = &local->spare;
 }
 

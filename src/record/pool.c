@@ -32,6 +32,7 @@ uint32_t kymo__pool_grow(struct kymo_session *s, uint32_t more)
 
 void kymo__pool_give(struct kymo_session *s, struct kymo_chunk *chunk)
 {
+    kymo__add_relaxed(&s->held, (uint32_t)-1);
     kymo__store_release(&chunk->state, (uint32_t)KYMO__CHUNK_FULL);
     kymo__stack_push(&s->full, s->live.chunks, chunk);
     if (kymo__load_relaxed(&s->full.count) > s->live.limit / 8)
@@ -65,7 +66,6 @@ static int help(struct kymo_session *s)
     if (!packer)
         return 0;
     int rc = 0;
-    kymo__add_release(&s->writing, 1u);
     struct kymo_chunk *chunk = kymo__stack_pop(&s->full, s->live.chunks);
     if (chunk) {
         rc = kymo__drain_chunks(s, packer, &chunk, 1);
@@ -74,7 +74,6 @@ static int help(struct kymo_session *s)
         else
             kymo__add_relaxed(&s->helped_chunks, 1u);
     }
-    kymo__add_release(&s->writing, (uint32_t)-1);
     helper_return(s, packer);
     return rc < 0 ? rc : chunk != NULL;
 }
@@ -93,9 +92,9 @@ static struct kymo_chunk *take_by_helping(struct kymo_session *s, int *reason)
         }
         if (helped)
             continue; /* another thread was quicker */
-        /* Chunks in somebody's hands come back; if there are none, every chunk is
-           being recorded into, and waiting would be for ever. */
-        if (!kymo__load_acquire(&s->writing) && !kymo__load_relaxed(&s->full.count)) {
+        /* If every chunk but that of the definitions is being recorded into, waiting
+           might be for ever; any other comes back. */
+        if (kymo__load_relaxed(&s->held) + 1 >= kymo__load_relaxed(&s->live.header->chunks)) {
             *reason = KYMO_GAP_BUDGET;
             return NULL;
         }
@@ -104,10 +103,11 @@ static struct kymo_chunk *take_by_helping(struct kymo_session *s, int *reason)
     }
 }
 
-struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason)
+static struct kymo_chunk *take(struct kymo_session *s, int *reason)
 {
     struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
-    if (!chunk && kymo__pool_grow(s, GROW_STEP))
+    /* A full disk is asked again by the writer thread only: asking takes long. */
+    if (!chunk && !kymo__load_relaxed(&s->live.full) && kymo__pool_grow(s, GROW_STEP))
         chunk = kymo__stack_pop(&s->free, s->live.chunks);
     if (chunk) {
         if (kymo__load_relaxed(&s->free.count) < LOW_WATER)
@@ -119,4 +119,12 @@ struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason)
     kymo__pool_wake(s);
     *reason = kymo__load_relaxed(&s->failing) ? KYMO_GAP_DISK : KYMO_GAP_BUDGET;
     return NULL;
+}
+
+struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason)
+{
+    struct kymo_chunk *chunk = take(s, reason);
+    if (chunk)
+        kymo__add_relaxed(&s->held, 1u);
+    return chunk;
 }

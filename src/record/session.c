@@ -229,9 +229,11 @@ static int stop(void)
     kymo__source_finish(s);
     kymo__store_release(&s->finishing, 1u);
     sem_post(&s->wake);
-    pthread_join(s->writer, NULL);
-    int rc = s->sink.error;
-    bool whole = !kymo__load_relaxed(&s->full.count) && !s->names.chunk->used;
+    void *failure;
+    pthread_join(s->writer, &failure);
+    int rc = s->sink.error ? s->sink.error : (int)(intptr_t)failure;
+    s->live.header->error = rc;
+    s->live.header->stopped = 1;
     kymo__session = NULL;
     if (stuck) {
         /* A thread is still inside a recording call and may yet store into its chunk;
@@ -239,7 +241,7 @@ static int stop(void)
         kymo__sink_close(&s->sink);
         return rc;
     }
-    session_free(s, !whole);
+    session_free(s, failure != NULL); /* what is not in the file, and why, stays in the live one */
     return rc;
 }
 

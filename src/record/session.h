@@ -28,7 +28,7 @@ struct kymo_session {
     struct kymo_packer *packer;                 /* the writer thread's */
     struct kymo_packer *helpers[KYMO__HELPERS]; /* NULL while in use; exchanged */
     uint32_t failing; /* 1: the last write failed; the writer thread tries again, nobody else */
-    uint32_t writing;                           /* chunks between `full` and `free` just now */
+    uint32_t held; /* chunks that threads record into; never more than there are */
 
     pthread_t writer;
     sem_t wake;
@@ -60,7 +60,8 @@ void kymo__pool_wake(struct kymo_session *s);
 int kymo__drain_chunks(struct kymo_session *s, struct kymo_packer *packer,
                        struct kymo_chunk **chunks, size_t count);
 
-/* The body of the writer thread; ARG is the session. */
+/* The body of the writer thread; ARG is the session. Returns NULL, or as an intptr_t the
+   negative errno for which the file is not complete. */
 void *kymo__drain_thread(void *arg);
 
 /* Append a packed block; ARG is the session. */

@@ -7,12 +7,13 @@
 #include "alloc.h"
 #include "varint.h"
 
-/* Ids are dense, and what each stands for took some bytes of the file. A greater one
-   was not written by a recorder, and believing it would mean allocating whatever it
-   says. */
+/* Ids are dense, and what each stands for took some bytes of the file, or of the one
+   chunk of definitions in the live file. A greater one was not written by a recorder,
+   and believing it would mean allocating whatever it says. */
 static uint64_t most_ids(const struct kymo_reader *r, unsigned bytes_each)
 {
-    uint64_t most = 64 + (r->file_bytes + r->live_bytes) / bytes_each;
+    uint64_t live = r->live_bytes < KYMO__CHUNK_BYTES ? r->live_bytes : KYMO__CHUNK_BYTES;
+    uint64_t most = 64 + (r->file_bytes + live) / bytes_each;
     return most < UINT32_MAX ? most : UINT32_MAX;
 }
 

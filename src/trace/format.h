@@ -173,6 +173,7 @@ struct kymo_live_header {
     int32_t error;       /* negative errno of the first write that failed, or 0 */
     uint64_t gap_offset; /* where the gap slots begin */
     uint64_t chunk_offset;
+    uint32_t stopped; /* 1: recording is over, and this is what could not be written */
 };
 
 /* What a thread has given up and not yet been able to record as a gap. */

@@ -127,6 +127,7 @@ uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
     uint64_t offset = CHUNK_OFFSET + (uint64_t)live->ready * KYMO__CHUNK_BYTES;
     if (live->fd >= 0) {
         int rc = reserve(live->fd, offset, (uint64_t)more * KYMO__CHUNK_BYTES);
+        kymo__store_relaxed(&live->full, (uint32_t)(rc < 0));
         if (rc < 0) {
             live->reason = rc;
             return 0;

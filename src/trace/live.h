@@ -18,7 +18,8 @@ struct kymo_live {
     int fd;                /* -1: no file could be had; the memory is private */
     char *path;            /* NULL then */
     size_t mapped;
-    int reason; /* negative errno: why there is no file, or why it stopped growing */
+    int reason;    /* negative errno: why there is no file, or why it stopped growing */
+    uint32_t full; /* 1: the disk had no room for more at the last attempt */
 };
 
 /* Create the live file of the capture at PATH, with room for LIMIT chunks and none

@@ -87,6 +87,11 @@ static int take_block(void *arg, uint64_t offset, const struct kymo_block_header
     return rc;
 }
 
+static int take_definitions(void *arg, uint64_t offset, const struct kymo_block_header *header)
+{
+    return header->type == KYMO__BLOCK_DEFS ? take_block(arg, offset, header) : 0;
+}
+
 static int by_position(const void *a, const void *b)
 {
     const struct kymo_index_entry *x = a, *y = b;
@@ -133,6 +138,29 @@ static int by_thread(const void *a, const void *b)
     return x->chunks > y->chunks ? -1 : x->chunks < y->chunks;
 }
 
+/* While recording goes on, a chunk may be copied half full and the next one, begun
+   meanwhile, found in the file. Keep of each thread what follows without a hole. */
+static void cut_at_holes(struct kymo_reader *r)
+{
+    size_t kept = 0;
+    uint64_t next = 0;
+    uint32_t thread = KYMO__NO_THREAD;
+    for (size_t i = 0; i < r->run_count; i++) {
+        struct kymo_run *run = &r->runs[i];
+        if (run->header.thread != thread)
+            next = 0;
+        thread = run->header.thread;
+        if (run->header.first_chunk != next) {
+            kymo__free(run->records);
+            next = UINT64_MAX; /* and nothing after it */
+            continue;
+        }
+        next = run->open ? UINT64_MAX : next + run->header.chunks;
+        r->runs[kept++] = *run;
+    }
+    r->run_count = kept;
+}
+
 /* Sort the runs by thread and number, drop those that others hold too, and tell each
    thread which are its own. */
 static void arrange(struct kymo_reader *r)
@@ -156,7 +184,9 @@ static void arrange(struct kymo_reader *r)
         r->runs[kept++] = *run;
     }
     r->run_count = kept;
-    for (size_t i = 0; i < kept; i++) {
+    if (r->running)
+        cut_at_holes(r);
+    for (size_t i = 0; i < r->run_count; i++) {
         struct kymo_reader_thread *t = &r->threads[r->runs[i].header.thread];
         if (!t->runs++)
             t->run = i;
@@ -165,14 +195,32 @@ static void arrange(struct kymo_reader *r)
     }
 }
 
-static int judge_ending(const struct kymo_reader *r, const struct kymo_rescue *rescue)
+static int judge_ending(const struct kymo_reader *r)
 {
-    if (r->finished)
-        return r->error ? KYMO_ENDED_FAILED : KYMO_ENDED_CLEAN;
-    if (rescue->found &&
-        kymo__process_alive(r->header.pid, r->header.process_start, r->header.boot) == 1)
+    if (r->running)
         return KYMO_ENDED_RUNNING;
-    return r->error ? KYMO_ENDED_FAILED : KYMO_ENDED_KILLED;
+    if (r->error)
+        return KYMO_ENDED_FAILED;
+    return r->finished ? KYMO_ENDED_CLEAN : KYMO_ENDED_KILLED;
+}
+
+static uint64_t size_now(const struct kymo_reader *r)
+{
+    off_t size = lseek(r->fd, 0, SEEK_END);
+    return size > 0 ? (uint64_t)size : 0;
+}
+
+/* Find the blocks without an index. */
+static int walk(struct kymo_reader *r, struct kymo_rescue *rescue, struct found *found)
+{
+    uint64_t offset = sizeof(struct kymo_file_header);
+    int rc = kymo__scan_blocks(r, &offset, take_block, found);
+    if (rc < 0 || !r->running)
+        return rc;
+    /* What was seen so far may use names that came up after the definitions were read. */
+    rc = kymo__rescue_definitions(rescue);
+    r->file_bytes = size_now(r);
+    return rc < 0 ? rc : kymo__scan_blocks(r, &offset, take_definitions, found);
 }
 
 static int load(struct kymo_reader *r, const char *path)
@@ -183,20 +231,21 @@ static int load(struct kymo_reader *r, const char *path)
     r->unpacker = kymo__unpacker_new();
     if (!r->unpacker)
         return -ENOMEM;
-    struct kymo_rescue rescue = {0};
+    struct kymo_rescue rescue = {.fd = -1};
     struct found found = {.reader = r};
     rc = kymo__rescue_load(&rescue, path, r->header.capture);
     if (rc < 0)
         goto done;
-    off_t size = lseek(r->fd, 0, SEEK_END);
-    r->file_bytes = size > 0 ? (uint64_t)size : 0;
+    r->file_bytes = size_now(r);
     struct kymo_footer footer = {0};
     rc = kymo__scan_index(r, &footer, take_block, &found);
     r->indexed = rc == 0;
     r->finished = footer.index_blocks != 0;
     r->error = r->finished ? footer.error : 0;
+    r->running = !r->finished && rescue.found && !rescue.stopped &&
+                 kymo__process_alive(r->header.pid, r->header.process_start, r->header.boot) == 1;
     if (rc == -ENOENT)
-        rc = kymo__scan_blocks(r, take_block, &found);
+        rc = walk(r, &rescue, &found);
     uint64_t covered;
     if (rc == 0)
         rc = apply_definitions(&found, &covered);
@@ -204,7 +253,7 @@ static int load(struct kymo_reader *r, const char *path)
         rc = kymo__rescue_apply(&rescue, r, covered);
     if (rc == 0) {
         arrange(r);
-        r->ending = judge_ending(r, &rescue);
+        r->ending = judge_ending(r);
     }
 done:
     kymo__rescue_fini(&rescue);

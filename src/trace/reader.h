@@ -17,6 +17,7 @@ struct kymo_run {
     struct kymo_record *records; /* a copy of a live chunk's records; NULL for a block */
     size_t length;               /* of `records`, values included */
     bool damaged;                /* found out when it was read */
+    bool open;                   /* a live chunk that was still being recorded into */
 };
 
 struct kymo_reader_thread {
@@ -42,6 +43,7 @@ struct kymo_reader {
     uint64_t file_bytes, live_bytes;
     bool indexed;  /* the index was there */
     bool finished; /* the footer was there: recording stopped */
+    bool running;  /* its process is recording: the file grows while it is read */
     int ending;    /* enum kymo_ending */
     int error;     /* the recorder's, negative errno or 0 */
 

@@ -23,16 +23,26 @@ static bool same_chunk(const struct kymo_chunk *a, const struct kymo_chunk *b)
            a->number == b->number;
 }
 
-static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, uint64_t offset)
+/* Not kymo__chunk_count: of a chunk that was written to while it was copied, a record
+   may be missing and the next one there. */
+static size_t count_records(const struct kymo_chunk *chunk)
 {
-    size_t count = kymo__chunk_count(chunk);
+    size_t count = 0;
+    while (count < KYMO__CHUNK_RECORDS && chunk->records[count].word)
+        count++;
+    return count;
+}
+
+static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count,
+                        uint64_t offset)
+{
     if (!count)
         return 0;
     int rc = kymo__array_grow(&rescue->runs, &rescue->run_capacity, rescue->run_count,
                               sizeof(*rescue->runs));
     if (rc < 0)
         return rc;
-    struct kymo_run run = {.offset = offset};
+    struct kymo_run run = {.offset = offset, .open = chunk->state != KYMO__CHUNK_FULL};
     run.records = kymo__alloc(count * sizeof(*run.records));
     if (!run.records)
         return -ENOMEM;
@@ -59,13 +69,15 @@ static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chu
     return 0;
 }
 
-static int keep_definitions(struct kymo_rescue *rescue, const struct kymo_chunk *chunk)
+static int keep_definitions(struct kymo_rescue *rescue, const struct kymo_chunk *chunk,
+                            uint64_t offset)
 {
     uint32_t used = chunk->used;
     if (used > KYMO__CHUNK_BYTES - CHUNK_HEADER)
         return 0;
     rescue->defs.len = 0;
     rescue->defs_position = chunk->number;
+    rescue->defs_offset = offset;
     return kymo__buffer_add(&rescue->defs, chunk->records, used);
 }
 
@@ -81,31 +93,41 @@ static int keep_chunk(struct kymo_rescue *rescue, int fd, uint64_t offset, struc
         n = kymo__file_read(fd, chunk, sizeof(*chunk), offset);
         if (n < (ssize_t)sizeof(*chunk))
             return n < 0 ? (int)n : 0; /* cut short: the rest never was */
+        /* A record whose word was there is whole now; it may not have been then. */
+        size_t count = chunk->type == KYMO__BLOCK_DEFS ? 0 : count_records(chunk);
+        n = kymo__file_read(fd, chunk->records, count * sizeof(chunk->records[0]),
+                            offset + CHUNK_HEADER);
+        if (n < (ssize_t)(count * sizeof(chunk->records[0])))
+            return n < 0 ? (int)n : 0;
         n = kymo__file_read(fd, again, CHUNK_HEADER, offset);
         if (n < (ssize_t)CHUNK_HEADER)
             return n < 0 ? (int)n : 0;
         if (!same_chunk(chunk, again))
             continue;
-        return chunk->type == KYMO__BLOCK_DEFS ? keep_definitions(rescue, chunk)
-                                               : keep_records(rescue, chunk, offset);
+        return chunk->type == KYMO__BLOCK_DEFS ? keep_definitions(rescue, chunk, offset)
+                                               : keep_records(rescue, chunk, count, offset);
     }
     return 0;
 }
 
 static int keep_gaps(struct kymo_rescue *rescue, int fd, const struct kymo_live_header *header)
 {
-    for (uint32_t i = 0; i < header->gap_slots && i < 65536; i++) {
-        struct kymo_gap_slot slot;
-        ssize_t n = kymo__file_read(fd, &slot, sizeof(slot), header->gap_offset + i * sizeof(slot));
-        if (n < (ssize_t)sizeof(slot))
+    struct kymo_gap_slot slots[256];
+    for (uint64_t first = 0; first < header->gap_slots; first += 256) {
+        uint64_t most = header->gap_slots - first < 256 ? header->gap_slots - first : 256;
+        ssize_t n = kymo__file_read(fd, slots, most * sizeof(slots[0]),
+                                    header->gap_offset + first * sizeof(slots[0]));
+        for (ssize_t i = 0; i < n / (ssize_t)sizeof(slots[0]); i++) {
+            if (!slots[i].thread || !slots[i].count)
+                continue;
+            int rc = kymo__array_grow(&rescue->gaps, &rescue->gap_capacity, rescue->gap_count,
+                                      sizeof(slots[0]));
+            if (rc < 0)
+                return rc;
+            rescue->gaps[rescue->gap_count++] = slots[i];
+        }
+        if (n < (ssize_t)(most * sizeof(slots[0])))
             return n < 0 ? (int)n : 0;
-        if (!slot.thread || !slot.count)
-            continue;
-        int rc =
-            kymo__array_grow(&rescue->gaps, &rescue->gap_capacity, rescue->gap_count, sizeof(slot));
-        if (rc < 0)
-            return rc;
-        rescue->gaps[rescue->gap_count++] = slot;
     }
     return 0;
 }
@@ -128,6 +150,7 @@ static int load_file(struct kymo_rescue *rescue, int fd, const uint8_t capture[1
     rescue->found = true;
     rescue->bytes = (uint64_t)st.st_size;
     rescue->error = header.error;
+    rescue->stopped = header.stopped;
     int rc = header.gap_offset < rescue->bytes ? keep_gaps(rescue, fd, &header) : 0;
     struct kymo_chunk *scratch = kymo__alloc(sizeof(*scratch) * 2);
     if (!scratch)
@@ -147,12 +170,22 @@ int kymo__rescue_load(struct kymo_rescue *rescue, const char *path, const uint8_
     char *live = kymo__live_path(path);
     if (!live)
         return -ENOMEM;
-    int fd = open(live, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    rescue->fd = open(live, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     kymo__free(live);
-    if (fd < 0)
+    if (rescue->fd < 0)
         return errno == ENOENT || errno == ENAMETOOLONG ? 0 : -errno;
-    int rc = load_file(rescue, fd, capture);
-    close(fd);
+    return load_file(rescue, rescue->fd, capture);
+}
+
+int kymo__rescue_definitions(struct kymo_rescue *rescue)
+{
+    if (!rescue->defs_offset)
+        return 0;
+    struct kymo_chunk *scratch = kymo__alloc(sizeof(*scratch) * 2);
+    if (!scratch)
+        return -ENOMEM;
+    int rc = keep_chunk(rescue, rescue->fd, rescue->defs_offset, scratch);
+    kymo__free(scratch);
     return rc;
 }
 
@@ -198,6 +231,8 @@ int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, u
 
 void kymo__rescue_fini(struct kymo_rescue *rescue)
 {
+    if (rescue->fd >= 0)
+        close(rescue->fd);
     for (size_t i = 0; i < rescue->run_count; i++)
         kymo__free(rescue->runs[i].records);
     kymo__free(rescue->runs);

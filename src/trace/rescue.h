@@ -5,13 +5,15 @@
 #include "reader.h"
 
 struct kymo_rescue {
-    bool found; /* there is a live file and it belongs to the capture */
+    int fd;       /* of the live file, -1 when there is none */
+    bool found;   /* there is one and it belongs to the capture */
+    bool stopped; /* recording is over */
     uint64_t bytes;
     int error; /* the recorder's, negative errno or 0 */
     struct kymo_run *runs;
     size_t run_count, run_capacity;
     struct kymo_buffer defs; /* the unwritten end of the stream of definitions */
-    uint64_t defs_position;
+    uint64_t defs_position, defs_offset; /* in the stream, and of their chunk in the file */
     struct kymo_gap_slot *gaps; /* pending */
     size_t gap_count, gap_capacity;
 };
@@ -19,6 +21,10 @@ struct kymo_rescue {
 /* Copy what the live file beside the capture PATH holds. No such file, or one of
    another capture, is not an error. Returns 0 or negative errno. */
 int kymo__rescue_load(struct kymo_rescue *rescue, const char *path, const uint8_t capture[16]);
+
+/* Copy the definitions once more: with what the capture has had since, they name all
+   that was seen before. */
+int kymo__rescue_definitions(struct kymo_rescue *rescue);
 
 /* Hand it to READER, whose capture has the definitions up to COVERED. */
 int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, uint64_t covered);

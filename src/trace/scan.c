@@ -138,29 +138,31 @@ static int64_t next_block(struct kymo_reader *r, uint64_t from)
     return result;
 }
 
-int kymo__scan_blocks(struct kymo_reader *reader, kymo_found_fn *found, void *arg)
+int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_fn *found,
+                      void *arg)
 {
-    uint64_t offset = sizeof(struct kymo_file_header);
     struct kymo_footer footer;
     uint64_t end = reader->file_bytes - (read_footer(reader, &footer) ? sizeof(footer) : 0);
-    while (offset < end) {
+    while (*offset < end) {
         struct kymo_block_header header;
-        int rc = read_header(reader, offset, &header);
+        int rc = read_header(reader, *offset, &header);
         if (rc < 0)
             return rc;
         if (rc) {
-            rc = found(arg, offset, &header);
+            rc = found(arg, *offset, &header);
             if (rc < 0)
                 return rc;
-            offset += kymo__block_bytes(&header);
+            *offset += kymo__block_bytes(&header);
             continue;
         }
-        int64_t next = next_block(reader, offset);
+        int64_t next = next_block(reader, *offset);
         if (next < 0)
             return (int)next;
-        reader->damaged_bytes += ((uint64_t)next > end ? end : (uint64_t)next) - offset;
+        if ((uint64_t)next >= end && reader->running)
+            return 0; /* the block that is being written */
+        reader->damaged_bytes += ((uint64_t)next > end ? end : (uint64_t)next) - *offset;
         reader->damaged_blocks++;
-        offset = (uint64_t)next;
+        *offset = (uint64_t)next;
     }
     return 0;
 }

@@ -12,9 +12,11 @@ typedef int kymo_found_fn(void *arg, uint64_t offset, const struct kymo_block_he
 int kymo__scan_index(struct kymo_reader *reader, struct kymo_footer *footer, kymo_found_fn *found,
                      void *arg);
 
-/* Report every whole block, walking the file. Where there is none, search on for the
-   next and count the bytes between into reader->damaged_bytes. */
-int kymo__scan_blocks(struct kymo_reader *reader, kymo_found_fn *found, void *arg);
+/* Report every whole block from *OFFSET on, walking the file. Where there is none, search
+   on for the next and count the bytes between into reader->damaged_bytes. *OFFSET ends up
+   behind the last one. */
+int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_fn *found,
+                      void *arg);
 
 /* Read and decompress the payload of the block at OFFSET into OUT. Returns 0,
    -KYMO_EBLOCK when it is damaged, or negative errno. */

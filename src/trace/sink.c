@@ -54,16 +54,30 @@ static int replaceable(const char *path)
     return recording ? -KYMO_EBUSYFILE : 0;
 }
 
-/* Remove an older capture at PATH together with its live file. */
+/* Does the file at PATH begin with MAGIC? */
+static bool begins_with(const char *path, const char magic[8])
+{
+    char bytes[8];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    ssize_t n = kymo__file_read(fd, bytes, sizeof(bytes), 0);
+    close(fd);
+    return n == (ssize_t)sizeof(bytes) && memcmp(bytes, magic, sizeof(bytes)) == 0;
+}
+
+/* Remove an older capture at PATH together with its live file, which may also have been
+   left alone. */
 static int make_way(const char *path)
 {
     int rc = replaceable(path);
-    if (rc < 0)
-        return rc == -ENOENT ? 0 : rc;
+    if (rc < 0 && rc != -ENOENT)
+        return rc;
     char *live = kymo__live_path(path);
     if (!live)
         return -ENOMEM;
-    unlink(live);
+    if (begins_with(live, KYMO__LIVE_MAGIC))
+        unlink(live);
     kymo__free(live);
     return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }

@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <kymo/kymo.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -101,6 +103,7 @@ static inline pid_t fault_child(void (*body)(void *arg), void *arg)
         CHECK(pid > 0);
         return pid;
     }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a parent that fails does not leave it behind */
     int how = setjmp(check_out);
     if (how == 0)
         body(arg);

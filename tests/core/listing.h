@@ -6,7 +6,8 @@
 #include <kymo/kymo.h>
 #include <stdio.h>
 
-static inline void list_info(FILE *out, const struct kymo_capture *capture, const struct kymo_info *info)
+static inline void list_info(FILE *out, const struct kymo_capture *capture,
+                             const struct kymo_info *info)
 {
     fprintf(out, "version %d.%d\n", info->version_major, info->version_minor);
     fprintf(out, "ending %d error %d indexed %d\n", info->ending, info->error, info->indexed);
@@ -15,7 +16,8 @@ static inline void list_info(FILE *out, const struct kymo_capture *capture, cons
     fprintf(out, "from %" PRId64 " to %" PRId64 " wall %" PRId64 "\n", info->start, info->end,
             info->wall_start);
     fprintf(out, "bytes %" PRIu64 " live %" PRIu64 "\n", info->file_bytes, info->live_bytes);
-    fprintf(out, "records %" PRIu64 " recovered %" PRIu64 "\n", info->records, info->recovered_records);
+    fprintf(out, "records %" PRIu64 " recovered %" PRIu64 "\n", info->records,
+            info->recovered_records);
     fprintf(out, "gaps %" PRIu64 " lost %" PRIu64 "\n", info->gaps, info->lost_records);
     fprintf(out, "damaged %" PRIu64 " blocks %" PRIu64 " bytes\n", info->damaged_blocks,
             info->damaged_bytes);
@@ -29,8 +31,8 @@ static inline void list_info(FILE *out, const struct kymo_capture *capture, cons
     struct kymo_thread_info thread = {.size = sizeof(thread)};
     for (uint32_t i = 0; kymo_capture_thread(capture, i, &thread) == 0; i++)
         fprintf(out,
-                "thread %u tid %" PRId64 " \"%s\" records %" PRIu64 " lost %" PRIu64 " from %" PRId64
-                " to %" PRId64 "\n",
+                "thread %u tid %" PRId64 " \"%s\" records %" PRIu64 " lost %" PRIu64
+                " from %" PRId64 " to %" PRId64 "\n",
                 thread.index, thread.tid, thread.name, thread.records, thread.lost, thread.first,
                 thread.last);
 }
@@ -49,6 +51,7 @@ static inline void list_event(FILE *out, const struct kymo_event *e)
         [KYMO_GAP] = "gap",
         [KYMO_COMPLETE] = "complete",
         [KYMO_ARG] = "arg",
+        [KYMO_OFF] = "off",
     };
     fprintf(out, "%" PRId64 " %" PRIu64 " thread %u %s", e->time, e->ticks, e->thread,
             e->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[e->kind] ? kinds[e->kind] : "?");

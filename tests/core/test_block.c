@@ -14,8 +14,9 @@ static struct kymo_chunk *chunk_new(uint64_t number, size_t records, uint64_t *s
     chunk->number = number;
     for (size_t i = 0; i < records; i++) {
         ticks += random_next(state) % 1000;
-        chunk->records[i] = (struct kymo_record){
-            ticks, kymo_word(KYMO_ENTER + (unsigned)(i & 1), 0, (uint32_t)(random_next(state) % 50))};
+        chunk->records[i] =
+            (struct kymo_record){ticks, kymo_word(KYMO_ENTER + (unsigned)(i & 1), 0,
+                                                  (uint32_t)(random_next(state) % 50))};
     }
     return chunk;
 }

@@ -111,7 +111,8 @@ static void the_rate_found_in_a_millisecond_is_nearly_that_of_a_long_time(void)
     double quick = (double)kymo__clock_rate(&first);
     pass(300000000);
     struct kymo_snapshot last = kymo__clock_snapshot();
-    double rate = (double)(last.ticks - first.ticks) * 1e9 / (double)(last.monotonic - first.monotonic);
+    double rate =
+        (double)(last.ticks - first.ticks) * 1e9 / (double)(last.monotonic - first.monotonic);
     if (quick < rate * 0.999 || quick > rate * 1.001)
         CHECK_FAIL("the rate is %.0f, was found to be %.0f", rate, quick);
     kymo__clock_choose(1);
@@ -121,8 +122,7 @@ static void the_rate_found_in_a_millisecond_is_nearly_that_of_a_long_time(void)
 /* Its only snapshot is the one of the start. */
 static void a_capture_whose_process_died_at_once_has_the_right_durations(void)
 {
-    int64_t *between =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int64_t *between = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(between != MAP_FAILED);
     const char *path = check_path("killed");
     pid_t child = fork();

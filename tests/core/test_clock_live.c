@@ -40,8 +40,8 @@ static kymo_ns now(void)
 static int record(const char *path, int clock, struct log *log)
 {
     kymo_ns end = now() + (SANITIZED || getenv("KYMO_QUICK") ? 3 : 60) * INT64_C(1000000000);
-    int rc = kymo_start(&(struct kymo_options){
-        .size = sizeof(struct kymo_options), .path = path, .clock = clock});
+    int rc = kymo_start(
+        &(struct kymo_options){.size = sizeof(struct kymo_options), .path = path, .clock = clock});
     while (rc == 0 && log->count < MOST && now() < end) {
         int i = log->count++;
         log->events[i].before = now();
@@ -63,7 +63,8 @@ static void judge(const char *path, const struct log *log)
     CHECK_OK(kymo_cursor_new(capture, NULL, &cursor));
     for (int i = 0; i < log->count; i++) {
         CHECK_EQ(kymo_cursor_next(cursor, &event), 1);
-        kymo_ns early = log->events[i].before - event.time, late = event.time - log->events[i].after;
+        kymo_ns early = log->events[i].before - event.time,
+                late = event.time - log->events[i].after;
         worst = early > worst ? early : late > worst ? late : worst;
         CHECK_LE(log->events[i].before - ALLOWED_NS, event.time);
         CHECK_LE(event.time, log->events[i].after + ALLOWED_NS);
@@ -77,8 +78,8 @@ static void judge(const char *path, const struct log *log)
 /* Both clocks at the same time, each in a process of its own. */
 static void every_event_is_at_the_time_at_which_it_was_recorded(void)
 {
-    struct log *logs =
-        mmap(NULL, sizeof(struct log) * 2, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct log *logs = mmap(NULL, sizeof(struct log) * 2, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(logs != MAP_FAILED);
     const char *counter = check_path("counter"), *monotonic = check_path("monotonic");
     pid_t child = fork();

@@ -4,8 +4,8 @@
 #include <kymo/source.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <string>
+#include <stdlib.h>
+#include <unistd.h>
 
 namespace
 {
@@ -37,11 +37,11 @@ void record()
     }
 }
 
-int count(const std::string &path)
+int count(const char *path)
 {
     kymo_capture *capture = nullptr;
     kymo_cursor *cursor = nullptr;
-    if (kymo_open(path.c_str(), &capture) < 0 || kymo_cursor_new(capture, nullptr, &cursor) < 0)
+    if (kymo_open(path, &capture) < 0 || kymo_cursor_new(capture, nullptr, &cursor) < 0)
         return -1;
     int events = 0;
     kymo_event event = {};
@@ -56,22 +56,21 @@ int count(const std::string &path)
 
 int main()
 {
-    const char *tmp = std::getenv("TMPDIR");
-    const std::string path =
-        std::string(tmp ? tmp : "/tmp") + "/kymo-test-cxx-" + std::to_string(std::rand()) + "-" +
-        std::to_string(kymo_ticks());
+    char path[] = "/tmp/kymo-test-cxx-XXXXXX";
+    close(mkstemp(path));
     kymo_options options = {};
     options.size = sizeof(options);
-    options.path = path.c_str();
+    options.path = path;
     int rc = kymo_start(&options);
     if (rc == 0) {
         record();
         rc = kymo_stop();
     }
     int events = rc == 0 ? count(path) : 0;
-    std::remove(path.c_str());
+    unlink(path);
     std::printf("1..1\n");
-    std::printf("# %s, %d events, %s\n", rc < 0 ? kymo_strerror(rc) : "fine", events, kymo_tracer_name());
+    std::printf("# %s, %d events, %s\n", rc < 0 ? kymo_strerror(rc) : "fine", events,
+                kymo_tracer_name());
     std::printf("%s 1 - a_program_in_cxx_records_and_reads\n", events == 9 ? "ok" : "not ok");
     return events == 9 ? 0 : 1;
 }

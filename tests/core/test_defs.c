@@ -7,9 +7,8 @@
 #include "varint.h"
 
 static const int types[] = {
-    KYMO__DEF_STRING,      KYMO__DEF_MORE,       KYMO__DEF_KEY,  KYMO__DEF_THREAD,
-    KYMO__DEF_THREAD_NAME, KYMO__DEF_THREAD_END, KYMO__DEF_META, KYMO__DEF_CLOCK,
-    KYMO__DEF_GAP,
+    KYMO__DEF_STRING,     KYMO__DEF_MORE, KYMO__DEF_KEY,   KYMO__DEF_THREAD, KYMO__DEF_THREAD_NAME,
+    KYMO__DEF_THREAD_END, KYMO__DEF_META, KYMO__DEF_CLOCK, KYMO__DEF_GAP,
 };
 enum { TYPES = sizeof(types) / sizeof(types[0]) };
 

@@ -21,7 +21,8 @@ struct columns {
 static struct columns *encode(const struct kymo_record *records, size_t count, uint64_t *state)
 {
     struct columns *c = malloc(sizeof(*c));
-    uint8_t *tokens = malloc(count * KYMO__TOKEN_MAX + 1), *times = malloc(count * KYMO__TIME_MAX + 1);
+    uint8_t *tokens = malloc(count * KYMO__TOKEN_MAX + 1),
+            *times = malloc(count * KYMO__TIME_MAX + 1);
     kymo__encode_begin(&c->encoder, tokens, times);
     for (size_t done = 0; done < count;) {
         size_t n = state ? 1 + random_next(state) % 1000 : count;
@@ -106,7 +107,8 @@ static uint64_t next_tick(uint64_t last, uint64_t *state)
 }
 
 /* A record of any kind, with leaves that mostly match. */
-static struct kymo_record any_record(uint64_t *ticks, uint32_t *open, size_t *depth, uint64_t *state)
+static struct kymo_record any_record(uint64_t *ticks, uint32_t *open, size_t *depth,
+                                     uint64_t *state)
 {
     uint32_t key = random_next(state) % 8 ? (uint32_t)(random_next(state) % 5000)
                                           : (uint32_t)random_next(state);
@@ -166,6 +168,14 @@ static void ticks_may_go_back_and_forth_by_any_distance(void)
     columns_free(c);
 }
 
+/* Append to RECORDS, which has *N, one record a tick. */
+static void append(struct kymo_record *records, size_t *n, unsigned kind, unsigned detail,
+                   uint32_t key)
+{
+    records[*n] = (struct kymo_record){*n, kymo_word(kind, detail, key)};
+    ++*n;
+}
+
 static void nesting_deeper_than_the_encoder_remembers_comes_back(void)
 {
     enum { DEPTH = KYMO__ENCODE_DEPTH * 3 };
@@ -173,17 +183,17 @@ static void nesting_deeper_than_the_encoder_remembers_comes_back(void)
     size_t n = 0;
     /* Down, up to the remembered depth, down again, up to the top and beyond. */
     for (uint32_t i = 0; i < DEPTH; i++)
-        records[n++] = (struct kymo_record){n, kymo_word(KYMO_ENTER, 0, i)};
+        append(records, &n, KYMO_ENTER, 0, i);
     for (uint32_t i = DEPTH; i-- > KYMO__ENCODE_DEPTH - 5;)
-        records[n++] = (struct kymo_record){n, kymo_word(KYMO_LEAVE, 0, i)};
+        append(records, &n, KYMO_LEAVE, 0, i);
     for (uint32_t i = 0; i < 20; i++)
-        records[n++] = (struct kymo_record){n, kymo_word(KYMO_ENTER, 3, i)};
+        append(records, &n, KYMO_ENTER, 3, i);
     for (uint32_t i = 20; i-- > 0;)
-        records[n++] = (struct kymo_record){n, kymo_word(KYMO_LEAVE, 2, i)};
+        append(records, &n, KYMO_LEAVE, 2, i);
     for (uint32_t i = KYMO__ENCODE_DEPTH - 5; i-- > 0;)
-        records[n++] = (struct kymo_record){n, kymo_word(KYMO_LEAVE, 0, i)};
+        append(records, &n, KYMO_LEAVE, 0, i);
     for (uint32_t i = 0; i < 10; i++)
-        records[n++] = (struct kymo_record){n, kymo_word(KYMO_LEAVE, 0, i)};
+        append(records, &n, KYMO_LEAVE, 0, i);
     round_trip(records, n);
     free(records);
 }
@@ -191,10 +201,14 @@ static void nesting_deeper_than_the_encoder_remembers_comes_back(void)
 static void leaves_that_match_nothing_keep_their_keys(void)
 {
     const struct kymo_record records[] = {
-        {10, kymo_word(KYMO_LEAVE, 0, 1)},          {20, kymo_word(KYMO_LEAVE, 255, UINT32_MAX)},
-        {30, kymo_word(KYMO_ENTER, 0, 7)},          {40, kymo_word(KYMO_LEAVE, 0, 8)},
-        {50, kymo_word(KYMO_LEAVE, 0, 7)},          {60, kymo_word(KYMO_LEAVE, 0, 7)},
-        {70, kymo_word(KYMO_ENTER, 255, UINT32_MAX)}, {80, kymo_word(KYMO_LEAVE, 255, UINT32_MAX)},
+        {10, kymo_word(KYMO_LEAVE, 0, 1)},
+        {20, kymo_word(KYMO_LEAVE, 255, UINT32_MAX)},
+        {30, kymo_word(KYMO_ENTER, 0, 7)},
+        {40, kymo_word(KYMO_LEAVE, 0, 8)},
+        {50, kymo_word(KYMO_LEAVE, 0, 7)},
+        {60, kymo_word(KYMO_LEAVE, 0, 7)},
+        {70, kymo_word(KYMO_ENTER, 255, UINT32_MAX)},
+        {80, kymo_word(KYMO_LEAVE, 255, UINT32_MAX)},
     };
     round_trip(records, sizeof(records) / sizeof(records[0]));
 }
@@ -211,9 +225,10 @@ static void a_matching_call_takes_two_tokens_of_a_byte(void)
 
 static void values_keep_every_bit(void)
 {
-    const double numbers[] = {0,    -0.0,      1,         -1,  0.5,        1e15,     -1e15,
-                              1e16, INFINITY,  -INFINITY, NAN, 1e-310,     123456.0, 4503599627370497.0,
-                              -7,   999999999, 1e300,     2.5, 1e15 + 1.0, -1e15 - 1.0};
+    const double numbers[] = {
+        0,    -0.0,      1,         -1,  0.5,        1e15,       -1e15,
+        1e16, INFINITY,  -INFINITY, NAN, 1e-310,     123456.0,   4503599627370497.0,
+        -7,   999999999, 1e300,     2.5, 1e15 + 1.0, -1e15 - 1.0};
     enum { COUNT = sizeof(numbers) / sizeof(numbers[0]) };
     struct kymo_record records[COUNT + 64];
     for (int i = 0; i < COUNT; i++) {
@@ -224,7 +239,7 @@ static void values_keep_every_bit(void)
         records[COUNT + i] = (struct kymo_record){UINT64_C(1) << i, KYMO_VALUE_WORD};
     round_trip(records, COUNT + 64);
     struct columns *c = encode(records + 2, 1, NULL);
-    CHECK_EQ(c->len, 1); /* a small whole number */
+    CHECK_EQ(c->len, 1);                          /* a small whole number */
     CHECK_EQ(c->encoder.first_ticks, UINT64_MAX); /* a value is not a tick */
     CHECK_EQ(c->encoder.last_ticks, 0);
     columns_free(c);
@@ -240,14 +255,17 @@ static void no_record_takes_more_room_than_the_worst(void)
     const unsigned kinds[] = {KYMO_ENTER, KYMO_LEAVE, KYMO_COUNTER, KYMO__VALUE, 255};
     for (int i = 0; i < 500000; i++) {
         uint32_t key = random_next(&state) & 1 ? UINT32_MAX : (uint32_t)random_next(&state);
-        uint64_t ticks = random_next(&state) & 1 ? random_next(&state) : 0 - (random_next(&state) & 1);
+        uint64_t ticks =
+            random_next(&state) & 1 ? random_next(&state) : 0 - (random_next(&state) & 1);
         struct kymo_record record = {
             ticks, kymo_word(kinds[random_next(&state) % 5], random_next(&state) & 0xff, key)};
         e.tokens = tokens;
         e.times = times;
         kymo__encode(&e, &record, 1);
-        most_tokens = (size_t)(e.tokens - tokens) > most_tokens ? (size_t)(e.tokens - tokens) : most_tokens;
-        most_times = (size_t)(e.times - times) > most_times ? (size_t)(e.times - times) : most_times;
+        most_tokens =
+            (size_t)(e.tokens - tokens) > most_tokens ? (size_t)(e.tokens - tokens) : most_tokens;
+        most_times =
+            (size_t)(e.times - times) > most_times ? (size_t)(e.times - times) : most_times;
     }
     /* A short varint is written with a byte after it that may be overwritten. */
     CHECK_LE(most_tokens + 1, KYMO__TOKEN_MAX);

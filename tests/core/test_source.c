@@ -235,7 +235,8 @@ static void a_table_without_size_or_name_is_refused(void)
 
 static void functions_that_an_older_table_is_too_short_for_count_as_absent(void)
 {
-    const size_t sizes[] = {offsetof(struct kymo_tracer, create), offsetof(struct kymo_tracer, stop),
+    const size_t sizes[] = {offsetof(struct kymo_tracer, create),
+                            offsetof(struct kymo_tracer, stop),
                             offsetof(struct kymo_tracer, restart),
                             offsetof(struct kymo_tracer, get_events), sizeof(tracer) + 64};
     const char *expected[] = {"", "create", "create stop stop", "create stop restart gc stop",
@@ -317,7 +318,8 @@ static void *enter_some(void *arg)
     e->tid = (uint64_t)syscall(SYS_gettid);
     for (unsigned i = 0; i < EACH; i++) {
         e->before[i] = now();
-        if (kymo_queue_enter(queue, e->first_key + i, (int32_t)(i % 3) - 1, i % 3 ? 7 + i % 2 : 0) != 0)
+        if (kymo_queue_enter(queue, e->first_key + i, (int32_t)(i % 3) - 1,
+                             i % 3 ? 7 + i % 2 : 0) != 0)
             e->tid = 0;
         e->after[i] = now();
     }
@@ -405,7 +407,8 @@ static void finished_events_are_in_the_capture_each_on_its_track(void)
         CHECK_OK(kymo_capture_thread(capture, event.thread, &thread));
         CHECK_EQ(thread.tid, seen[i].tid);
         if (seen[i].device >= 0)
-            snprintf(track, sizeof(track), "device %d resource %u", seen[i].device, seen[i].resource);
+            snprintf(track, sizeof(track), "device %d resource %u", seen[i].device,
+                     seen[i].resource);
         CHECK_STR(thread.name, track);
         times[i]++;
     }

@@ -65,7 +65,8 @@ static void agrees(double rate, uint64_t start, int64_t gap)
         uint64_t ticks = tick_between(s[0].ticks - around, s[COUNT - 1].ticks + around, &state);
         int64_t got = kymo__timebase_ns(&base, ticks, &hint), want = reference(s, ticks);
         if (got < want - 1 || got > want + 1)
-            CHECK_FAIL("tick %" PRIu64 " of %g is %" PRId64 " ns, not %" PRId64, ticks, rate, got, want);
+            CHECK_FAIL("tick %" PRIu64 " of %g is %" PRId64 " ns, not %" PRId64, ticks, rate, got,
+                       want);
     }
     for (int i = 0; i < COUNT; i++)
         CHECK_EQ(kymo__timebase_ns(&base, s[i].ticks, &hint), s[i].monotonic);
@@ -160,7 +161,8 @@ static void the_tick_of_a_time_is_the_first_that_is_not_before_it(void)
 
 static void times_beyond_all_ticks_give_the_first_and_the_last(void)
 {
-    const struct kymo_snapshot s = {.ticks = 3 * (uint64_t)second, .monotonic = second, .wall = second};
+    const struct kymo_snapshot s = {
+        .ticks = 3 * (uint64_t)second, .monotonic = second, .wall = second};
     struct kymo_timebase base;
     CHECK_EQ(kymo__timebase_init(&base, &s, 1, 1e12), 0);
     CHECK_EQ(kymo__timebase_ticks(&base, INT64_MIN), 0);
@@ -230,7 +232,6 @@ static void snapshots_in_which_time_runs_backwards_are_left_out(void)
         {1000000000, 10 * second, 0}, {2000000000, 11 * second, 0}, {2500000000, 9 * second, 0},
         {3000000000, 12 * second, 0}, {3000000000, 15 * second, 0}, {4000000000, 13 * second, 0},
         {4200000000, -second, 0},     {4300000000, INT64_MIN, 0},   {4400000000, INT64_MAX, 0},
-        {4500000000, 14 * second, INT64_MIN},
     };
     struct kymo_timebase base;
     size_t hint = 0;
@@ -266,7 +267,8 @@ static void snapshots_that_say_anything_break_nothing(void)
         struct kymo_snapshot s[8];
         for (int i = 0; i < 8; i++) {
             s[i].ticks = random_size(&state);
-            s[i].monotonic = (int64_t)(random_next(&state) & 1 ? random_size(&state) : -random_size(&state));
+            s[i].monotonic =
+                (int64_t)(random_next(&state) & 1 ? random_size(&state) : -random_size(&state));
             s[i].wall = (int64_t)random_next(&state);
         }
         struct kymo_timebase base;
@@ -278,6 +280,8 @@ static void snapshots_that_say_anything_break_nothing(void)
             CHECK_LE(ns, INT64_C(1) << 62);
             kymo__timebase_ticks(&base, (int64_t)random_next(&state));
         }
+        CHECK_LE(-(INT64_C(1) << 62), base.wall_offset);
+        CHECK_LE(base.wall_offset, INT64_C(1) << 62);
         kymo__timebase_ns(&base, 0, &hint);
         kymo__timebase_ns(&base, UINT64_MAX, &hint);
         kymo__timebase_ticks(&base, INT64_MIN);

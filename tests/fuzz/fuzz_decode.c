@@ -19,7 +19,8 @@ static int decode(const uint8_t *bytes, size_t tokens, size_t len, struct kymo_r
     static struct kymo_decoder decoder;
     int count = 0, n;
     kymo__decode_begin(&decoder, bytes, tokens, len);
-    while ((n = kymo__decode(&decoder, out + count, (size_t)(MOST - count) < 100 ? MOST - count : 100)) > 0)
+    while ((n = kymo__decode(&decoder, out + count,
+                             (size_t)(MOST - count) < 100 ? MOST - count : 100)) > 0)
         count += n;
     return n < 0 ? n : count;
 }
@@ -37,8 +38,10 @@ static void columns(const uint8_t *bytes, size_t tokens, size_t len)
     uint8_t *times = malloc((size_t)count * KYMO__TIME_MAX + 1);
     kymo__encode_begin(&encoder, encoded, times);
     kymo__encode(&encoder, records, (size_t)count);
-    size_t token_bytes = (size_t)(encoder.tokens - encoded), time_bytes = (size_t)(encoder.times - times);
-    if (token_bytes > (size_t)count * KYMO__TOKEN_MAX || time_bytes > (size_t)count * KYMO__TIME_MAX)
+    size_t token_bytes = (size_t)(encoder.tokens - encoded),
+           time_bytes = (size_t)(encoder.times - times);
+    if (token_bytes > (size_t)count * KYMO__TOKEN_MAX ||
+        time_bytes > (size_t)count * KYMO__TIME_MAX)
         abort();
     memcpy(encoder.tokens, times, time_bytes);
     if (decode(encoded, token_bytes, token_bytes + time_bytes, again) != count ||

@@ -21,6 +21,7 @@
 
 #include "block.h"
 #include "crc32c.h"
+#include "procid.h"
 
 enum { PARTS_MOST = 64 }; /* blocks and chunks of one input */
 #define LIVE_HEADER 4096u
@@ -70,10 +71,26 @@ static bool take(struct input *in, void *to, size_t len)
     return n > 0;
 }
 
+/* If the fuzzer sets that bit, the capture is one that this process is recording. */
+static void pretend_to_record(struct kymo_file_header *header)
+{
+    static uint64_t start;
+    static uint8_t boot[16];
+    if (!start) {
+        start = kymo__process_start((uint32_t)getpid());
+        kymo__boot_id(boot);
+    }
+    header->pid = (uint32_t)getpid();
+    header->process_start = start;
+    memcpy(header->boot, boot, sizeof(boot));
+}
+
 static void fix_file_header(struct kymo_file_header *header)
 {
     memcpy(header->magic, KYMO__FILE_MAGIC, sizeof(header->magic));
     header->major = KYMO__MAJOR;
+    if (header->reserved[0] & 1)
+        pretend_to_record(header);
     header->crc = kymo__crc32c(header, offsetof(struct kymo_file_header, crc));
 }
 
@@ -110,7 +127,8 @@ static void seal_in_place(uint8_t *bytes, size_t len)
     }
 }
 
-static void write_plain(int fd, const uint8_t *bytes, size_t len, bool capture, const uint8_t id[16])
+static void write_plain(int fd, const uint8_t *bytes, size_t len, bool capture,
+                        const uint8_t id[16])
 {
     uint8_t *copy = malloc(len + 1);
     memcpy(copy, bytes, len);

@@ -8,10 +8,12 @@ What an input looks like is told in fuzz_reader.c and fuzz_decode.c.
 import pathlib
 import struct
 import subprocess
+from collections.abc import Iterator
 
 HERE = pathlib.Path(__file__).parent
 GOLDEN = HERE.parent / "golden"
-FILE_HEADER, BLOCK_HEADER, CHUNK = 128, 64, 65536
+FILE_HEADER, BLOCK_HEADER, LIVE_HEADER, CHUNK = 128, 64, 72, 65536
+RESERVED = 96  # where the file header's reserved bytes begin
 RECORDS, INDEX, COPY = 1, 3, 4
 PARTS = 1 << 31
 
@@ -20,7 +22,7 @@ def unpack(frame: bytes) -> bytes:
     return subprocess.run(["zstd", "-dcq"], input=frame, capture_output=True, check=True).stdout
 
 
-def blocks(capture: bytes):
+def blocks(capture: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Each block's header and its payload before compression."""
     at = FILE_HEADER
     while capture[at : at + 4] == b"KYBK":
@@ -42,7 +44,7 @@ def live_parts(live: bytes) -> bytes:
     )
     gaps = [live[gap_offset + 32 * i :][:32] for i in range(slots)]
     gaps = [gap for gap in gaps if any(gap)]
-    parts = live[:64] + bytes([len(gaps)]) + b"".join(gaps)
+    parts = live[:LIVE_HEADER] + bytes([len(gaps)]) + b"".join(gaps)
     for at in range(chunk_offset, len(live), CHUNK):
         chunk = live[at : at + CHUNK]
         if any(chunk[:4]):
@@ -52,7 +54,7 @@ def live_parts(live: bytes) -> bytes:
     return parts
 
 
-def save(target: str, name: str, data: bytes) -> None:
+def save(target: str, name: str, data: bytes | bytearray) -> None:
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
@@ -65,7 +67,11 @@ def main() -> None:
         parts = capture_parts(capture)
         live = GOLDEN / f"{name}.kymo.live.zst"
         rest = live_parts(unpack(live.read_bytes())) if live.exists() else b""
-        save("fuzz_reader", f"{name}-parts", struct.pack("<I", PARTS | len(parts)) + parts + rest)
+        seed = bytearray(struct.pack("<I", PARTS | len(parts)) + parts + rest)
+        save("fuzz_reader", f"{name}-parts", seed)
+        if rest:
+            seed[4 + RESERVED] |= 1  # as if its process were still recording
+            save("fuzz_reader", f"{name}-running", seed)
         for i, (header, payload) in enumerate(blocks(capture)):
             tokens = struct.unpack_from("<I", header, 56)[0]
             if header[8] not in (INDEX, COPY):

@@ -127,6 +127,7 @@ static void functions(void)
     put(KYMO_LEAVE, 1, one, 0);
     put(KYMO_ENTER, KYMO_HAS_ID | 2, one, 99);
     put(KYMO_ARG, 0, two, 3);
+    put(KYMO_OFF, 1, two, 1000);
     put(KYMO_LEAVE, 2, one, 0);
     put(KYMO_LEAVE, 0, one, 0);
 }
@@ -157,8 +158,8 @@ static void run_worker(void *name)
 
 static int begin(const char *path)
 {
-    return kymo_start(
-        &(struct kymo_options){.size = sizeof(struct kymo_options), .path = path, .budget = 1 << 20});
+    return kymo_start(&(struct kymo_options){
+        .size = sizeof(struct kymo_options), .path = path, .budget = 1 << 20});
 }
 
 /* ---- the two captures ---- */

@@ -1,0 +1,59 @@
+/* report.h — what `kymo report` found out about one capture, and its two forms. */
+#ifndef KYMO_CLI_REPORT_H
+#define KYMO_CLI_REPORT_H
+
+#include "survey.h"
+#include "thread_choice.h"
+#include "time_part.h"
+
+enum cli_sort { CLI_BY_SELF, CLI_BY_TOTAL, CLI_BY_CALLS, CLI_BY_MEAN, CLI_BY_P99, CLI_BY_NAME };
+
+struct cli_report {
+    const char *path;
+    struct kymo_capture *capture;
+    struct kymo_info info;
+    struct cli_threads threads;
+    struct cli_part part;
+    struct kymo_survey *survey;
+    enum cli_sort sort;
+    uint64_t limit;      /* of functions to show */
+    const char *filter;  /* or NULL */
+    const char *callers; /* of which function; or NULL */
+    bool tree;
+    double threshold; /* share of the whole below which the tree is folded */
+
+    kymo_ns inside;      /* time in calls, all threads together */
+    uint32_t *functions; /* callables that were called and pass the filter, sorted */
+    size_t function_count;
+    struct cli_row {
+        kymo_ns mean, p50, p99;
+    } *rows; /* by callable */
+};
+
+/* Choose and sort the functions. */
+void kymo__cli_report_arrange(struct cli_report *report);
+void kymo__cli_report_free(struct cli_report *report);
+
+/* Does PATTERN fit CALLABLE: a part of its name or file, or with * ? [ a whole one. */
+bool kymo__cli_report_fits(const char *pattern, const struct kymo_callable *callable);
+
+/* The nodes of the call tree with the most self time, at most MOST of them; returns how
+   many. */
+size_t kymo__cli_report_hottest(const struct cli_report *report, uint32_t *nodes, size_t most);
+
+/* Who called the functions that fit report->callers. */
+struct cli_caller {
+    uint32_t callable, caller; /* caller 0 with root: nobody */
+    bool root;
+    uint64_t calls, resumes;
+    kymo_ns self, total;
+};
+size_t kymo__cli_report_callers(const struct cli_report *report, struct cli_caller **callers);
+
+/* What class of callable: a word for programs and one for people. */
+const char *kymo__cli_class_word(uint32_t class);
+
+void kymo__cli_report_text(const struct cli_report *report);
+void kymo__cli_report_json(const struct cli_report *report);
+
+#endif

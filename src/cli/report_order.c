@@ -1,0 +1,195 @@
+/* report_order.c — which functions, paths and callers a report shows, in which order. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "report.h"
+
+bool kymo__cli_report_fits(const char *pattern, const struct kymo_callable *callable)
+{
+    if (!pattern)
+        return true;
+    if (!strpbrk(pattern, "*?["))
+        return strstr(callable->name, pattern) || strstr(callable->file, pattern);
+    return fnmatch(pattern, callable->name, 0) == 0 || fnmatch(pattern, callable->file, 0) == 0;
+}
+
+/* Greater comes first; equal ones by name, so that the order is always the same. */
+static int by_name(const struct kymo_callable *a, const struct kymo_callable *b)
+{
+    int order = strcmp(a->name, b->name);
+    order = order ? order : strcmp(a->file, b->file);
+    order = order ? order : (a->line > b->line) - (a->line < b->line);
+    return order ? order : (a->class > b->class) - (a->class < b->class);
+}
+
+static int64_t figure(const struct cli_report *report, uint32_t callable)
+{
+    const struct kymo_function_cost *cost = report->survey->functions.of[callable];
+    switch (report->sort) {
+    case CLI_BY_SELF:
+        return cost->self;
+    case CLI_BY_TOTAL:
+        return cost->total;
+    case CLI_BY_CALLS:
+        return (int64_t)cost->calls;
+    case CLI_BY_MEAN:
+        return report->rows[callable].mean;
+    case CLI_BY_P99:
+        return report->rows[callable].p99;
+    default:
+        return 0;
+    }
+}
+
+static int by_figure(const void *a, const void *b, void *arg)
+{
+    const struct cli_report *report = arg;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int64_t left = figure(report, x), right = figure(report, y);
+    const struct kymo_callable *all = report->survey->callables.all;
+    return left != right ? (left > right ? -1 : 1) : by_name(&all[x], &all[y]);
+}
+
+void kymo__cli_report_arrange(struct cli_report *report)
+{
+    const struct kymo_survey *s = report->survey;
+    report->functions = kymo__cli_array(s->callables.count + 1, sizeof *report->functions);
+    report->rows = kymo__cli_array(s->callables.count + 1, sizeof *report->rows);
+    for (int i = 0; i < KYMO__CLASSES; i++)
+        report->inside += s->self[i];
+    for (uint32_t i = 0; i < s->callables.count; i++) {
+        const struct kymo_function_cost *cost = s->functions.of[i];
+        if (!cost || !kymo__activations(cost) ||
+            !kymo__cli_report_fits(report->filter, &s->callables.all[i]))
+            continue;
+        uint64_t activations = kymo__activations(cost);
+        report->rows[i] = (struct cli_row){
+            .mean = activations ? cost->sum / (kymo_ns)activations : 0,
+            .p50 = kymo__histogram_at(&cost->lengths, 0.50),
+            .p99 = kymo__histogram_at(&cost->lengths, 0.99),
+        };
+        /* The middle of a bucket may lie outside of what was seen. */
+        struct cli_row *row = &report->rows[i];
+        row->p50 = row->p50 > cost->most ? cost->most : row->p50 < cost->least ? cost->least : row->p50;
+        row->p99 = row->p99 > cost->most ? cost->most : row->p99 < cost->least ? cost->least : row->p99;
+        report->functions[report->function_count++] = i;
+    }
+    qsort_r(report->functions, report->function_count, sizeof *report->functions, by_figure, report);
+}
+
+void kymo__cli_report_free(struct cli_report *report)
+{
+    kymo__cli_free(report->functions);
+    kymo__cli_free(report->rows);
+    kymo__survey_free(report->survey);
+}
+
+size_t kymo__cli_report_hottest(const struct cli_report *report, uint32_t *nodes, size_t most)
+{
+    const struct kymo_tree *tree = &report->survey->tree;
+    size_t count = 0;
+    for (uint32_t i = 1; i < tree->count; i++) {
+        kymo_ns self = tree->nodes[i].self;
+        if (self <= 0 || (count == most && self <= tree->nodes[nodes[count - 1]].self))
+            continue;
+        size_t at = count < most ? count++ : count - 1;
+        for (; at > 0 && tree->nodes[nodes[at - 1]].self < self; at--)
+            nodes[at] = nodes[at - 1];
+        nodes[at] = i;
+    }
+    return count;
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct cli_caller *x = a, *y = b;
+    if (x->callable != y->callable)
+        return x->callable < y->callable ? -1 : 1;
+    if (x->root != y->root)
+        return x->root ? -1 : 1;
+    return x->caller < y->caller ? -1 : x->caller > y->caller;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct cli_caller *x = a, *y = b;
+    if (x->callable != y->callable)
+        return x->callable < y->callable ? -1 : 1;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    return x->calls > y->calls ? -1 : x->calls < y->calls;
+}
+
+/* Add up the entries of ALL that have the same callable and caller. */
+static size_t add_up(struct cli_caller *all, size_t count)
+{
+    size_t kept = 0;
+    if (count)
+        qsort(all, count, sizeof *all, by_pair);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && by_pair(&all[kept - 1], &all[i]) == 0) {
+            all[kept - 1].calls += all[i].calls;
+            all[kept - 1].resumes += all[i].resumes;
+            all[kept - 1].self += all[i].self;
+            all[kept - 1].total += all[i].total;
+        } else {
+            all[kept++] = all[i];
+        }
+    }
+    if (kept)
+        qsort(all, kept, sizeof *all, by_total);
+    return kept;
+}
+
+/* Is the callable of NODE also further up on its path? */
+static bool recursive(const struct kymo_tree *tree, uint32_t node)
+{
+    for (uint32_t up = tree->nodes[node].parent; up; up = tree->nodes[up].parent)
+        if (tree->nodes[up].callable == tree->nodes[node].callable)
+            return true;
+    return false;
+}
+
+size_t kymo__cli_report_callers(const struct cli_report *report, struct cli_caller **callers)
+{
+    const struct kymo_survey *s = report->survey;
+    const struct kymo_tree *tree = &s->tree;
+    /* A whole name is meant before a part of one. */
+    bool exact = false;
+    for (uint32_t i = 1; i < tree->count; i++)
+        exact |= strcmp(s->callables.all[tree->nodes[i].callable].name, report->callers) == 0;
+    struct cli_caller *all = kymo__cli_array(tree->count + 1, sizeof *all);
+    size_t count = 0;
+    for (uint32_t i = 1; i < tree->count; i++) {
+        const struct kymo_node *node = &tree->nodes[i];
+        const struct kymo_callable *callable = &s->callables.all[node->callable];
+        if (exact ? strcmp(callable->name, report->callers) != 0
+                  : !kymo__cli_report_fits(report->callers, callable))
+            continue;
+        all[count++] = (struct cli_caller){
+            .callable = node->callable,
+            .caller = node->parent ? tree->nodes[node->parent].callable : 0,
+            .root = !node->parent,
+            .calls = node->calls,
+            .resumes = node->resumes,
+            .self = node->self,
+            /* As everywhere, only the outermost call counts for the total. */
+            .total = recursive(tree, i) ? 0 : node->total,
+        };
+    }
+    *callers = all;
+    return add_up(all, count);
+}
+
+const char *kymo__cli_class_word(uint32_t class)
+{
+    static const char *const words[] = {
+        [KYMO_CLASS_NAME] = "span",     [KYMO_CLASS_FUNCTION] = "function",
+        [KYMO_CLASS_NATIVE] = "native", [KYMO_CLASS_METHOD] = "method",
+        [KYMO_CLASS_TYPE] = "type",     [KYMO_CLASS_CALLABLE] = "callable",
+        [KYMO_CLASS_GC] = "gc",
+    };
+    return class < sizeof words / sizeof *words ? words[class] : "unknown";
+}

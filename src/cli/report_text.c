@@ -1,0 +1,520 @@
+/* report_text.c — what `kymo report` says to people: the answer first, then where it
+   comes from. */
+#include <stdio.h>
+#include <string.h>
+
+#include "memory.h"
+#include "naming.h"
+#include "report.h"
+#include "table.h"
+#include "terminal.h"
+#include "text.h"
+#include "units.h"
+
+enum { INDENT = 2, LABEL = 10, PATHS = 5, COUNTERS = 10 };
+
+static void label(const char *name)
+{
+    printf("%*s%s%-*s%s", INDENT, "", kymo__cli_colour(CLI_DIM), LABEL, name,
+           kymo__cli_colour(CLI_PLAIN));
+}
+
+static void heading(const char *title)
+{
+    printf("\n%s%s%s\n", kymo__cli_colour(CLI_BOLD), title, kymo__cli_colour(CLI_PLAIN));
+}
+
+/* The share of PART in WHOLE. */
+static struct cli_text percent(kymo_ns part, kymo_ns whole)
+{
+    struct cli_text text;
+    snprintf(text.text, sizeof text.text, "%.1f",
+             whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
+    return text;
+}
+
+/* ------------------------------------------------------------- where it is --- */
+
+/* The end of PATH that tells a reader which file it is: what follows the directory of
+   installed packages, else the last two parts. */
+static const char *short_path(const char *path)
+{
+    static const char *const packages[] = {"/site-packages/", "/dist-packages/"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
+        const char *found = strstr(path, packages[i]);
+        if (found)
+            return found + strlen(packages[i]);
+    }
+    const char *cut = path;
+    int parts = 0;
+    for (const char *at = path + strlen(path); at > path; at--)
+        if (at[-1] == '/' && ++parts == 2) {
+            cut = at;
+            break;
+        }
+    return parts == 2 ? cut : path;
+}
+
+/* Where CALLABLE is defined, short; to be freed. */
+static char *where(const struct kymo_callable *callable)
+{
+    switch (callable->class) {
+    case KYMO_CLASS_NAME:
+        return kymo__cli_format("(span)");
+    case KYMO_CLASS_GC:
+        return kymo__cli_format("(garbage collector)");
+    case KYMO_CLASS_FUNCTION:
+        break;
+    default: {
+        const char *what = callable->class == KYMO_CLASS_TYPE       ? "type"
+                           : callable->class == KYMO_CLASS_CALLABLE ? "object"
+                                                                    : "C";
+        return *callable->file ? kymo__cli_format("(%s, %s)", what, callable->file)
+                               : kymo__cli_format("(%s)", what);
+    }
+    }
+    if (!*callable->file)
+        return kymo__cli_format("-");
+    return callable->line ? kymo__cli_format("%s:%u", short_path(callable->file), callable->line)
+                          : kymo__cli_format("%s", short_path(callable->file));
+}
+
+/* ---------------------------------------------------------------- summary --- */
+
+static void print_ending(const struct cli_report *report)
+{
+    const struct kymo_info *info = &report->info;
+    bool clean = info->ending == KYMO_ENDED_CLEAN;
+    label("ended");
+    printf("%s%s%s%s%s\n", clean ? "" : kymo__cli_colour(CLI_YELLOW),
+           kymo__cli_name_ending(info->ending).phrase,
+           info->error ? ": " : "", info->error ? kymo_strerror(info->error) : "",
+           clean ? "" : kymo__cli_colour(CLI_PLAIN));
+}
+
+static void print_losses(const struct cli_report *report)
+{
+    const struct kymo_calls_counts *counts = &report->survey->counts;
+    const char *comma = "";
+    label("lost");
+    if (!counts->gaps && !counts->lost_leaves && !counts->orphan_leaves) {
+        puts("nothing");
+        return;
+    }
+    fputs(kymo__cli_colour(CLI_YELLOW), stdout);
+    if (counts->gaps) {
+        printf("%s in %s", kymo__cli_count(counts->missing, "record", "records").text,
+               kymo__cli_count(counts->gaps, "gap", "gaps").text);
+        comma = "; ";
+    }
+    if (counts->lost_leaves) {
+        printf("%s%s", comma,
+               kymo__cli_count(counts->lost_leaves, "call", "calls").text);
+        fputs(" whose end was not recorded", stdout);
+        comma = "; ";
+    }
+    if (counts->orphan_leaves)
+        printf("%s%s whose begin was not recorded", comma,
+               kymo__cli_count(counts->orphan_leaves, "call", "calls").text);
+    printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+}
+
+/* Functions that were not recorded to the end. */
+static void print_off(const struct cli_report *report)
+{
+    enum { NAMED = 3 };
+    const struct kymo_survey *s = report->survey;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < s->callables.count; i++)
+        count += s->functions.of[i] && s->functions.of[i]->off;
+    if (count == 0)
+        return;
+    label("budget");
+    printf("%s not recorded to the end, to keep to the overhead budget: ",
+           kymo__cli_count(count, "function was", "functions were").text);
+    uint64_t named = 0;
+    for (uint32_t i = 0; i < s->callables.count && named < NAMED; i++) {
+        if (!s->functions.of[i] || !s->functions.of[i]->off)
+            continue;
+        fputs(named++ ? ", " : "", stdout);
+        kymo__cli_put_clean(stdout, s->callables.all[i].name);
+    }
+    puts(count > NAMED ? ", ..." : "");
+}
+
+static void print_share(const char **comma, const char *name, kymo_ns part, kymo_ns whole)
+{
+    if (part <= 0)
+        return;
+    printf("%s%s %s %%", *comma, name, percent(part, whole).text);
+    *comma = ", ";
+}
+
+static void print_shares(const struct cli_report *report)
+{
+    const kymo_ns *self = report->survey->self;
+    const char *comma = "";
+    if (report->inside <= 0)
+        return;
+    label("time");
+    printf("%s in calls on all threads: ", kymo__cli_duration(report->inside).text);
+    print_share(&comma, "Python", self[KYMO_CLASS_FUNCTION], report->inside);
+    print_share(&comma, "C",
+                self[KYMO_CLASS_NATIVE] + self[KYMO_CLASS_METHOD] + self[KYMO_CLASS_TYPE] +
+                    self[KYMO_CLASS_CALLABLE],
+                report->inside);
+    print_share(&comma, "spans", self[KYMO_CLASS_NAME], report->inside);
+    print_share(&comma, "garbage collection", self[KYMO_CLASS_GC], report->inside);
+    print_share(&comma, "other", self[KYMO_CLASS_GC + 1], report->inside);
+    putchar('\n');
+}
+
+static void print_summary(const struct cli_report *report)
+{
+    const struct kymo_survey *s = report->survey;
+    uint64_t threads = 0;
+    for (size_t i = 0; i < s->thread_count; i++)
+        threads += s->threads[i].read;
+    fputs(kymo__cli_colour(CLI_BOLD), stdout);
+    kymo__cli_put_clean(stdout, report->path);
+    printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+    print_ending(report);
+    label("lasted");
+    fputs(kymo__cli_duration(report->info.end - report->info.start).text, stdout);
+    if (report->part.from > 0 || report->part.to < INT64_MAX)
+        printf("; this is about %s from %s on",
+               kymo__cli_duration(s->to > s->from ? s->to - s->from : 0).text,
+               kymo__cli_duration(s->from - report->info.start).text);
+    putchar('\n');
+    label("calls");
+    printf("%s on %s", kymo__cli_grouped(s->calls).text,
+           kymo__cli_count(threads, "thread", "threads").text);
+    if (s->resumes)
+        printf(", %s of generators and coroutines",
+               kymo__cli_count(s->resumes, "resume", "resumes").text);
+    if (s->counts.deepest)
+        printf("; at most %u deep", s->counts.deepest);
+    putchar('\n');
+    print_losses(report);
+    print_off(report);
+    print_shares(report);
+}
+
+/* -------------------------------------------------------------- functions --- */
+
+static void print_functions(const struct cli_report *report)
+{
+    static const char *const order[] = {
+        [CLI_BY_SELF] = "self time", [CLI_BY_TOTAL] = "total time",
+        [CLI_BY_CALLS] = "calls",    [CLI_BY_MEAN] = "mean time",
+        [CLI_BY_P99] = "p99",        [CLI_BY_NAME] = "name",
+    };
+    static const struct cli_column columns[] = {
+        {"SELF", true, false}, {"%", true, false},    {"TOTAL", true, false},
+        {"CALLS", true, false}, {"MEAN", true, false}, {"P99", true, false},
+        {"FUNCTION", false, true}, {"WHERE", false, true}, {0},
+    };
+    const struct kymo_survey *s = report->survey;
+    char title[80];
+    snprintf(title, sizeof title, "Functions by %s", order[report->sort]);
+    heading(title);
+    struct cli_table *table = kymo__cli_table_new(columns);
+    size_t shown = 0;
+    for (; shown < report->function_count && shown < report->limit; shown++) {
+        uint32_t i = report->functions[shown];
+        const struct kymo_function_cost *cost = s->functions.of[i];
+        struct cli_text self = kymo__cli_duration(cost->self);
+        struct cli_text share = percent(cost->self, report->inside);
+        struct cli_text total = kymo__cli_duration(cost->total);
+        struct cli_text calls = kymo__cli_grouped(cost->calls);
+        struct cli_text mean = kymo__cli_duration(report->rows[i].mean);
+        struct cli_text p99 = kymo__cli_duration(report->rows[i].p99);
+        char *place = where(&s->callables.all[i]);
+        const char *const cells[] = {self.text, share.text, total.text, calls.text,
+                                     mean.text, p99.text,   s->callables.all[i].name, place};
+        kymo__cli_table_add(table, cells);
+        kymo__cli_free(place);
+    }
+    if (shown > 0)
+        kymo__cli_table_print(table, INDENT);
+    else
+        printf("%*snone\n", INDENT, "");
+    kymo__cli_table_free(table);
+    if (shown < report->function_count)
+        printf("%*s%s… and %s more; --limit shows more, --filter others%s\n", INDENT, "",
+               kymo__cli_colour(CLI_DIM),
+               kymo__cli_grouped(report->function_count - shown).text, kymo__cli_colour(CLI_PLAIN));
+}
+
+/* ------------------------------------------------------------------ paths --- */
+
+static void print_name(const struct cli_report *report, uint32_t callable)
+{
+    kymo__cli_put_clean(stdout, report->survey->callables.all[callable].name);
+}
+
+/* The path down to NODE: its beginning, its end, and a word for what is between. */
+static void print_path(const struct cli_report *report, uint32_t node)
+{
+    enum { FIRST = 2, LAST = 5 };
+    const struct kymo_tree *tree = &report->survey->tree;
+    size_t length = 0;
+    for (uint32_t at = node; at; at = tree->nodes[at].parent)
+        length++;
+    uint32_t *path = kymo__cli_array(length, sizeof *path);
+    size_t left = length;
+    for (uint32_t at = node; at; at = tree->nodes[at].parent)
+        path[--left] = at;
+    const char *arrow = "";
+    for (size_t i = 0; i < length; i++) {
+        if (length > FIRST + LAST + 1 && i == FIRST) {
+            printf("%s(%zu more)", arrow, length - FIRST - LAST);
+            i = length - LAST - 1;
+            continue;
+        }
+        uint32_t callable = tree->nodes[path[i]].callable;
+        size_t times = 1;
+        while (i + 1 < length && tree->nodes[path[i + 1]].callable == callable)
+            i++, times++;
+        fputs(arrow, stdout);
+        print_name(report, callable);
+        if (times > 1)
+            printf(" (%zu times)", times);
+        arrow = " > ";
+    }
+    kymo__cli_free(path);
+}
+
+static void print_paths(const struct cli_report *report)
+{
+    uint32_t nodes[PATHS];
+    size_t count = kymo__cli_report_hottest(report, nodes, PATHS);
+    if (count == 0)
+        return;
+    heading("Hottest call paths, by self time at their end");
+    for (size_t i = 0; i < count; i++) {
+        const struct kymo_node *node = &report->survey->tree.nodes[nodes[i]];
+        printf("%*s%5s %%  %s%11s%s  ", INDENT, "", percent(node->self, report->inside).text,
+               kymo__cli_colour(CLI_DIM), kymo__cli_duration(node->self).text,
+               kymo__cli_colour(CLI_PLAIN));
+        print_path(report, nodes[i]);
+        putchar('\n');
+    }
+}
+
+/* ------------------------------------------------------------------- tree --- */
+
+
+static void print_node(const struct cli_report *report, const struct kymo_node *node, unsigned depth)
+{
+    enum { DEEPEST = 40 };
+    printf("%*s%5s %%  %11s  %11s  %10s  ", INDENT, "", percent(node->total, report->inside).text,
+           kymo__cli_duration(node->total).text, kymo__cli_duration(node->self).text,
+           kymo__cli_grouped(node->calls).text);
+    if (depth > DEEPEST)
+        printf("%*s(%u deep) ", 2 * DEEPEST, "", depth);
+    else
+        printf("%*s", (int)(2 * depth), "");
+    print_name(report, node->callable);
+    char *place = where(&report->survey->callables.all[node->callable]);
+    printf("  %s", kymo__cli_colour(CLI_DIM));
+    kymo__cli_put_clean(stdout, place);
+    printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+    kymo__cli_free(place);
+}
+
+/* Nodes in pre-order without recursion: a path may be as long as the file says. */
+static void print_tree(const struct cli_report *report)
+{
+    const struct kymo_tree *tree = &report->survey->tree;
+    kymo_ns least = (kymo_ns)(report->threshold * (double)report->inside);
+    heading("Call tree");
+    printf("%*s%s%7s  %11s  %11s  %10s  %s%s\n", INDENT, "", kymo__cli_colour(CLI_DIM), "TOTAL",
+           "TOTAL", "SELF", "CALLS", "FUNCTION", kymo__cli_colour(CLI_PLAIN));
+    uint64_t folded = 0;
+    unsigned depth = 0;
+    uint32_t at = tree->count ? tree->nodes[0].child : 0;
+    while (at) {
+        const struct kymo_node *node = &tree->nodes[at];
+        bool shown = node->total >= least;
+        if (shown)
+            print_node(report, node, depth);
+        else
+            folded++;
+        if (shown && node->child) {
+            at = node->child;
+            depth++;
+            continue;
+        }
+        while (at && !tree->nodes[at].sibling) {
+            at = tree->nodes[at].parent;
+            depth -= at != 0;
+        }
+        at = at ? tree->nodes[at].sibling : 0;
+    }
+    if (folded)
+        printf("%*s%s%s below %.2g %% not shown; --threshold shows more%s\n", INDENT, "",
+               kymo__cli_colour(CLI_DIM), kymo__cli_count(folded, "branch", "branches").text,
+               100 * report->threshold, kymo__cli_colour(CLI_PLAIN));
+    if (tree->folded)
+        printf("%*s%s%s on paths beyond the first %s count for their callers%s\n", INDENT, "",
+               kymo__cli_colour(CLI_YELLOW), kymo__cli_count(tree->folded, "call", "calls").text,
+               kymo__cli_grouped(tree->most).text, kymo__cli_colour(CLI_PLAIN));
+}
+
+/* ---------------------------------------------------------------- callers --- */
+
+static void print_callers(const struct cli_report *report)
+{
+    static const struct cli_column columns[] = {
+        {"TOTAL", true, false}, {"SELF", true, false},    {"CALLS", true, false},
+        {"CALLED BY", false, true}, {"WHERE", false, true}, {0},
+    };
+    const struct kymo_survey *s = report->survey;
+    struct cli_caller *callers;
+    size_t count = kymo__cli_report_callers(report, &callers);
+    for (size_t i = 0; i < count;) {
+        const struct kymo_callable *callable = &s->callables.all[callers[i].callable];
+        char *place = where(callable);
+        printf("\n%sCallers of ", kymo__cli_colour(CLI_BOLD));
+        kymo__cli_put_clean(stdout, callable->name);
+        printf("%s  %s", kymo__cli_colour(CLI_PLAIN), kymo__cli_colour(CLI_DIM));
+        kymo__cli_put_clean(stdout, place);
+        printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+        kymo__cli_free(place);
+        struct cli_table *table = kymo__cli_table_new(columns);
+        uint32_t now = callers[i].callable;
+        for (; i < count && callers[i].callable == now; i++) {
+            const struct kymo_callable *caller = &s->callables.all[callers[i].caller];
+            struct cli_text total = kymo__cli_duration(callers[i].total);
+            struct cli_text self = kymo__cli_duration(callers[i].self);
+            struct cli_text calls = kymo__cli_grouped(callers[i].calls);
+            char *from = callers[i].root ? kymo__cli_format("-") : where(caller);
+            const char *const cells[] = {total.text, self.text, calls.text,
+                                         callers[i].root ? "(nobody: outermost)" : caller->name, from};
+            kymo__cli_table_add(table, cells);
+            kymo__cli_free(from);
+        }
+        kymo__cli_table_print(table, INDENT);
+        kymo__cli_table_free(table);
+    }
+    kymo__cli_free(callers);
+}
+
+/* ------------------------------------------------------------ the small ones --- */
+
+static void print_threads(const struct cli_report *report)
+{
+    static const struct cli_column columns[] = {
+        {"THREAD", true, false}, {"TID", true, false},  {"NAME", false, true},
+        {"CALLS", true, false},  {"BUSY", true, false}, {"%", true, false},
+        {"FIRST", true, false},  {"LAST", true, false}, {0},
+    };
+    const struct kymo_survey *s = report->survey;
+    struct cli_table *table = kymo__cli_table_new(columns);
+    size_t rows = 0;
+    for (uint32_t i = 0; i < s->thread_count; i++) {
+        struct kymo_thread_info thread = {.size = sizeof thread};
+        if (!s->threads[i].read || kymo_capture_thread(report->capture, i, &thread) < 0)
+            continue;
+        char index[16], tid[24];
+        snprintf(index, sizeof index, "%u", i);
+        snprintf(tid, sizeof tid, "%lld", (long long)thread.tid);
+        struct cli_text calls = kymo__cli_grouped(s->threads[i].calls);
+        struct cli_text busy = kymo__cli_duration(s->threads[i].busy);
+        struct cli_text share = percent(s->threads[i].busy, s->to - s->from);
+        struct cli_text first = {"-"}, last = {"-"};
+        if (thread.records > 0) {
+            first = kymo__cli_duration(thread.first - report->info.start);
+            last = kymo__cli_duration(thread.last - report->info.start);
+        }
+        const char *const cells[] = {index,     tid,        thread.name, calls.text,
+                                     busy.text, share.text, first.text,  last.text};
+        kymo__cli_table_add(table, cells);
+        rows++;
+    }
+    if (rows > 0) {
+        heading("Threads");
+        kymo__cli_table_print(table, INDENT);
+    }
+    kymo__cli_table_free(table);
+}
+
+static void print_gc(const struct cli_report *report)
+{
+    const struct kymo_survey_gc *gc = &report->survey->gc;
+    uint64_t count = 0;
+    kymo_ns time = 0;
+    for (int i = 0; i < KYMO__GENERATIONS; i++) {
+        count += gc->count[i];
+        time += gc->time[i];
+    }
+    if (count == 0)
+        return;
+    heading("Garbage collection");
+    printf("%*s%s, %s in all, the longest %s; %s", INDENT, "",
+           kymo__cli_count(count, "collection", "collections").text, kymo__cli_duration(time).text,
+           kymo__cli_duration(gc->longest).text,
+           kymo__cli_count(gc->collected, "object collected", "objects collected").text);
+    if (gc->uncollectable)
+        printf(", %s uncollectable", kymo__cli_grouped(gc->uncollectable).text);
+    putchar('\n');
+    for (int i = 0; i < KYMO__GENERATIONS; i++) {
+        if (gc->count[i] == 0)
+            continue;
+        char name[24];
+        snprintf(name, sizeof name, i < KYMO__GENERATIONS - 1 ? "generation %d" : "unknown", i);
+        printf("%*s%-14s  %s, %s\n", INDENT, "", name,
+               kymo__cli_count(gc->count[i], "collection", "collections").text,
+               kymo__cli_duration(gc->time[i]).text);
+    }
+}
+
+static void print_counters(const struct cli_report *report)
+{
+    static const struct cli_column columns[] = {
+        {"COUNTER", false, true}, {"LAST", true, false},    {"LEAST", true, false},
+        {"MOST", true, false},    {"CHANGES", true, false}, {0},
+    };
+    const struct kymo_survey *s = report->survey;
+    struct cli_table *table = kymo__cli_table_new(columns);
+    size_t rows = 0;
+    for (uint32_t i = 0; i < s->callables.count; i++) {
+        const struct kymo_survey_counter *counter = s->counters[i];
+        if (!counter || rows++ >= COUNTERS)
+            continue;
+        char last[40], least[40], most[40];
+        snprintf(last, sizeof last, "%.10g", counter->last);
+        snprintf(least, sizeof least, "%.10g", counter->least);
+        snprintf(most, sizeof most, "%.10g", counter->most);
+        struct cli_text changes = kymo__cli_grouped(counter->changes);
+        const char *const cells[] = {s->callables.all[i].name, last, least, most, changes.text};
+        kymo__cli_table_add(table, cells);
+    }
+    if (rows > 0) {
+        heading("Counters");
+        kymo__cli_table_print(table, INDENT);
+        if (rows > COUNTERS)
+            printf("%*s%s… and %zu more%s\n", INDENT, "", kymo__cli_colour(CLI_DIM),
+                   rows - COUNTERS, kymo__cli_colour(CLI_PLAIN));
+    }
+    kymo__cli_table_free(table);
+}
+
+void kymo__cli_report_text(const struct cli_report *report)
+{
+    print_summary(report);
+    if (report->callers) {
+        print_callers(report);
+        return;
+    }
+    if (report->tree) {
+        print_tree(report);
+        return;
+    }
+    print_functions(report);
+    print_paths(report);
+    print_gc(report);
+    print_counters(report);
+    print_threads(report);
+}

@@ -1,0 +1,221 @@
+/* verb_export.c — kymo export FILE --to FORMAT: a capture for other programs. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture_file.h"
+#include "export.h"
+#include "memory.h"
+#include "message.h"
+#include "progress.h"
+#include "thread_choice.h"
+#include "time_part.h"
+#include "units.h"
+#include "verb.h"
+
+enum { OPTION_TO, OPTION_OUTPUT, OPTION_THREAD, OPTION_FROM, OPTION_UNTIL };
+
+/* ---- being interrupted: the unfinished file must go before we do ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    interrupted = number;
+}
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction before;
+        /* What our parent ignores (nohup) stays ignored. */
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+/* End as the signal would have ended us, so that shells know. */
+static void obey(void)
+{
+    signal(interrupted, SIG_DFL);
+    raise(interrupted);
+}
+
+static int progress(void *arg, uint64_t done, uint64_t all)
+{
+    kymo__cli_progress_show(arg, done, all);
+    return interrupted ? -ECANCELED : 0;
+}
+
+/* ---- which format, which file ---- */
+
+static char *list_formats(void)
+{
+    char *list = kymo__cli_format("%s", "");
+    const struct kymo_export_format *format;
+    for (size_t i = 0; (format = kymo__export_format(i)); i++) {
+        char *longer = kymo__cli_format("%s%s%s", list, i > 0 ? ", " : "", format->name);
+        kymo__cli_free(list);
+        list = longer;
+    }
+    return list;
+}
+
+/* The format that is meant, or NULL after a complaint. */
+static const struct kymo_export_format *choose_format(const char *to, const char *output)
+{
+    const struct kymo_export_format *format = to       ? kymo__export_named(to)
+                                              : output ? kymo__export_for(output)
+                                                       : NULL;
+    if (format)
+        return format;
+    char *list = list_formats();
+    if (to)
+        kymo__cli_complain("--to %s is not a format kymo knows; it is one of: %s", to, list);
+    else if (output)
+        kymo__cli_complain("-o %s does not tell the format; add --to and one of: %s", output, list);
+    else
+        kymo__cli_complain("which format? Add --to and one of: %s", list);
+    kymo__cli_free(list);
+    return NULL;
+}
+
+/* The name of the output: PATH with another extension. */
+static char *default_output(const char *path, const char *extension)
+{
+    size_t length = strlen(path);
+    if (length > 5 && strcmp(path + length - 5, ".kymo") == 0 && path[length - 6] != '/')
+        length -= 5;
+    return kymo__cli_format("%.*s%s", (int)length, path, extension);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* ---- the verb ---- */
+
+static int explain(const char *output, int error)
+{
+    if (error == -ENOENT)
+        kymo__cli_complain("%s: there is no such directory", output);
+    else if (error == -EISDIR)
+        kymo__cli_complain("%s: this is a directory; name a file in it", output);
+    else if (error == -ENOMEM)
+        kymo__cli_complain("there is not enough memory to export it");
+    else
+        kymo__cli_complain("%s could not be written: %s", output, kymo_strerror(error));
+    return CLI_BAD;
+}
+
+static int export(struct kymo_capture *capture, const char *output,
+                  struct kymo_export_options *options)
+{
+    bool direct = strcmp(output, "-") == 0;
+    struct cli_progress line = kymo__cli_progress_begin("exporting");
+    options->progress = progress;
+    options->progress_arg = &line;
+    if (!direct)
+        watch_signals();
+    int error = kymo_export(capture, output, options);
+    kymo__cli_progress_end(&line);
+    if (interrupted)
+        obey();
+    if (error == -EPIPE && direct)
+        return CLI_OK; /* nobody wanted more */
+    if (error < 0)
+        return explain(direct ? "the output" : output, error);
+    struct stat file;
+    if (!direct && isatty(STDERR_FILENO) && stat(output, &file) == 0)
+        kymo__cli_complain("wrote %s, %s", output, kymo__cli_bytes((uint64_t)file.st_size).text);
+    return CLI_OK;
+}
+
+static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    (void)verb;
+    const char *path = arguments->words[0];
+    const char *output = arguments->value[OPTION_OUTPUT];
+    struct cli_part part;
+    const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
+    if (!format || !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_UNTIL],
+                                        &part))
+        return CLI_BAD;
+    struct kymo_capture *capture;
+    struct kymo_info info;
+    int code = kymo__cli_capture_open(path, &capture, &info);
+    if (code != CLI_OK)
+        return code;
+    struct cli_threads threads;
+    code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
+    if (code == CLI_OK) {
+        char *named = output ? kymo__cli_format("%s", output)
+                             : default_output(path, format->extension);
+        struct kymo_export_options options = {
+            .size = sizeof options,
+            .format = format->name,
+            .from = part.from > 0 ? kymo__cli_moment(info.start, part.from) : 0,
+            .to = kymo__cli_moment(info.start, part.to),
+            .thread = threads.only,
+        };
+        if (same_file(path, named)) {
+            kymo__cli_complain("%s is the capture itself; name another file with -o", named);
+            code = CLI_BAD;
+        } else {
+            code = export(capture, named, &options);
+        }
+        kymo__cli_free(named);
+        kymo__cli_threads_free(&threads);
+    }
+    kymo_close(capture);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    [OPTION_TO] = {"to", 0, "FORMAT", "chrome: JSON for Perfetto, chrome://tracing and PyTorch's tools"},
+    [OPTION_OUTPUT] = {"output", 'o', "OUT",
+                       "the file to write, - for stdout; with .gz at its end compressed. FILE "
+                       "with another extension without it"},
+    [OPTION_THREAD] = {"thread", 't', "THREAD",
+                       "only this thread: its index as in 'kymo info', tid:N, or its name"},
+    [OPTION_FROM] = {"from", 0, "TIME", "from this time after the start: 1.5s, 200ms, 30us, 10ns"},
+    [OPTION_UNTIL] = {"until", 0, "TIME", "up to, and without, this time"},
+    {0},
+};
+
+static const struct cli_example examples[] = {
+    {"kymo export --to chrome trace.kymo", "writes trace.json, to be opened in ui.perfetto.dev"},
+    {"kymo export -o trace.json.gz trace.kymo", "compressed; the format follows from the name"},
+    {"kymo export --from 2s --until 2500ms -o part.json trace.kymo", "half a second of it"},
+    {"kymo export --to chrome -o - trace.kymo | jq '.traceEvents | length'", "into a pipe"},
+    {0},
+};
+
+static const struct cli_example next[] = {
+    {"kymo report trace.kymo", "where the time went, as tables"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_export = {
+    .name = "export",
+    .purpose = "write a capture in the format of another program",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .operand = CLI_FILES,
+    .details = "The output appears when it is complete and replaces an older one; when something "
+               "goes wrong, or with Ctrl-C, nothing is left behind. The capture is not changed and "
+               "can be exported any number of times.",
+    .options = options,
+    .examples = examples,
+    .next = next,
+    .run = run,
+};

@@ -1,0 +1,25 @@
+/* export.h — the formats in which a capture can be written. */
+#ifndef KYMO_EXPORT_H
+#define KYMO_EXPORT_H
+
+#include "capture.h"
+#include "outfile.h"
+
+struct kymo_export_format {
+    const char *name;
+    const char *extension; /* with its dot; .gz may follow */
+    const char *purpose;   /* for which program, in a few words */
+    int (*write)(struct kymo_capture *capture, const struct kymo_export_options *options,
+                 struct kymo_outfile *out);
+};
+
+/* Format INDEX, or NULL behind the last. */
+const struct kymo_export_format *kymo__export_format(size_t index);
+
+/* The one called NAME, or NULL. */
+const struct kymo_export_format *kymo__export_named(const char *name);
+
+/* The one that PATH's extension stands for, or NULL. */
+const struct kymo_export_format *kymo__export_for(const char *path);
+
+#endif

@@ -1,0 +1,609 @@
+/* Exports hold every event of a capture, properly nested, as valid JSON; a file is there
+   whole or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <zlib.h>
+
+#include "alloc.h"
+#include "tape.h"
+
+static char *text; /* the exported file */
+static size_t text_len;
+
+/* ---- JSON: just enough to tell that it is ---- */
+
+static const char *value(const char *at);
+
+static const char *space(const char *at)
+{
+    while (*at == ' ' || *at == '\n')
+        at++;
+    return at;
+}
+
+static const char *string(const char *at)
+{
+    for (at++; *at != '"'; at++) {
+        if ((unsigned char)*at < 0x20)
+            return NULL;
+        if (*at == '\\') {
+            at++;
+            if (!strchr("\"\\/bfnrtu", *at) || !*at)
+                return NULL;
+        }
+    }
+    return at + 1;
+}
+
+static const char *list(const char *at, char end)
+{
+    at = space(at + 1);
+    if (*at == end)
+        return at + 1;
+    for (;;) {
+        if (end == '}') {
+            at = *at == '"' ? string(at) : NULL;
+            if (!at || *at != ':')
+                return NULL;
+            at = space(at + 1);
+        }
+        at = value(at);
+        if (!at)
+            return NULL;
+        at = space(at);
+        if (*at == end)
+            return at + 1;
+        if (*at != ',')
+            return NULL;
+        at = space(at + 1);
+    }
+}
+
+static const char *value(const char *at)
+{
+    char *end;
+    if (*at == '"')
+        return string(at);
+    if (*at == '{' || *at == '[')
+        return list(at, *at == '{' ? '}' : ']');
+    if (strncmp(at, "true", 4) == 0 || strncmp(at, "null", 4) == 0)
+        return at + 4;
+    if (strncmp(at, "false", 5) == 0)
+        return at + 5;
+    strtod(at, &end);
+    return end > at ? end : NULL;
+}
+
+static bool valid_utf8(const char *at)
+{
+    while (*at) {
+        unsigned char c = (unsigned char)*at++;
+        int more = c < 0x80 ? 0 : c < 0xc2 ? -1 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf5 ? 3 : -1;
+        if (more < 0 || (c == 0xed && (unsigned char)*at > 0x9f))
+            return false;
+        for (; more > 0; more--)
+            if (((unsigned char)*at++ & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
+/* ---- slices: nested on every track ---- */
+
+struct slice {
+    unsigned long long tid;
+    int64_t start, end;
+};
+
+static int64_t time_after(const char *line, const char *label)
+{
+    const char *at = strstr(line, label);
+    long long whole;
+    int rest;
+    CHECK(at != NULL);
+    CHECK_EQ(sscanf(at + strlen(label), "%lld.%3d", &whole, &rest), 2);
+    return whole * 1000 + rest;
+}
+
+/* By track, then by begin, and of those that begin together the longest first. */
+static int outer_first(const void *a, const void *b)
+{
+    const struct slice *x = a, *y = b;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->end > y->end ? -1 : x->end < y->end;
+}
+
+static size_t check_nesting(void)
+{
+    size_t count = 0, room = 0;
+    struct slice *slices = NULL;
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        if (strncmp(line, "{\"ph\":\"X\"", 9) != 0)
+            continue;
+        if (count == room)
+            slices = realloc(slices, (room = room ? 2 * room : 1024) * sizeof(*slices));
+        struct slice *s = &slices[count++];
+        s->tid = strtoull(strstr(line, "\"tid\":") + 6, NULL, 10);
+        s->start = time_after(line, "\"ts\":");
+        s->end = s->start + time_after(line, "\"dur\":");
+        CHECK_LE(s->start, s->end);
+    }
+    if (count)
+        qsort(slices, count, sizeof(*slices), outer_first);
+    static struct slice open[100000];
+    size_t depth = 0;
+    for (size_t i = 0; i < count; i++) {
+        while (depth && (open[depth - 1].tid != slices[i].tid || open[depth - 1].end <= slices[i].start))
+            depth--;
+        if (depth && open[depth - 1].end < slices[i].end)
+            CHECK_FAIL("a slice on track %llu ends %lld ns after the one around it", slices[i].tid,
+                       (long long)(slices[i].end - open[depth - 1].end));
+        open[depth++] = slices[i];
+    }
+    free(slices);
+    return count;
+}
+
+static void load(const char *path)
+{
+    gzFile file = gzopen(path, "rb"); /* reads plain files too */
+    CHECK(file != NULL);
+    free(text);
+    text = NULL;
+    text_len = 0;
+    for (int n = 1; n > 0;) {
+        text = realloc(text, text_len + 65536 + 1);
+        n = gzread(file, text + text_len, 65536);
+        CHECK_LE(0, n);
+        text_len += (size_t)n;
+    }
+    text[text_len] = '\0';
+    CHECK_EQ(gzclose(file), Z_OK);
+    CHECK_EQ(strlen(text), text_len);
+    CHECK(valid_utf8(text));
+    const char *end = value(text);
+    CHECK(end != NULL);
+    CHECK_STR(end, "\n");
+}
+
+/* Stop, export, and load what came out. Returns the number of slices. */
+static size_t export(const char *name)
+{
+    char out[64];
+    struct kymo_capture *capture = tape_stop(name);
+    snprintf(out, sizeof(out), "%s.json", name);
+    CHECK_OK(kymo_export(capture, check_path(out), NULL));
+    kymo_close(capture);
+    load(check_path(out));
+    return check_nesting();
+}
+
+static bool has(const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+#define CHECK_HAS(part)                                                                            \
+    do {                                                                                           \
+        if (!has(part))                                                                            \
+            CHECK_FAIL("%s is not in:\n%s", part, text);                                           \
+    } while (0)
+
+/* ---- the cases ---- */
+
+static void callables_are_named_as_in_python(void)
+{
+    tape_start("names");
+    const uint32_t keys[] = {
+        tape_key("Class.method", "/src/program.py", 12, KYMO_CLASS_FUNCTION),
+        tape_key("sorted", "builtins", 0, KYMO_CLASS_NATIVE),
+        tape_key("list.append", "builtins", 0, KYMO_CLASS_METHOD),
+        tape_key("Outer.Inner.run", "native", 0, KYMO_CLASS_METHOD),
+        tape_key("int", "builtins", 0, KYMO_CLASS_TYPE),
+        tape_key("OrderedDict", "collections", 0, KYMO_CLASS_TYPE),
+        tape_key("partial", "functools", 0, KYMO_CLASS_CALLABLE),
+        tape_span("step 1"),
+    };
+    for (uint64_t i = 0; i < 8; i++) {
+        tape_enter(10 * i, keys[i]);
+        tape_leave(10 * i + 5, keys[i]);
+    }
+    CHECK_EQ(export("names"), 8);
+
+    CHECK_HAS("\"cat\":\"python_function\",\"name\":\"/src/program.py(12): Class.method\"");
+    CHECK_HAS("\"cat\":\"python_function\",\"name\":\"<built-in function sorted>\"");
+    CHECK_HAS("\"name\":\"<built-in method append of list object>\"");
+    CHECK_HAS("\"name\":\"<built-in method run of Outer.Inner object>\"");
+    CHECK_HAS("\"name\":\"<class 'int'>\"");
+    CHECK_HAS("\"name\":\"<class 'collections.OrderedDict'>\"");
+    CHECK_HAS("\"name\":\"<functools.partial object>\"");
+    CHECK_HAS("\"cat\":\"user_annotation\",\"name\":\"step 1\"");
+}
+
+static void python_calls_know_their_parents(void)
+{
+    tape_start("ids");
+    uint32_t f = tape_function("f"), g = tape_function("g"), span = tape_span("span");
+    tape_enter(0, f);
+    tape_enter(10, span);
+    tape_enter(20, g);
+    tape_leave(30, g);
+    tape_leave(40, span);
+    tape_leave(50, f);
+    CHECK_EQ(export("ids"), 3);
+
+    CHECK_HAS("f\",\"pid\":"); /* the outermost has no parent */
+    CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":0}}");
+    CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":2,\"Python parent id\":0}}");
+}
+
+static void garbage_collections_have_their_numbers(void)
+{
+    tape_start("gc");
+    uint32_t gc = tape_key("gc", NULL, 0, KYMO_CLASS_GC);
+    uint32_t generation = tape_span("generation"), collected = tape_span("collected");
+    tape_enter(0, gc);
+    tape_put_value(0, KYMO_ARG, 0, generation, 2);
+    tape_leave(10, gc);
+    tape_put_value(10, KYMO_ARG, 0, collected, 17);
+    CHECK_EQ(export("gc"), 1);
+
+    CHECK_HAS("\"cat\":\"python_function\",\"name\":\"Python GC\"");
+    CHECK_HAS("\"generation\":2,\"collected\":17}}");
+}
+
+static void every_kind_of_event_has_its_form(void)
+{
+    tape_start("kinds");
+    uint32_t name = tape_span("name"), f = tape_function("f");
+    uint64_t bits;
+    const double number = 2.5;
+    memcpy(&bits, &number, sizeof(bits));
+    tape_enter(0, f);
+    tape_put(10, KYMO_INSTANT, 0, name);
+    tape_put_value(20, KYMO_COUNTER, 0, name, bits);
+    tape_put_value(30, KYMO_FLOW_OUT, 0, name, 7);
+    tape_put_value(40, KYMO_FLOW_IN, 0, name, 7);
+    tape_put_value(50, KYMO_FLOW_IN, 0, name, UINT64_MAX);
+    tape_put_value(60, KYMO_ASYNC_BEGIN, 0, name, 8);
+    tape_put_value(70, KYMO_ASYNC_END, 0, name, 8);
+    tape_put_value(80, KYMO_OFF, 0, f, 99);
+    tape_gap(3);
+    tape_leave(UINT64_C(1000000000), f);
+    export("kinds");
+
+    CHECK_HAS("{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"name\"");
+    CHECK_HAS("{\"ph\":\"C\",\"cat\":\"counter\",\"name\":\"name\"");
+    CHECK_HAS("\"args\":{\"value\":2.5}}");
+    CHECK_HAS("{\"ph\":\"s\",\"cat\":\"flow\",\"name\":\"name\"");
+    CHECK_HAS("{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"flow\",\"name\":\"name\"");
+    CHECK_HAS("\"id\":7,");
+    CHECK_HAS("\"id\":\"0xffffffffffffffff\"");
+    CHECK_HAS("{\"ph\":\"b\",\"cat\":\"async\",\"name\":\"name\"");
+    CHECK_HAS("{\"ph\":\"e\",\"cat\":\"async\",\"name\":\"name\"");
+    CHECK_HAS("\"kymo: 3 events lost (budget)\"");
+    CHECK_HAS("\"kymo: f not recorded from here on (overhead budget)\"");
+    CHECK_HAS("\"schemaVersion\": 1");
+    CHECK_HAS("\"deviceProperties\": []");
+    CHECK_HAS("\"displayTimeUnit\": \"ms\"");
+    CHECK_HAS("\"baseTimeNanoseconds\": ");
+    CHECK_HAS("\"name\":\"process_name\"");
+    CHECK_HAS("\"name\":\"thread_name\"");
+    CHECK_HAS("\"name\":\"thread_sort_index\"");
+}
+
+static void names_of_any_bytes_give_valid_json(void)
+{
+    static const char *const names[] = {
+        "quote \" and \\ backslash",
+        "line\nend, tab\t, bell\a, escape\033, delete\177",
+        "\xff\xfe invalid",
+        "cut short \xe2\x82",
+        "\xed\xa0\x80\xed\xb0\x80 surrogates",
+        "\xc0\xaf overlong, \xf5\x80\x80\x80 too far",
+        "größe, 名前, \xf0\x9f\x98\x80",
+        "",
+    };
+    enum { COUNT = sizeof(names) / sizeof(names[0]) };
+    tape_start("bytes");
+    kymo_metadata("key \" \xff", "value \\ \n \xed\xa0\x80");
+    kymo_thread_name("thread \" \xff");
+    for (uint64_t i = 0; i < COUNT; i++) {
+        uint32_t key = *names[i] ? tape_key(names[i], names[i], 1, KYMO_CLASS_FUNCTION) : 0;
+        tape_enter(10 * i, key);
+        tape_put(10 * i, KYMO_INSTANT, 0, key);
+        tape_leave(10 * i + 5, key);
+    }
+    CHECK_EQ(export("bytes"), COUNT);
+
+    CHECK_HAS("quote \\\" and \\\\ backslash");
+    CHECK_HAS("line\\u000aend");
+    CHECK_HAS("\xef\xbf\xbd\xef\xbf\xbd invalid");
+    CHECK_HAS("größe, 名前, \xf0\x9f\x98\x80");
+}
+
+static void very_long_names_are_written(void)
+{
+    static char name[300001];
+    memset(name, 'x', sizeof(name) - 1);
+    tape_start("long");
+    uint32_t f = tape_function(name);
+    tape_enter(0, f);
+    tape_leave(5, f);
+    CHECK_EQ(export("long"), 1);
+    CHECK_HAS(name);
+}
+
+static void repaired_calls_say_so(void)
+{
+    tape_start("repaired");
+    uint32_t f = tape_function("f"), g = tape_function("g"), generator = tape_function("generator");
+    tape_put(0, KYMO_ENTER, 3, f);
+    tape_enter(10, g);
+    tape_leave(20, f);
+    tape_put_value(30, KYMO_ENTER, 1 | KYMO_HAS_ID, generator, 5);
+    tape_put(40, KYMO_LEAVE, 1, generator);
+    tape_enter(50, f);
+    tape_put(60, KYMO_INSTANT, 0, tape_span("last"));
+    CHECK_EQ(export("repaired"), 4);
+
+    CHECK_HAS("\"End lost\":true");
+    CHECK_HAS("\"started\":false");
+    CHECK_HAS("\"finished\":false");
+    CHECK_HAS("\"Generator id\":5,\"Enter\":\"resume\",\"Leave\":\"yield\"");
+}
+
+static void finished_events_that_overlap_get_tracks_of_their_own(void)
+{
+    tape_start("tracks");
+    uint32_t kernel = tape_span("kernel"), f = tape_function("f");
+    tape_enter(0, f);
+    tape_put_value(10, KYMO_COMPLETE, 0, kernel, 100);
+    tape_put_value(50, KYMO_COMPLETE, 0, kernel, 100);
+    tape_put_value(120, KYMO_COMPLETE, 0, kernel, 10);
+    tape_put_value(20, KYMO_COMPLETE, 0, kernel, 500);
+    tape_leave(60, f);
+    CHECK_EQ(export("tracks"), 5);
+    CHECK_HAS("\"cat\":\"track\",\"name\":\"kernel\"");
+}
+
+static void *thread_body(void *arg)
+{
+    tape_enter(0, *(uint32_t *)arg);
+    return NULL; /* its call is still open */
+}
+
+static void threads_with_the_same_system_id_are_kept_apart(void)
+{
+    /* Many short threads one after another: the system gives ids again. */
+    tape_start("threads");
+    uint32_t f = tape_function("f");
+    for (int i = 0; i < 50; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, thread_body, &f);
+        pthread_join(thread, NULL);
+    }
+    CHECK_EQ(export("threads"), 50);
+}
+
+static void a_million_events_nest(void)
+{
+    uint64_t state = 1, time = 0;
+    uint32_t keys[10], stack[30];
+    unsigned depth = 0;
+    size_t calls = 0;
+    tape_start("million");
+    for (int i = 0; i < 10; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "f%d", i);
+        keys[i] = i < 7 ? tape_function(name) : tape_span(name);
+    }
+    for (int i = 0; i < 1000000; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        unsigned dice = (unsigned)(state >> 33);
+        time += dice % 100;
+        if (depth == 0 || (depth < 30 && (dice & 128))) {
+            stack[depth] = keys[dice % 10];
+            calls += dice % 1009 != 0;
+            if (dice % 1009)
+                tape_enter(time, stack[depth]);
+            depth++;
+        } else if (dice % 1013) {
+            tape_leave(time, stack[--depth]);
+        } else {
+            depth--;
+        }
+    }
+    CHECK_LE(calls, export("million"));
+}
+
+static void a_window_exports_only_its_part(void)
+{
+    tape_start("window");
+    uint32_t f = tape_function("f"), g = tape_function("g");
+    tape_enter(0, f);
+    for (uint64_t i = 0; i < 10; i++) {
+        tape_enter(100 * i, g);
+        tape_leave(100 * i + 50, g);
+    }
+    tape_leave(1000, f);
+    struct kymo_capture *capture = tape_stop("window");
+    const struct kymo_export_options options = {.size = sizeof(options),
+                                                .format = "chrome",
+                                                .from = (kymo_ns)tape_zero + 225,
+                                                .to = (kymo_ns)tape_zero + 525,
+                                                .thread = 0};
+    CHECK_OK(kymo_export(capture, check_path("window.txt"), &options));
+    kymo_close(capture);
+    load(check_path("window.txt"));
+    CHECK_EQ(check_nesting(), 5);
+    CHECK_HAS("\"dur\":0.300,");
+}
+
+static struct kymo_capture *some_capture(const char *name, int calls)
+{
+    tape_start(name);
+    uint32_t f = tape_function("f");
+    for (int i = 0; i < calls; i++) {
+        tape_enter((uint64_t)i * 10, f);
+        tape_leave((uint64_t)i * 10 + 5, f);
+    }
+    return tape_stop(name);
+}
+
+static void a_name_that_ends_in_gz_is_compressed(void)
+{
+    struct kymo_capture *capture = some_capture("gz", 20000);
+    CHECK_OK(kymo_export(capture, check_path("out.json.gz"), NULL));
+    CHECK_OK(kymo_export(capture, check_path("out.json"), NULL));
+    kymo_close(capture);
+
+    struct stat packed, plain;
+    CHECK_EQ(stat(check_path("out.json.gz"), &packed), 0);
+    CHECK_EQ(stat(check_path("out.json"), &plain), 0);
+    CHECK_LE(packed.st_size, plain.st_size / 5);
+    load(check_path("out.json.gz"));
+    CHECK_EQ(text_len, plain.st_size);
+    CHECK_EQ(check_nesting(), 20000);
+}
+
+/* How many files in the directory of this program begin with NAME. */
+static int files_like(const char *name)
+{
+    char command[600];
+    snprintf(command, sizeof(command), "ls -A '%s' | grep -c '^%s'", check_dir, name);
+    FILE *pipe = popen(command, "r");
+    int count = -1;
+    CHECK_EQ(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return count;
+}
+
+static void a_failed_export_leaves_the_old_file(void)
+{
+    struct kymo_capture *capture = some_capture("full", 200000);
+    FILE *old = fopen(check_path("keep.json"), "w");
+    fputs("old", old);
+    fclose(old);
+    struct rlimit before, small = {1 << 20, RLIM_INFINITY};
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = kymo_export(capture, check_path("keep.json"), NULL);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+
+    CHECK_EQ(rc, -EFBIG);
+    CHECK_EQ(files_like("keep.json"), 1);
+    char was[8] = "";
+    old = fopen(check_path("keep.json"), "r");
+    CHECK_EQ(fread(was, 1, 7, old), 3);
+    fclose(old);
+    CHECK_STR(was, "old");
+    kymo_close(capture);
+}
+
+static void a_full_disk_is_told(void)
+{
+    struct kymo_capture *capture = some_capture("disk", 100);
+    const struct kymo_export_options options = {
+        .size = sizeof(options), .format = "chrome", .to = INT64_MAX, .thread = -1};
+    CHECK_EQ(kymo_export(capture, "/dev/full", &options), -ENOSPC);
+    CHECK_EQ(kymo_export(capture, check_path("no/such/directory.json"), NULL), -ENOENT);
+    CHECK_EQ(kymo_export(capture, check_dir, &options), -EISDIR);
+    kymo_close(capture);
+}
+
+static int refuse(void *arg, uint64_t read, uint64_t all)
+{
+    (void)arg;
+    CHECK_LE(read, all);
+    return -ECANCELED;
+}
+
+static void progress_can_stop_an_export(void)
+{
+    struct kymo_capture *capture = some_capture("stopped", 100000);
+    const struct kymo_export_options options = {
+        .size = sizeof(options), .to = INT64_MAX, .thread = -1, .progress = refuse};
+    CHECK_EQ(kymo_export(capture, check_path("never.json"), &options), -ECANCELED);
+    CHECK_EQ(files_like("never"), 0);
+    kymo_close(capture);
+}
+
+static void what_makes_no_sense_is_refused(void)
+{
+    struct kymo_capture *capture = some_capture("sense", 1);
+    struct kymo_export_options options = {
+        .size = sizeof(options), .format = "cuneiform", .to = INT64_MAX, .thread = -1};
+    CHECK_EQ(kymo_export(capture, check_path("a.json"), &options), -KYMO_EFORMAT);
+    CHECK_EQ(kymo_export(capture, check_path("a.tablet"), NULL), -KYMO_EFORMAT);
+    options = (struct kymo_export_options){.size = sizeof(options), .to = INT64_MAX, .thread = 1};
+    CHECK_EQ(kymo_export(capture, check_path("a.json"), &options), -EINVAL);
+    options.size = 3;
+    CHECK_EQ(kymo_export(capture, check_path("a.json"), &options), -EINVAL);
+    CHECK_EQ(files_like("a\\."), 0);
+    kymo_close(capture);
+}
+
+static void a_link_stays_a_link(void)
+{
+    struct kymo_capture *capture = some_capture("link", 1);
+    FILE *old = fopen(check_path("target.json"), "w");
+    fclose(old);
+    CHECK_EQ(symlink("target.json", check_path("link.json")), 0);
+    CHECK_OK(kymo_export(capture, check_path("link.json"), NULL));
+    kymo_close(capture);
+
+    struct stat st;
+    CHECK_EQ(lstat(check_path("link.json"), &st), 0);
+    CHECK(S_ISLNK(st.st_mode));
+    load(check_path("target.json"));
+    CHECK_EQ(check_nesting(), 1);
+}
+
+static void memory_may_run_out_anywhere(void)
+{
+    struct kymo_capture *capture = some_capture("memory", 100);
+    long n = 0;
+    int rc;
+    do {
+        kymo__alloc_fail_after(n++);
+        rc = kymo_export(capture, check_path("memory.json.gz"), NULL);
+        kymo__alloc_fail_after(-1);
+        CHECK(rc == 0 || rc == -ENOMEM);
+        CHECK_EQ(files_like("memory.json.gz"), rc == 0);
+        CHECK_LE(n, 200);
+    } while (rc < 0);
+    CHECK_LE(5, n);
+    kymo_close(capture);
+}
+
+static const struct check_case cases[] = {
+    CHECK_CASE(callables_are_named_as_in_python),
+    CHECK_CASE(python_calls_know_their_parents),
+    CHECK_CASE(garbage_collections_have_their_numbers),
+    CHECK_CASE(every_kind_of_event_has_its_form),
+    CHECK_CASE(names_of_any_bytes_give_valid_json),
+    CHECK_CASE(very_long_names_are_written),
+    CHECK_CASE(repaired_calls_say_so),
+    CHECK_CASE(finished_events_that_overlap_get_tracks_of_their_own),
+    CHECK_CASE(threads_with_the_same_system_id_are_kept_apart),
+    CHECK_CASE(a_million_events_nest),
+    CHECK_CASE(a_window_exports_only_its_part),
+    CHECK_CASE(a_name_that_ends_in_gz_is_compressed),
+    CHECK_CASE(a_failed_export_leaves_the_old_file),
+    CHECK_CASE(a_full_disk_is_told),
+    CHECK_CASE(progress_can_stop_an_export),
+    CHECK_CASE(what_makes_no_sense_is_refused),
+    CHECK_CASE(a_link_stays_a_link),
+    CHECK_CASE(memory_may_run_out_anywhere),
+};
+
+CHECK_MAIN(cases)
