@@ -372,7 +372,7 @@ int kymo__hook_install(void)
     if (!disable || take_tool() < 0)
         goto fail;
     for (int i = 0; i < EVENTS; i++) {
-        if (events[i].c_call && !kymo__tracing.c_calls)
+        if (events[i].c_call && kymo__tracing.c_calls != 1)
             continue;
         struct callback *callback = PyObject_New(struct callback, callback_type);
         if (!callback)

@@ -71,12 +71,16 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
             leave(kymo__frame_code(frame), 2, ticks);
         break;
     case PyTrace_C_CALL:
+        if (kymo__tracing.c_calls != 1)
+            break;
         f = callable_entry(arg);
         if (f && f->key != KYMO_LEFT_OUT && caller_recorded(frame) && !kymo__too_deep_enter())
             kymo__trace_enter(0, f->key);
         break;
     case PyTrace_C_RETURN:
     case PyTrace_C_EXCEPTION:
+        if (kymo__tracing.c_calls != 1)
+            break;
         f = callable_entry(arg);
         if (f && f->key != KYMO_LEFT_OUT && caller_recorded(frame) && !kymo__too_deep_leave())
             kymo__trace_at(KYMO_LEAVE, what == PyTrace_C_EXCEPTION ? 2 : 0, f->key, ticks);
@@ -139,13 +143,13 @@ int kymo__hook_init(PyObject *module)
 
 const char *kymo__hook_name(void)
 {
-    return kymo__tracing.c_calls ? "profile function" : "frame evaluator";
+    return kymo__tracing.c_calls == 1 ? "profile function" : "frame evaluator";
 }
 
 int kymo__hook_install(void)
 {
     PyInterpreterState *interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
-    by_frames = !kymo__tracing.c_calls && kymo__frames_are_exact();
+    by_frames = kymo__tracing.c_calls != 1 && kymo__frames_are_exact();
     evaluator_before = _PyInterpreterState_GetEvalFrameFunc(interpreter);
     installed = true;
     _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);

@@ -5,6 +5,7 @@
 
 #include "core.h"
 #include "throttle.h"
+#include "thunks.h"
 
 struct tracing kymo__tracing;
 __thread int kymo__depth __attribute__((tls_model("initial-exec")));
@@ -23,6 +24,9 @@ void kymo__trace_argument(uint32_t key, uint64_t value)
 /* What went wrong in create, for the thread that called kymo_start to raise. */
 static PyObject *failure;
 
+/* The callables that get thunks; a list, owned, or NULL. */
+static PyObject *thunk_list;
+
 static int begin(void)
 {
     if (kymo__functions_watch() < 0 || kymo__functions_begin() < 0)
@@ -32,7 +36,9 @@ static int begin(void)
         return -1;
     if (kymo__tracing.overhead > 0)
         kymo__throttle_begin(kymo__tracing.overhead, kymo__tracing.cost, kymo__tracing.c_cost);
-    if (kymo__hook_install() < 0) {
+    if ((kymo__tracing.c_calls == 2 && kymo__thunks_install(thunk_list) < 0) ||
+        kymo__hook_install() < 0) {
+        kymo__thunks_remove();
         kymo__collector_remove();
         return -1;
     }
@@ -70,11 +76,14 @@ static void unhook(void)
 {
     kymo__frames_pause();
     kymo__collector_remove();
+    kymo__thunks_remove();
     kymo__hook_remove();
 }
 
 static void hook_again(void)
 {
+    if (kymo__tracing.c_calls == 2 && kymo__thunks_install(thunk_list) < 0)
+        PyErr_WriteUnraisable(NULL);
     kymo__throttle_resume();
     kymo__frames_resume();
     if ((kymo__tracing.gc && kymo__collector_install() < 0) || kymo__hook_install() < 0)
@@ -93,10 +102,16 @@ static void tracer_restart(void *state)
     with_python(hook_again);
 }
 
+static void forget_thunks(void)
+{
+    Py_CLEAR(thunk_list);
+}
+
 static void tracer_destroy(void *state)
 {
     (void)state;
     with_python(kymo__functions_end);
+    with_python(forget_thunks);
     kymo__throttle_end();
     kymo__tracing.wanted = 0;
 }
@@ -125,6 +140,16 @@ static PyObject *tracing_want(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (!kymo_running())
         kymo__tracing = wanted;
+    Py_RETURN_NONE;
+}
+
+/* trace_thunks(list): the callables that get thunks when c_calls is 2. */
+static PyObject *tracing_thunks(PyObject *Py_UNUSED(module), PyObject *list)
+{
+    if (!PyList_Check(list))
+        return PyErr_Format(PyExc_TypeError, "trace_thunks() takes a list");
+    if (!kymo_running())
+        Py_XSETREF(thunk_list, Py_NewRef(list));
     Py_RETURN_NONE;
 }
 
@@ -177,6 +202,7 @@ PyMethodDef kymo__tracing_methods[] = {
      "Raises SessionError when no session runs."},
     {"trace", tracing_want, METH_VARARGS, "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0)"},
     {"trace_failure", tracing_failure, METH_NOARGS, "trace_failure()"},
+    {"trace_thunks", tracing_thunks, METH_O, "trace_thunks(list)"},
     {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},
     {"trace_filter", kymo__filter_set, METH_VARARGS, "trace_filter(include, exclude)"},
     {0},

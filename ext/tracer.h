@@ -6,6 +6,7 @@
    frames.c     the frames that are open when tracing begins
    collector.c  garbage collections
    tasks.c      asyncio tasks
+   thunks.c     C calls the cheap way, instead of what the hook reports
    throttle.c   switching off what costs more than the budget allows
    hook_*.c     how the interpreter tells us of calls; one is chosen by version
    tracer.c     the tracer as the core knows it
@@ -23,7 +24,7 @@
 /* What to trace; set before kymo_start, by the thread that calls it. */
 struct tracing {
     int wanted;    /* 0: the session has no tracer */
-    int c_calls;   /* C callables too */
+    int c_calls;   /* C callables too: 1 as the interpreter reports them, 2 by thunks */
     int gc;        /* garbage collections */
     int max_depth; /* calls nested deeper are not recorded; 0: no limit */
     double overhead; /* the budget, 0.05 for five percent; 0: none, everything is recorded */

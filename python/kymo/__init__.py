@@ -99,6 +99,12 @@ def _cost_of_events(c_calls: bool) -> tuple[float, float]:
     return costs(c_calls)
 
 
+def _native_callables() -> list[object]:
+    from kymo._thunks import native_callables
+
+    return native_callables()
+
+
 def start(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
@@ -106,7 +112,7 @@ def start(
     policy: Literal["help", "drop"] = "help",
     level: int = 1,
     calls: bool = True,
-    c_calls: bool = True,
+    c_calls: bool | Literal["fast"] = True,
     gc: bool = True,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -121,7 +127,8 @@ def start(
     level: zstd compression level, 1 to 19.
     calls: record every call of a Python function, on every thread; False leaves only what
         the program marks itself.
-    c_calls: record calls of functions and types implemented in C too.
+    c_calls: record calls of functions and types implemented in C too. "fast" is an
+        experimental way at a fraction of the cost that misses some; see the documentation.
     gc: record garbage collections.
     include, exclude: patterns for files ("*/site-packages/*", "views.py"), packages and
         modules ("numpy") and functions ("Parser.*"); what is left out costs nothing.
@@ -145,9 +152,12 @@ def start(
             else "an overhead budget needs Python 3.12 or later"
         )
     if calls:
-        cost = _cost_of_events(c_calls) if overhead else (0.0, 0.0)
+        fast = c_calls == "fast"
+        if fast:
+            _core.trace_thunks(_native_callables())
+        cost = _cost_of_events(c_calls is True) if overhead else (0.0, 0.0)
         _core.trace_filter(list(include), [*exclude, _PACKAGE + "/*"])
-        _core.trace(c_calls, gc, max_depth, overhead, *cost)
+        _core.trace(2 if fast else bool(c_calls), gc, max_depth, overhead, *cost)
     _core.start(path, 0 if budget is None else parse_size(budget), policy, level)
     try:
         _core.trace_failure()

@@ -153,6 +153,8 @@ int64_t kymo_capture_verify(struct kymo_capture *capture)
         }
         rc = rc == -KYMO_EBLOCK ? 0 : rc;
     }
+    if (rc >= 0)
+        rc = kymo__reader_verify(r);
     kymo__buffer_fini(&encoded);
     kymo__free(decoder);
     return rc < 0 ? rc : (int64_t)r->damaged_blocks;

@@ -63,6 +63,18 @@ static int add_lane(struct kymo_cursor *c, struct kymo_capture *capture, uint32_
     return rc < 0 ? rc : 0;
 }
 
+/* A lane is several kilobytes, and a damaged file may name many threads. */
+static bool has_events(const struct kymo_capture *capture, size_t thread)
+{
+    const struct kymo_reader *r = capture->reader;
+    if (r->threads[thread].runs)
+        return true;
+    for (size_t i = 0; i < r->gap_count; i++)
+        if (r->gaps[i].thread == thread)
+            return true;
+    return false;
+}
+
 int kymo_cursor_new(struct kymo_capture *capture, const struct kymo_window *window,
                     struct kymo_cursor **cursor)
 {
@@ -89,7 +101,7 @@ int kymo_cursor_new(struct kymo_capture *capture, const struct kymo_window *wind
     to += to < UINT64_MAX;
     rc = 0;
     for (size_t i = 0; rc == 0 && i < threads; i++)
-        if (c->window.thread < 0 || c->window.thread == (int64_t)i)
+        if ((c->window.thread < 0 || c->window.thread == (int64_t)i) && has_events(capture, i))
             rc = add_lane(c, capture, (uint32_t)i, from, to);
     if (rc < 0)
         goto fail;

@@ -110,9 +110,11 @@ static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
     if (!event->key)
         return;
     event->name = "(unknown)";
-    if (event->key >= r->key_count || !r->keys[event->key].name)
+    if (event->key >= r->key_count)
         return;
     const struct kymo_reader_key *key = &r->keys[event->key];
+    if (!key->name || key->name >= r->string_count || !r->strings[key->name].text.bytes)
+        return;
     event->name = kymo__reader_string(r, key->name);
     event->file = kymo__reader_string(r, key->file);
     event->line = key->line;

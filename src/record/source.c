@@ -80,18 +80,22 @@ const char *kymo_tracer_name(void)
 
 int kymo_queue_enter(struct kymo_queue *queue, uint64_t trace_key, int32_t device, uint32_t resource)
 {
-    if (!kymo__switch_now() || !queue)
+    /* The claim keeps kymo_stop from taking the entries away meanwhile. */
+    struct kymo_lane *lane;
+    struct kymo_record *at = queue ? kymo_lane_claim(&lane, 0) : NULL;
+    if (!at)
         return -KYMO_EIDLE;
     uint64_t i = kymo__add_relaxed(&queue->taken, UINT64_C(1));
-    if (i >= queue->capacity)
-        return -ENOSPC;
-    struct kymo_compressed *entry = &queue->entries[i];
-    entry->trace_key = trace_key;
-    entry->tid = kymo__tid_now();
-    entry->device = device;
-    entry->resource = resource;
-    kymo__store_release(&entry->ticks, kymo_ticks());
-    return 0;
+    if (i < queue->capacity) {
+        struct kymo_compressed *entry = &queue->entries[i];
+        entry->trace_key = trace_key;
+        entry->tid = kymo__tid_now();
+        entry->device = device;
+        entry->resource = resource;
+        kymo__store_release(&entry->ticks, kymo_ticks());
+    }
+    kymo_lane_release(lane, at);
+    return i < queue->capacity ? 0 : -ENOSPC;
 }
 
 void kymo__source_begin(struct kymo_session *s)

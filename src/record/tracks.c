@@ -87,6 +87,8 @@ void kymo__tracks_finish(void *arg, const struct kymo_finished *event)
 
 void kymo__tracks_fini(struct kymo_tracks *t, uint64_t lost)
 {
+    if (lost && !t->count) /* there is no track to tell it on: make one */
+        track_of(t, &(struct kymo_finished){.name = "", .device = -1});
     for (size_t i = 0; i < t->count; i++) {
         hand_over(t, &t->tracks[i]);
         struct kymo_gap_slot gap = {

@@ -307,6 +307,42 @@ int kymo__reader_payload(struct kymo_reader *reader, struct kymo_run *run,
     return rc;
 }
 
+struct checking {
+    struct kymo_reader *reader;
+    struct kymo_buffer encoded;
+};
+
+static int check_block(void *arg, uint64_t offset, const struct kymo_block_header *header)
+{
+    struct checking *c = arg;
+    if (header->type != KYMO__BLOCK_DEFS && header->type != KYMO__BLOCK_COPY &&
+        header->type != KYMO__BLOCK_INDEX)
+        return 0;
+    int rc = kymo__scan_payload(c->reader, offset, header, &c->encoded);
+    c->reader->damaged_blocks += rc == -KYMO_EBLOCK;
+    return rc == -KYMO_EBLOCK ? 0 : rc;
+}
+
+int kymo__reader_verify(struct kymo_reader *r)
+{
+    struct checking checking = {.reader = r};
+    uint64_t offset = sizeof(struct kymo_file_header);
+    int rc = 0;
+    r->damaged_blocks = r->damaged_bytes = 0;
+    for (size_t i = 0; rc >= 0 && i < r->run_count; i++) {
+        struct kymo_block_header header;
+        if (!r->runs[i].damaged)
+            continue;
+        /* One whose header is damaged is met again on the way through the file. */
+        rc = kymo__scan_header(r, r->runs[i].offset, &header);
+        r->damaged_blocks += rc > 0;
+    }
+    if (rc >= 0)
+        rc = kymo__scan_blocks(r, &offset, check_block, &checking);
+    kymo__buffer_fini(&checking.encoded);
+    return rc;
+}
+
 const char *kymo__reader_string(const struct kymo_reader *reader, uint32_t id)
 {
     return id < reader->string_count && reader->strings[id].text.len

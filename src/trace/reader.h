@@ -85,6 +85,9 @@ void kymo__reader_close(struct kymo_reader *reader);
 int kymo__reader_payload(struct kymo_reader *reader, struct kymo_run *run,
                          struct kymo_buffer *encoded);
 
+/* Once all runs have been read, check the other blocks too and count the damage anew. */
+int kymo__reader_verify(struct kymo_reader *reader);
+
 /* Note that RUN turned out to be damaged. */
 void kymo__reader_damaged(struct kymo_reader *reader, struct kymo_run *run);
 

@@ -14,7 +14,7 @@ static bool fits(const struct kymo_reader *r, uint64_t offset, const struct kymo
            sizeof(*h) + h->stored_bytes <= r->file_bytes - offset;
 }
 
-static int read_header(struct kymo_reader *r, uint64_t offset, struct kymo_block_header *header)
+int kymo__scan_header(struct kymo_reader *r, uint64_t offset, struct kymo_block_header *header)
 {
     if (offset >= r->file_bytes)
         return 0;
@@ -71,7 +71,7 @@ static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < footer->index_blocks; i++) {
         struct kymo_block_header header;
-        rc = read_header(r, offset, &header);
+        rc = kymo__scan_header(r, offset, &header);
         rc = rc < 0 ? rc : rc && header.type == KYMO__BLOCK_INDEX ? 0 : -ENOENT;
         if (rc == 0)
             rc = kymo__scan_payload(r, offset, &header, &part);
@@ -145,7 +145,7 @@ int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_f
     uint64_t end = reader->file_bytes - (read_footer(reader, &footer) ? sizeof(footer) : 0);
     while (*offset < end) {
         struct kymo_block_header header;
-        int rc = read_header(reader, *offset, &header);
+        int rc = kymo__scan_header(reader, *offset, &header);
         if (rc < 0)
             return rc;
         if (rc) {

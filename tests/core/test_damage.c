@@ -41,7 +41,8 @@ static void list_add(struct list *list, const struct kymo_event *event)
     seen->id = event->id;
     seen->value = event->value;
     seen->time = event->time;
-    snprintf(seen->name, sizeof(seen->name), "%s", event->name);
+    size_t len = strlen(event->name);
+    memcpy(seen->name, event->name, len < sizeof(seen->name) ? len : sizeof(seen->name) - 1);
 }
 
 /* Read all of PATH into LIST, which is emptied first. Returns what kymo_open did. */
@@ -171,7 +172,9 @@ static void unflip(const char *path, const struct bytes *bytes, size_t offset)
 
 /* ---- the capture to damage ---- */
 
-enum { EVENTS = 4200 }; /* per thread: more than a chunk holds, so that there are two blocks */
+/* The first thread records more than a chunk holds, which makes two blocks; the second one,
+   which ends and begins again, a little. */
+enum { FIRST = 2600, SECOND = 160, EVENTS = FIRST + 2 * SECOND };
 
 static void record_kinds(int from, int to)
 {
@@ -180,7 +183,7 @@ static void record_kinds(int from, int to)
         uint64_t id = (uint64_t)i / 8;
         switch (i % 8) {
         case 0:
-            span = kymo_span_begin(i < EVENTS / 2 ? "early" : "late");
+            span = kymo_span_begin(i < FIRST / 2 ? "early" : "late");
             break;
         case 1:
             kymo_instant("instant");
@@ -218,20 +221,22 @@ static void *record_in_thread(void *arg)
 {
     (void)arg;
     kymo_thread_name("second");
-    record_kinds(0, EVENTS);
+    record_kinds(0, SECOND);
     return NULL;
 }
 
 static void begin(const char *name)
 {
-    pthread_t thread;
     CHECK_OK(fault_start(check_path(name), SMALL_BUDGET, KYMO_HELP));
     kymo_thread_name("first");
     kymo_metadata("test", "damage");
-    record_kinds(0, EVENTS);
-    wait_until_written(1);
-    CHECK_EQ(pthread_create(&thread, NULL, record_in_thread, NULL), 0);
-    pthread_join(thread, NULL);
+    record_kinds(0, FIRST);
+    wait_until_written(FIRST / 2);
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, record_in_thread, NULL), 0);
+        pthread_join(thread, NULL);
+    }
 }
 
 /* Made once; every case works on a copy. */
@@ -246,7 +251,7 @@ static void make_whole(void)
     CHECK_OK(kymo_stop());
     whole = bytes_of(check_path("whole"));
     CHECK_EQ(list_read(&whole_list, check_path("whole")), 0);
-    CHECK_EQ(whole_list.count, 2 * EVENTS);
+    CHECK_EQ(whole_list.count, EVENTS);
     CHECK_EQ(whole_list.damaged, 0);
     CHECK_EQ(whole_list.gaps, 0);
     CHECK_EQ(whole_list.info.indexed, 1);
@@ -276,7 +281,7 @@ static void a_capture_cut_off_anywhere_opens_or_says_why(void)
 {
     const char *path = copy_of_whole();
     struct list list = {0};
-    size_t most = SIZE_MAX, step = FAULT_TIMES(1, 13);
+    size_t most = whole_list.count, step = FAULT_TIMES(1, 13);
     for (size_t len = whole.len - 1; len < whole.len; len -= step) {
         CHECK_EQ(truncate(path, (off_t)len), 0);
         int rc = list_read(&list, path);
@@ -308,7 +313,7 @@ static void a_cut_off_capture_has_all_blocks_before_the_cut(void)
         CHECK_EQ(list.info.indexed, 0);
         CHECK_EQ(list.damaged, 0);
     }
-    CHECK_EQ(records, 2 * EVENTS);
+    CHECK_EQ(records, EVENTS);
     free(list.events);
 }
 
@@ -318,7 +323,7 @@ static void a_flipped_bit_costs_only_the_block_it_is_in(void)
     struct list list = {0};
     struct kymo_block_header header;
     size_t begin_at, offset = sizeof(struct kymo_file_header);
-    int blocks[8] = {0};
+    int blocks[8] = {0}, harmless = 0;
     while (begin_at = offset, next_block(&offset, &header)) {
         blocks[header.type]++;
         size_t stored = header.stored_bytes;
@@ -331,6 +336,13 @@ static void a_flipped_bit_costs_only_the_block_it_is_in(void)
         for (size_t i = 0; i < count; i++) {
             flip(path, &whole, places[i]);
             CHECK_OK(list_read(&list, path));
+            if (!list.damaged && places[i] >= begin_at + sizeof(header)) {
+                /* zstd's frames have a few bits that mean nothing. */
+                check_same(&list, &whole_list);
+                unflip(path, &whole, places[i]);
+                harmless++;
+                continue;
+            }
             if (header.type == KYMO__BLOCK_RECORDS)
                 check_without(&list, &whole_list, header.thread, header.first_ticks,
                               header.last_ticks);
@@ -351,6 +363,8 @@ static void a_flipped_bit_costs_only_the_block_it_is_in(void)
     CHECK_EQ(blocks[KYMO__BLOCK_INDEX], 1);
     CHECK_EQ(list_read(&list, path), 0);
     CHECK_EQ(list.damaged, 0);
+    CHECK_LE(harmless, 5);
+    printf("# %zu bytes\n", whole.len);
     free(list.events);
 }
 
@@ -538,7 +552,7 @@ static void make_live(void)
     live = bytes_of(check_path("live.live"));
     live_capture = bytes_of(check_path("live"));
     CHECK_EQ(list_read(&live_list, check_path("live")), 0);
-    CHECK_EQ(live_list.count, 2 * EVENTS);
+    CHECK_EQ(live_list.count, EVENTS);
     CHECK(live_list.info.recovered_records > 0);
 }
 
@@ -582,7 +596,8 @@ static void a_live_file_cut_off_anywhere_is_used_as_far_as_it_goes(void)
     write_bytes(live_path, live.at, live.len);
     size_t most = live_list.count;
     for (size_t len = live.len; len > 0;) {
-        len -= len > 300 ? len > 70000 ? FAULT_TIMES(4999, 49999) : FAULT_TIMES(499, 4999) : 1;
+        size_t step = len > 100000 ? FAULT_TIMES(4999, 49999) : len > 10000 ? FAULT_TIMES(499, 4999) : 97;
+        len -= len > 300 ? step : 1;
         CHECK_EQ(truncate(live_path, (off_t)len), 0);
         CHECK_OK(list_read(&list, path));
         check_among(&list, &live_list);
