@@ -1,6 +1,7 @@
 # The front door. The work is done by tools/*.sh; `make help` lists the targets.
 #
 #   PYTHON=python3.12   use this Python instead of the newest one found
+#   PYTHONS='3.14 ...'  the Pythons of `make matrix`, instead of all
 #   FUZZ_SECONDS=60     how long each fuzz target runs
 #   PREFIX= DESTDIR=    where `make install` puts things
 
@@ -8,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 export PYTHON FUZZ_SECONDS PREFIX DESTDIR
 
-.PHONY: build help test demo bench lint format fuzz sanitize cross each-python install clean
+.PHONY: build help test demo bench lint format fuzz sanitize cross each-python matrix install clean
 
 build: ## set up .venv/, build everything, install kymo into .venv/ (the default)
 	@tools/build.sh
@@ -42,6 +43,9 @@ cross: ## build for the other architecture and run its C tests in an emulator
 
 each-python: ## run the Python tests on every other Python found
 	@tools/each-python.sh
+
+matrix: ## build and test on Pythons that are not here: 3.13 to 3.15, free-threaded ones too
+	@tools/matrix $(PYTHONS)
 
 install: ## install library, headers, program and man page under PREFIX
 	@tools/install.sh

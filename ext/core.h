@@ -129,4 +129,7 @@ PyObject *kymo__span_new(PyObject *module, PyObject *name);
 extern PyMethodDef kymo__session_methods[];
 extern PyMethodDef kymo__marking_methods[];
 
+/* program.c */
+extern PyMethodDef kymo__program_methods[];
+
 #endif

@@ -14,20 +14,27 @@ static inline PyObject *kymo__frame_code(PyFrameObject *frame)
     return (PyObject *)frame->f_code;
 }
 
-static inline unsigned kymo__frame_enter_detail(PyFrameObject *frame)
+static inline kymo_eval_frame *kymo__frame_eval(PyFrameObject *frame)
 {
-    return frame->f_lasti < 0 ? 0 : PyErr_Occurred() ? 2 : 1;
+    return frame;
 }
 
-static inline bool kymo__frame_never_entered(PyFrameObject *frame)
+/* 1 when the call being reported goes on after a yield, else 0. */
+static inline unsigned kymo__frame_resumes(PyFrameObject *frame)
 {
-    (void)frame;
-    return false;
+    return frame->f_lasti >= 0;
 }
 
-static inline unsigned kymo__frame_leave_detail(PyFrameObject *frame)
+/* 1 when the return being reported is a yield, else 0. */
+static inline unsigned kymo__frame_yields(PyFrameObject *frame)
 {
     return frame->f_state == FRAME_SUSPENDED;
+}
+
+/* The innermost frame of STATE that is being evaluated. */
+static inline PyFrameObject *kymo__caller(PyThreadState *state)
+{
+    return state->frame;
 }
 
 static inline PyObject *kymo__eval_code(PyFrameObject *frame)
@@ -51,12 +58,15 @@ static inline unsigned kymo__eval_resumes(PyFrameObject *frame)
 static inline unsigned kymo__eval_leave_detail(PyObject *code, PyFrameObject *frame)
 {
     (void)code;
-    return kymo__frame_leave_detail(frame);
+    return kymo__frame_yields(frame);
 }
 
 static inline bool kymo__frames_are_exact(void)
 {
     return true;
 }
+
+/* Python calls use C stack with and without an evaluator. */
+#define KYMO_EVALUATOR_RECURSES 0
 
 #endif

@@ -21,22 +21,27 @@ static inline PyObject *kymo__frame_code(PyFrameObject *frame)
     return (PyObject *)frame->f_frame->f_code;
 }
 
+static inline kymo_eval_frame *kymo__frame_eval(PyFrameObject *frame)
+{
+    return frame->f_frame;
+}
+
 /* Calls are reported at the RESUME instruction, whose argument says what was before. */
-static inline unsigned kymo__frame_enter_detail(PyFrameObject *frame)
+static inline unsigned kymo__frame_resumes(PyFrameObject *frame)
 {
-    return PyErr_Occurred() ? 2 : (_Py_OPARG(*frame->f_frame->prev_instr) & 3) != 0;
+    return (_Py_OPARG(*frame->f_frame->prev_instr) & 3) != 0;
 }
 
-/* A signal's exception, raised at the RESUME instruction, comes before the call is reported. */
-static inline bool kymo__frame_never_entered(PyFrameObject *frame)
-{
-    int opcode = _Py_OPCODE(*frame->f_frame->prev_instr);
-    return opcode == RESUME || opcode == RESUME_QUICK;
-}
-
-static inline unsigned kymo__frame_leave_detail(PyFrameObject *frame)
+static inline unsigned kymo__frame_yields(PyFrameObject *frame)
 {
     return _Py_OPCODE(*frame->f_frame->prev_instr) == YIELD_VALUE;
+}
+
+/* A frame that nobody has looked at has no object; then it is none that we know. */
+static inline PyFrameObject *kymo__caller(PyThreadState *state)
+{
+    const struct _PyInterpreterFrame *frame = state->cframe->current_frame;
+    return frame ? frame->frame_obj : NULL;
 }
 
 static inline PyObject *kymo__eval_code(kymo_eval_frame *frame)
@@ -69,5 +74,7 @@ static inline bool kymo__frames_are_exact(void)
 {
     return Py_Version >= 0x030B0400;
 }
+
+#define KYMO_EVALUATOR_RECURSES 1
 
 #endif

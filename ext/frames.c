@@ -136,24 +136,47 @@ static bool was_told(uint32_t tid)
     return false;
 }
 
-void kymo__frames_tell(bool entering)
+/* What was recorded as open on this thread ended at TICKS, unseen. */
+static void record_resync(uint64_t ticks)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    if (at) {
+        kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_RESYNC, 0, 0));
+        kymo_lane_store(at + 1, ticks, KYMO_VALUE_WORD);
+        kymo_lane_commit(lane, at + 2);
+    }
+}
+
+static void tell(bool entering)
 {
     kymo__epoch_told = kymo__epoch;
-    if (!paused && was_told((uint32_t)syscall(SYS_gettid)))
-        return;
-    if (paused) {
-        struct kymo_lane *lane;
-        struct kymo_record *at = kymo_lane_claim(&lane, 2);
-        if (at) {
-            kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_RESYNC, 0, 0));
-            kymo_lane_store(at + 1, paused, KYMO_VALUE_WORD);
-            kymo_lane_commit(lane, at + 2);
-        }
-    }
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* an unwinding frame has its exception set */
     record_own(kymo_ticks(), entering);
     PyErr_Restore(type, value, trace);
+}
+
+/* Were this thread's frames recorded when tracing began? */
+static bool told_before(void)
+{
+    return kymo__epoch_told == kymo__epoch || was_told((uint32_t)syscall(SYS_gettid));
+}
+
+void kymo__frames_tell(bool entering)
+{
+    if (paused)
+        record_resync(paused);
+    if (paused || !told_before())
+        tell(entering);
+    kymo__epoch_told = kymo__epoch;
+}
+
+void kymo__frames_tell_again(void)
+{
+    if (paused || told_before())
+        record_resync(paused ? paused : kymo_ticks());
+    tell(false);
 }
 
 void kymo__frames_begin(void)

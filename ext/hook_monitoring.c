@@ -76,8 +76,8 @@ KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_dis
 
 KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_disable)
 {
-    uint64_t ticks = kymo_ticks();
     kymo__frames_check(false);
+    uint64_t ticks = kymo_ticks();
     const struct function *f = code_of(args);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
@@ -164,8 +164,8 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_
 
 KYMO_INLINE PyObject *c_leave(PyObject *const *args, unsigned detail)
 {
-    uint64_t ticks = kymo_ticks();
     kymo__frames_check(false);
+    uint64_t ticks = kymo_ticks();
     const struct function *f = callable_of(args);
     if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
         !kymo__too_deep_leave())
@@ -199,8 +199,8 @@ static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool ma
 
 static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool may_disable)
 {
-    uint64_t ticks = kymo_ticks();
     kymo__frames_check(false);
+    uint64_t ticks = kymo_ticks();
     const struct function *f = code_of(args);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     if (!site)
@@ -250,8 +250,8 @@ static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *a
 
 static PyObject *throttled_c_leave(PyObject *const *args, unsigned detail)
 {
-    uint64_t ticks = kymo_ticks();
     kymo__frames_check(false);
+    uint64_t ticks = kymo_ticks();
     const struct function *f = callable_of(args);
     struct site *site = f && f->key != KYMO_LEFT_OUT ? call_site(args) : NULL;
     if (!site || !site->active)
@@ -394,6 +394,8 @@ fail:
     kymo__hook_remove();
     return -1;
 }
+
+void kymo__hook_began(void) {}
 
 void kymo__hook_remove(void)
 {

@@ -2,16 +2,23 @@
 
    The interpreter calls it for every call and return of a Python frame and of a C
    function. It is a thread's own: it is set on the threads there are, and on later ones
-   when the frame evaluator, which is the interpreter's, first meets them. With C calls
-   left out the frame evaluator alone records, at a fraction of the cost. */
+   when the frame evaluator, which is the interpreter's, first meets them. Where a thread
+   has somebody else's profile function, that stays, and the frame evaluator records the
+   Python calls of that thread. With C calls left out it alone records, at a fraction of
+   the cost. */
 #include "tracer.h"
 
 #if !KYMO_HAS_MONITORING
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "ccalls.h"
 #include KYMO_FRAME_HEADER
 
-static _PyFrameEvalFunction evaluator_before; /* what ours calls, while installed */
+static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing);
+static _PyFrameEvalFunction evaluator_before; /* what ours calls */
+static bool chained; /* ours is called by an evaluator that was set later */
 static bool installed;
 static bool by_frames; /* the evaluator records; there is no profile function */
 
@@ -55,20 +62,55 @@ static bool caller_recorded(PyFrameObject *frame)
     return code_entry(code)->key != KYMO_LEFT_OUT;
 }
 
+/* A frame that our evaluator evaluates, while it does so; on the C stack. */
+struct activation {
+    struct activation *outer;
+    kymo_eval_frame *frame;
+    unsigned depth;
+    bool throwing; /* it goes on with an exception */
+    bool entered;  /* its enter was recorded */
+};
+static __thread struct activation *innermost;
+
+/* The activation of FRAME, or NULL when it began before us. */
+static struct activation *activation_of(PyFrameObject *frame)
+{
+    return innermost && innermost->frame == kymo__frame_eval(frame) ? innermost : NULL;
+}
+
+static void on_call(PyFrameObject *frame)
+{
+    struct activation *mine = activation_of(frame);
+    if (mine && mine->entered)
+        return; /* the evaluator has recorded it */
+    unsigned detail = mine && mine->throwing ? 2 : kymo__frame_resumes(frame);
+    enter(kymo__frame_code(frame), detail, kymo__frame_eval(frame));
+    if (mine)
+        mine->entered = true;
+}
+
+static void on_return(PyFrameObject *frame, bool unwinding, uint64_t ticks)
+{
+    /* The exception of a signal handler may end a frame before its call was reported. */
+    const struct activation *mine = activation_of(frame);
+    if (!mine || mine->entered)
+        leave(kymo__frame_code(frame), unwinding ? 2 : kymo__frame_yields(frame), ticks);
+}
+
+static void meet_new_threads(void);
+
 static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *arg)
 {
+    kymo__frames_check(what == PyTrace_CALL);
     uint64_t ticks = kymo_ticks();
     const struct function *f;
-    kymo__frames_check(what == PyTrace_CALL);
+    meet_new_threads();
     switch (what) {
     case PyTrace_CALL:
-        enter(kymo__frame_code(frame), kymo__frame_enter_detail(frame), frame);
+        on_call(frame);
         break;
     case PyTrace_RETURN:
-        if (arg)
-            leave(kymo__frame_code(frame), kymo__frame_leave_detail(frame), ticks);
-        else if (!kymo__frame_never_entered(frame))
-            leave(kymo__frame_code(frame), 2, ticks);
+        on_return(frame, !arg, ticks);
         break;
     case PyTrace_C_CALL:
         if (kymo__tracing.c_calls != 1)
@@ -89,47 +131,182 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
     return 0;
 }
 
-/* A profile function of somebody else's stays: its thread is not traced, and we say so in
-   the capture by not having its calls. */
-static void set_profile(PyThreadState *state)
+/* ---- on which threads it is */
+
+/* Set it, unless there is somebody else's. 0, or -1 with an exception: an audit hook said
+   no. */
+static int set_profile(PyThreadState *state)
 {
-    if (state->c_profilefunc)
-        return;
-    if (_PyEval_SetProfile(state, on_event, NULL) < 0)
-        PyErr_Clear(); /* an audit hook said no */
+    return state->c_profilefunc ? 0 : _PyEval_SetProfile(state, on_event, NULL);
 }
 
 static void unset_profile(PyThreadState *state)
 {
-    if (state->c_profilefunc == on_event && _PyEval_SetProfile(state, NULL, NULL) < 0)
-        PyErr_Clear();
+    if (state->c_profilefunc != on_event || _PyEval_SetProfile(state, NULL, NULL) == 0)
+        return;
+    PyErr_Clear(); /* audit hooks have no say in this */
+    state->c_profilefunc = NULL;
+    if (!state->c_tracefunc)
+        state->cframe->use_tracing = 0;
 }
 
-static void each_thread(void (*function)(PyThreadState *))
+static PyInterpreterState *interpreter_here(void)
 {
-    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
-    for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
-         state = PyThreadState_Next(state))
-        function(state);
+    return PyThreadState_GetInterpreter(PyThreadState_Get());
+}
+
+static PyThreadState *newest_thread; /* when profile functions were last set */
+
+static void set_profiles(void)
+{
+    newest_thread = PyInterpreterState_ThreadHead(interpreter_here());
+    for (PyThreadState *state = newest_thread; state; state = PyThreadState_Next(state))
+        if (set_profile(state) < 0)
+            PyErr_Clear();
+}
+
+static void unset_profiles(void)
+{
+    PyThreadState *state = PyInterpreterState_ThreadHead(interpreter_here());
+    for (; state; state = PyThreadState_Next(state))
+        unset_profile(state);
+}
+
+/* ---- the evaluator */
+
+/* With an evaluator 3.11 uses C stack for every Python call. A program that recurses deeper
+   than that reaches must not notice: from DEEP on the evaluator stands aside, for all
+   threads, and profile functions do its work. */
+enum { DEEP = 1000 };
+static unsigned standing_aside; /* how many frames want it to */
+
+static void stand_aside(void)
+{
+    if (!standing_aside++ && _PyInterpreterState_GetEvalFrameFunc(interpreter_here()) == evaluate)
+        _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluator_before);
+    set_profiles();
+}
+
+static void stand_back(PyThreadState *state)
+{
+    if (--standing_aside || !installed)
+        return;
+    if (_PyInterpreterState_GetEvalFrameFunc(interpreter_here()) == evaluator_before)
+        _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluate);
+    if (by_frames)
+        unset_profile(state); /* on other threads it still has frames to see the end of */
+}
+
+/* Nobody else notices threads that begin meanwhile. */
+static void meet_new_threads(void)
+{
+    if (standing_aside && PyInterpreterState_ThreadHead(interpreter_here()) != newest_thread)
+        set_profiles();
+}
+
+/* Where there is no profile function, nobody tells of the end of frames that began before
+   us. These are those of this thread, outermost first; at the next call it shows, by the
+   frame that makes it, which have ended. */
+struct open_frame {
+    PyFrameObject *frame; /* an address only */
+    uint32_t key;
+};
+static __thread struct open_frame *open_frames;
+static __thread size_t open_count;
+static __thread uint32_t open_epoch; /* in which they were read */
+
+/* The frame that called FRAME, borrowed: it is running. */
+static PyFrameObject *back(PyFrameObject *frame)
+{
+    PyFrameObject *result = PyFrame_GetBack(frame);
+    Py_XDECREF(result);
+    return result;
+}
+
+static void read_open_frames(void)
+{
+    free(open_frames);
+    open_frames = NULL;
+    open_count = 0;
+    open_epoch = kymo__epoch;
+    size_t count = 0;
+    for (PyFrameObject *frame = PyEval_GetFrame(); frame; frame = back(frame))
+        count++;
+    if (!count || !(open_frames = calloc(count, sizeof *open_frames)))
+        return;
+    const struct activation *active = innermost; /* these tell of their end themselves */
+    size_t next = count;
+    for (PyFrameObject *frame = PyEval_GetFrame(); frame && next; frame = back(frame)) {
+        if (active && active->frame == kymo__frame_eval(frame))
+            active = active->outer;
+        else
+            open_frames[--next] = (struct open_frame){frame, code_entry(kymo__frame_code(frame))->key};
+    }
+    open_count = count - next;
+    memmove(open_frames, open_frames + next, open_count * sizeof *open_frames);
+}
+
+/* FRAME makes a call: those further in have ended. */
+static void close_frames(PyFrameObject *frame)
+{
+    if (open_epoch != kymo__epoch) {
+        kymo__frames_tell_again();
+        read_open_frames();
+    }
+    uint64_t ticks = kymo_ticks();
+    while (open_count && open_frames[open_count - 1].frame != frame) {
+        uint32_t key = open_frames[--open_count].key;
+        if (key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
+            kymo__trace_at(KYMO_LEAVE, 0, key, ticks);
+    }
+    if (!open_count && open_frames) {
+        free(open_frames);
+        open_frames = NULL;
+    }
+}
+
+/* True when STATE, which is this thread's, has no profile function of ours, nor will. */
+static bool unprofiled(PyThreadState *state)
+{
+    static __thread uint32_t refused; /* the epoch in which an audit hook said no */
+    if (!by_frames && refused != kymo__epoch && set_profile(state) < 0) {
+        refused = kymo__epoch;
+        PyErr_Clear();
+    }
+    return state->c_profilefunc != on_event;
 }
 
 /* The interpreter evaluates every frame through this. */
 static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing)
 {
-    if (!installed || !by_frames) {
-        if (installed && state->c_profilefunc != on_event)
-            set_profile(state);
+    if (!installed || kymo__eval_creates_generator(frame))
         return evaluator_before(state, frame, throwing);
-    }
+    struct activation mine = {
+        .outer = innermost,
+        .frame = frame,
+        .depth = innermost ? innermost->depth + 1 : 0,
+        .throwing = throwing != 0,
+    };
     PyObject *code = kymo__eval_code(frame);
-    if (kymo__eval_creates_generator(frame))
-        return evaluator_before(state, frame, throwing); /* it only makes the object */
-    kymo__frames_check(false); /* the frame to come is not on the stack yet */
     Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
-    enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
+    if (state->c_profilefunc != on_event && unprofiled(state)) {
+        if (!innermost)
+            close_frames(kymo__caller(state));
+        kymo__frames_check(false); /* the frame to come is not on the stack yet */
+        enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
+        mine.entered = true;
+    }
+    bool deep = KYMO_EVALUATOR_RECURSES && mine.depth >= DEEP;
+    if (deep)
+        stand_aside();
+    innermost = &mine;
     PyObject *result = evaluator_before(state, frame, throwing);
+    innermost = mine.outer;
     uint64_t ticks = kymo_ticks();
-    if (installed)
+    bool reported = state->c_profilefunc == on_event;
+    if (deep)
+        stand_back(state);
+    if (installed && mine.entered && !reported)
         leave(code, result ? kymo__eval_leave_detail(code, frame) : 2, ticks);
     Py_DECREF(code);
     return result;
@@ -148,14 +325,27 @@ const char *kymo__hook_name(void)
 
 int kymo__hook_install(void)
 {
-    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
     by_frames = kymo__tracing.c_calls != 1 && kymo__frames_are_exact();
-    evaluator_before = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+    if (!by_frames && set_profile(PyThreadState_Get()) < 0)
+        return -1;
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter_here());
+    if (current == _PyEval_EvalFrameDefault)
+        chained = false;
+    if (current != evaluate && !chained) {
+        evaluator_before = current;
+        if (!standing_aside)
+            _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluate);
+    }
     installed = true;
-    _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
-    if (!by_frames)
-        each_thread(set_profile);
+    if (!by_frames || standing_aside)
+        set_profiles();
     return 0;
+}
+
+void kymo__hook_began(void)
+{
+    if (by_frames)
+        read_open_frames();
 }
 
 void kymo__hook_remove(void)
@@ -163,11 +353,12 @@ void kymo__hook_remove(void)
     if (!installed)
         return;
     installed = false;
-    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
     /* Somebody who came after us calls us; then ours stays in the chain and does nothing. */
-    if (_PyInterpreterState_GetEvalFrameFunc(interpreter) == evaluate)
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluator_before);
-    each_thread(unset_profile);
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter_here());
+    chained = current != evaluate && current != evaluator_before;
+    if (current == evaluate)
+        _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluator_before);
+    unset_profiles();
 }
 
 #endif

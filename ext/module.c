@@ -53,7 +53,8 @@ static int module_exec(PyObject *module)
         return -1;
     kymo__tracer_register();
     if (PyModule_AddFunctions(module, kymo__session_methods) < 0 ||
-        PyModule_AddFunctions(module, kymo__tracing_methods) < 0)
+        PyModule_AddFunctions(module, kymo__tracing_methods) < 0 ||
+        PyModule_AddFunctions(module, kymo__program_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, kymo__marking_methods);
 }

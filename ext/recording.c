@@ -2,6 +2,7 @@
    happens to the record; they raise for arguments of the wrong type, and do so
    whether a session runs or not. */
 #include "core.h"
+#include "tracer.h"
 
 /* ---- the session */
 
@@ -60,6 +61,9 @@ static PyObject *session_start(PyObject *module, PyObject *args)
     PyEval_RestoreThread(thread);
     Py_DECREF(bytes);
     if (code < 0) {
+        /* The tracer that was asked for is not for the session after this one. */
+        if (!kymo_running())
+            kymo__tracing.wanted = 0;
         kymo__raise(core, code, path);
         Py_DECREF(path);
         return NULL;

@@ -43,6 +43,7 @@ static int begin(void)
         return -1;
     }
     kymo__frames_begin();
+    kymo__hook_began();
     return 0;
 }
 

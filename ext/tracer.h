@@ -90,6 +90,9 @@ KYMO_INLINE int kymo__too_deep_leave(void)
    fails; it leaves everything as install found it. All with the GIL. */
 int kymo__hook_install(void);
 void kymo__hook_remove(void);
+
+/* Tracing has begun: the open frames are recorded. */
+void kymo__hook_began(void);
 const char *kymo__hook_name(void);
 
 /* frames.c: the frames that are open when tracing begins, or goes on after a pause. */
@@ -106,6 +109,9 @@ void kymo__frames_resume(void);
 extern uint32_t kymo__epoch;
 extern __thread uint32_t kymo__epoch_told __attribute__((tls_model("initial-exec")));
 void kymo__frames_tell(bool entering);
+
+/* This thread tells of its frames, whatever was recorded of them before. */
+void kymo__frames_tell_again(void);
 
 /* Before an event of this thread is recorded; ENTERING when its innermost frame is the one
    that the event is about to report. */

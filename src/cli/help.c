@@ -97,6 +97,7 @@ void kymo__cli_help_overview(void)
 {
     static const struct cli_example first_steps[] = {
         {"kymo doctor", "can this machine record, and what stands in the way"},
+        {"kymo run script.py", "run a Python program and record it into script.kymo"},
         {"kymo info trace.kymo", "what was recorded, and whether anything is missing"},
         {"kymo dump trace.kymo | less", "every record, in the order of time"},
         {"kymo help info", "all about one verb; also kymo info --help"},

@@ -13,13 +13,13 @@ static bool read_time(const char *option, const char *text, int64_t *time)
     return false;
 }
 
-bool kymo__cli_part_read(const char *from, const char *to, struct cli_part *part)
+bool kymo__cli_part_read(const char *from, const char *to, const char *until, struct cli_part *part)
 {
     *part = (struct cli_part){0, INT64_MAX};
-    if (!read_time("from", from, &part->from) || !read_time("to", to, &part->to))
+    if (!read_time("from", from, &part->from) || !read_time(until, to, &part->to))
         return false;
     if (part->from > part->to) {
-        kymo__cli_complain("--from %s is later than --to %s", from, to);
+        kymo__cli_complain("--from %s is later than --%s %s", from, until, to);
         return false;
     }
     return true;

@@ -1,4 +1,4 @@
-/* time_part.h — the options --from and --to: which part of a capture is wanted. */
+/* time_part.h — the options --from and --to (or --until): which part of a capture is wanted. */
 #ifndef KYMO_CLI_TIME_PART_H
 #define KYMO_CLI_TIME_PART_H
 
@@ -11,9 +11,10 @@ struct cli_part {
     int64_t from, to;
 };
 
-/* Read the values of --from and --to, either of which may be NULL. False after a
-   complaint. */
-bool kymo__cli_part_read(const char *from, const char *to, struct cli_part *part);
+/* Read the values of --from and of the option called UNTIL, either of which may be NULL.
+   False after a complaint. */
+bool kymo__cli_part_read(const char *from, const char *to, const char *until,
+                         struct cli_part *part);
 
 /* The moment SINCE after START, as far as there is one. */
 kymo_ns kymo__cli_moment(kymo_ns start, int64_t since);

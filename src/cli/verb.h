@@ -32,7 +32,8 @@ struct cli_example {
 /* What a shell offers for the words of a verb. */
 enum cli_operand {
     CLI_NOTHING = 0,
-    CLI_FILES,
+    CLI_FILES,   /* captures */
+    CLI_SCRIPTS, /* programs, and whatever they take */
     CLI_FOLDERS,
     CLI_CHOICES, /* those of verb->choices */
     CLI_VERBS,

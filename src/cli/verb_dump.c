@@ -85,7 +85,8 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
     (void)verb;
     struct cli_part part;
     uint64_t limit;
-    if (!kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_TO], &part) ||
+    if (!kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_TO], "to",
+                             &part) ||
         !read_limit(arguments->value[OPTION_LIMIT], &limit))
         return CLI_BAD;
 

@@ -139,42 +139,51 @@ static int export(struct kymo_capture *capture, const char *output,
     return CLI_OK;
 }
 
+static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
+                     const struct cli_arguments *arguments)
+{
+    const char *path = arguments->words[0], *output = arguments->value[OPTION_OUTPUT];
+    const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
+    struct cli_part part;
+    struct cli_threads threads;
+    if (!format || !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_UNTIL],
+                                        "until", &part))
+        return CLI_BAD;
+    int code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
+    if (code != CLI_OK)
+        return code;
+    struct kymo_export_options options = {
+        .size = sizeof options,
+        .format = format->name,
+        .from = part.from > 0 ? kymo__cli_moment(info->start, part.from) : 0,
+        .to = kymo__cli_moment(info->start, part.to),
+        .thread = threads.only,
+    };
+    char *named = output ? kymo__cli_format("%s", output) : default_output(path, format->extension);
+    if (arguments->value[OPTION_THREAD] && threads.only < 0) {
+        kymo__cli_complain("%s: several threads are called '%s'; name one by its index", path,
+                           arguments->value[OPTION_THREAD]);
+        code = CLI_BAD;
+    } else if (same_file(path, named)) {
+        kymo__cli_complain("%s is the capture itself; name another file with -o", named);
+        code = CLI_BAD;
+    } else {
+        code = export(capture, named, &options);
+    }
+    kymo__cli_free(named);
+    kymo__cli_threads_free(&threads);
+    return code;
+}
+
 static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     (void)verb;
-    const char *path = arguments->words[0];
-    const char *output = arguments->value[OPTION_OUTPUT];
-    struct cli_part part;
-    const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
-    if (!format || !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_UNTIL],
-                                        &part))
-        return CLI_BAD;
     struct kymo_capture *capture;
     struct kymo_info info;
-    int code = kymo__cli_capture_open(path, &capture, &info);
+    int code = kymo__cli_capture_open(arguments->words[0], &capture, &info);
     if (code != CLI_OK)
         return code;
-    struct cli_threads threads;
-    code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
-    if (code == CLI_OK) {
-        char *named = output ? kymo__cli_format("%s", output)
-                             : default_output(path, format->extension);
-        struct kymo_export_options options = {
-            .size = sizeof options,
-            .format = format->name,
-            .from = part.from > 0 ? kymo__cli_moment(info.start, part.from) : 0,
-            .to = kymo__cli_moment(info.start, part.to),
-            .thread = threads.only,
-        };
-        if (same_file(path, named)) {
-            kymo__cli_complain("%s is the capture itself; name another file with -o", named);
-            code = CLI_BAD;
-        } else {
-            code = export(capture, named, &options);
-        }
-        kymo__cli_free(named);
-        kymo__cli_threads_free(&threads);
-    }
+    code = write_out(capture, &info, arguments);
     kymo_close(capture);
     return code;
 }

@@ -14,7 +14,7 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
     const struct cli_verb *subject = kymo__cli_verb_find(arguments->words[0]);
     if (!subject)
         return kymo__cli_verb_unknown(arguments->words[0]);
-    if (subject->python) {
+    if (subject->python && !subject->details) {
         const char *const help[] = {"--help", NULL};
         return kymo__cli_hand_over(subject->name, arguments->python, help);
     }

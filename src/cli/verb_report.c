@@ -144,7 +144,7 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
     if (!read_sort(arguments->value[OPTION_SORT], &report.sort) ||
         !read_limit(arguments, &report.limit) ||
         !read_threshold(arguments->value[OPTION_THRESHOLD], &report.threshold) ||
-        !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_TO],
+        !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_TO], "to",
                              &report.part))
         return CLI_BAD;
     int code = kymo__cli_capture_open(report.path, &report.capture, &report.info);

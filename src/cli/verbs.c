@@ -7,6 +7,7 @@
 #include "message.h"
 #include "nearest.h"
 
+extern const struct cli_verb kymo__cli_verb_run;
 extern const struct cli_verb kymo__cli_verb_info;
 extern const struct cli_verb kymo__cli_verb_dump;
 extern const struct cli_verb kymo__cli_verb_report;
@@ -25,6 +26,7 @@ static const struct cli_verb python_info = {
 };
 
 const struct cli_verb *const kymo__cli_verbs[] = {
+    &kymo__cli_verb_run,
     &kymo__cli_verb_report,
     &kymo__cli_verb_export,
     &kymo__cli_verb_info,

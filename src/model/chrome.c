@@ -162,12 +162,20 @@ static int keep(struct text *text, const struct kymo_buffer *b)
     return text->bytes ? 0 : -ENOMEM;
 }
 
-/* Room for an event with MORE bytes of names; what was put there is counted by done. */
-static char *begin(struct chrome *c, size_t more)
+/* Room for an event with MORE bytes of arguments, after its beginning, TEXT and NAME, which
+   may be of any length. What was put there is counted by done. */
+static inline char *begin(struct chrome *c, const char *text, size_t len, const struct text *name,
+                          size_t more)
 {
-    if (kymo__unlikely(EVENT_MOST + more > KYMO__OUTFILE_ROOM))
-        return NULL;
-    return (char *)kymo__outfile_room(c->out, EVENT_MOST + more);
+    size_t name_len = name ? name->len : 0;
+    if (kymo__unlikely(EVENT_MOST + len + name_len + more > KYMO__OUTFILE_ROOM)) {
+        kymo__outfile_add(c->out, text, len);
+        kymo__outfile_add(c->out, name ? name->bytes : "", name_len);
+        return (char *)kymo__outfile_room(c->out, EVENT_MOST + more);
+    }
+    char *at = (char *)kymo__outfile_room(c->out, EVENT_MOST + len + name_len + more);
+    at = put(at, text, len);
+    return name ? put(at, name->bytes, name_len) : at;
 }
 
 static void done(struct chrome *c, const char *at)
@@ -261,9 +269,7 @@ static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
 static char *put_args(struct chrome *c, char *at, const struct kymo_call_arg *args, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        const struct text *name = name_of(c, args[i].key);
-        if (!name)
-            return NULL;
+        const struct text *name = name_of(c, args[i].key); /* there: see arg_bytes */
         *at++ = '"';
         at = put(at, name->bytes, name->len);
         at = PUT(at, "\":");
@@ -273,14 +279,19 @@ static char *put_args(struct chrome *c, char *at, const struct kymo_call_arg *ar
     return at;
 }
 
-static int arg_bytes(struct chrome *c, const struct kymo_call_arg *args, unsigned count, size_t *bytes)
+/* How many bytes the arguments take at most; those from *COUNT on do not fit. */
+static int arg_bytes(struct chrome *c, const struct kymo_call_arg *args, unsigned *count,
+                     size_t *bytes)
 {
     *bytes = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < *count; i++) {
         const struct text *name = name_of(c, args[i].key);
         if (!name)
             return -ENOMEM;
-        *bytes += name->len + 32;
+        if (*bytes + name->len + 32 > KYMO__OUTFILE_ROOM / 2)
+            *count = i;
+        else
+            *bytes += name->len + 32;
     }
     return 0;
 }
@@ -319,16 +330,14 @@ static int leave(void *arg, const struct kymo_slice *slice)
             return rc;
     }
     size_t more = 0;
-    if (kymo__unlikely(slice->arg_count)) {
-        int rc = arg_bytes(c, slice->args, slice->arg_count, &more);
+    unsigned arg_count = slice->arg_count;
+    if (kymo__unlikely(arg_count)) {
+        int rc = arg_bytes(c, slice->args, &arg_count, &more);
         if (rc < 0)
             return rc;
     }
     const struct text *head = &c->heads[index];
-    char *at = begin(c, head->len + more);
-    if (kymo__unlikely(!at))
-        return 0; /* a name of a megabyte */
-    at = put(at, head->bytes, head->len);
+    char *at = begin(c, head->bytes, head->len, NULL, more);
     at = put(at, c->place, c->place_len);
     at = put_time(at, frame->start + c->shift);
     at = PUT(at, ",\"dur\":");
@@ -350,8 +359,8 @@ static int leave(void *arg, const struct kymo_slice *slice)
     }
     if (kymo__unlikely(frame->id || frame->enter || slice->leave || slice->flags))
         at = put_marks(at, slice);
-    if (kymo__unlikely(slice->arg_count))
-        at = put_args(c, at, slice->args, slice->arg_count);
+    if (kymo__unlikely(arg_count))
+        at = put_args(c, at, slice->args, arg_count);
     at -= at > before; /* the last comma */
     done(c, PUT(at, "}}"));
     return 0;
@@ -415,11 +424,10 @@ static int write_complete(struct chrome *c, const struct kymo_event *event)
             return rc;
     }
     const struct text *name = name_of(c, event->key);
-    char *at = name ? begin(c, name->len) : NULL;
-    if (!at)
-        return name ? 0 : -ENOMEM;
-    at = PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"track\",\"name\":\"");
-    at = put(at, name->bytes, name->len);
+    if (!name)
+        return -ENOMEM;
+    static const char beginning[] = ",\n{\"ph\":\"X\",\"cat\":\"track\",\"name\":\"";
+    char *at = begin(c, beginning, sizeof(beginning) - 1, name, 0);
     at += sprintf(at, "\",\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", c->pid, tid);
     at = put_time(at, event->time + c->shift);
     at = PUT(at, ",\"dur\":");
@@ -428,15 +436,15 @@ static int write_complete(struct chrome *c, const struct kymo_event *event)
     return 0;
 }
 
+#define OWN_INSTANT ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"kymo\",\"name\":\"kymo: "
+
 /* That a function is not recorded from here on. */
 static int write_off(struct chrome *c, const struct kymo_event *event)
 {
     const struct text *name = name_of(c, event->key);
-    char *at = name ? begin(c, name->len) : NULL;
-    if (!at)
-        return name ? 0 : -ENOMEM;
-    at = PUT(at, ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"kymo\",\"name\":\"kymo: ");
-    at = put(at, name->bytes, name->len);
+    if (!name)
+        return -ENOMEM;
+    char *at = begin(c, OWN_INSTANT, sizeof(OWN_INSTANT) - 1, name, 0);
     at = PUT(at, " not recorded from here on (overhead budget)\",");
     at = put(at, c->place, c->place_len);
     at = put_time(at, event->time + c->shift);
@@ -456,8 +464,7 @@ static int write_gap(struct chrome *c, const struct kymo_event *event)
     };
     const char *reason = event->detail <= KYMO_GAP_DAMAGED && event->detail ? reasons[event->detail]
                                                                             : "unknown";
-    char *at = begin(c, 0);
-    at = PUT(at, ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"kymo\",\"name\":\"kymo: ");
+    char *at = begin(c, OWN_INSTANT, sizeof(OWN_INSTANT) - 1, NULL, 0);
     at = put_uint(at, event->id);
     at += sprintf(at, " events lost (%s)\",", reason);
     at = put(at, c->place, c->place_len);
@@ -481,13 +488,10 @@ static int write_mark(struct chrome *c, const struct kymo_event *event,
 {
     const struct text *name = name_of(c, event->key);
     size_t more;
-    if (!name || arg_bytes(c, args, arg_count, &more) < 0)
+    if (!name || arg_bytes(c, args, &arg_count, &more) < 0)
         return -ENOMEM;
-    char *at = begin(c, name->len + more);
-    if (!at)
-        return 0;
-    at = put(at, beginnings[event->kind], strlen(beginnings[event->kind]));
-    at = put(at, name->bytes, name->len);
+    const char *beginning = beginnings[event->kind];
+    char *at = begin(c, beginning, strlen(beginning), name, more);
     at = PUT(at, "\",");
     at = put(at, c->place, c->place_len);
     at = put_time(at, event->time + c->shift);
@@ -588,8 +592,9 @@ static int write_beginning(struct chrome *c, const struct kymo_info *info)
 static void write_end(struct chrome *c, const struct kymo_info *info)
 {
     kymo_ns end = c->options->to < info->end ? c->options->to : info->end;
-    char *at = begin(c, 0);
-    at = PUT(at, ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
+    static const char beginning[] =
+        ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":";
+    char *at = begin(c, beginning, sizeof(beginning) - 1, NULL, 0);
     at = put_time(at, end + c->shift);
     done(c, PUT(at, "}\n]\n}\n"));
 }

@@ -227,6 +227,14 @@ static struct kymo_record *change_chunk(struct kymo_session *s, struct kymo_loca
     return chunk->records;
 }
 
+struct kymo_record *kymo__lane_join(struct kymo_lane *lane, struct kymo_record *at)
+{
+    if (kymo__session->number == lane->session)
+        return at;
+    join(kymo__session, (struct kymo_local *)lane, kymo__tid_now());
+    return &nowhere;
+}
+
 KYMO__COLD struct kymo_record *kymo__lane_slow(struct kymo_lane *lane, struct kymo_record *at,
                                                unsigned count)
 {
@@ -247,11 +255,9 @@ KYMO__COLD struct kymo_record *kymo__lane_slow(struct kymo_lane *lane, struct ky
         kymo_lane_release(&local->lane, at);
         return NULL;
     }
-    if (now != local->lane.session) {
-        join(kymo__session, local, kymo__tid_now());
-        at = &nowhere;
-    }
-    return kymo_lane_more(&local->lane, at, count);
+    if (!count)
+        return at; /* no record is to follow: it need not be part of the session */
+    return kymo_lane_more(&local->lane, kymo__lane_join(&local->lane, at), count);
 }
 
 KYMO__COLD void kymo_lane_drop(struct kymo_lane *lane, struct kymo_record *at, unsigned count,

@@ -50,6 +50,10 @@ KYMO_INLINE uint32_t kymo__key(struct kymo_lane *lane, const char *name)
     return kymo__key_slow(local, name);
 }
 
+/* Make LANE, which the calling thread has claimed at AT, part of the running session if it
+   is not yet. Returns where it stands then. */
+struct kymo_record *kymo__lane_join(struct kymo_lane *lane, struct kymo_record *at);
+
 /* For kymo_stop, under no lock: wait until no thread is inside a claim, then take
    every chunk of session NUMBER from its thread. Returns how many threads could not
    be waited for. */

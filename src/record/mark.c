@@ -4,11 +4,6 @@
 #include "local.h"
 #include "session.h"
 
-static struct kymo_names *names_of(struct kymo_lane *lane)
-{
-    return ((struct kymo_local *)lane)->names;
-}
-
 /* Store one record of KIND about NAME; returns NAME's key, and its session in
    *SESSION, or 0. */
 KYMO_INLINE uint32_t mark(const char *name, unsigned kind, uint32_t *session)
@@ -92,7 +87,7 @@ const char *kymo_intern(const char *name)
     if (!at)
         return name;
     const char *kept = name;
-    kymo__names_string(names_of(lane), name, &kept);
+    kymo__names_string(&kymo__session->names, name, &kept);
     kymo_lane_release(lane, at);
     return kept;
 }
@@ -103,9 +98,10 @@ void kymo_thread_name(const char *name)
     struct kymo_record *at = kymo_lane_claim(&lane, 0);
     if (!at)
         return;
-    const uint64_t numbers[] = {lane->thread, kymo__names_string(names_of(lane), name, NULL)};
+    at = kymo__lane_join(lane, at);
+    const uint64_t numbers[] = {lane->thread, kymo__names_string(&kymo__session->names, name, NULL)};
     if (numbers[1])
-        kymo__names_define(names_of(lane), KYMO__DEF_THREAD_NAME, numbers);
+        kymo__names_define(&kymo__session->names, KYMO__DEF_THREAD_NAME, numbers);
     kymo_lane_release(lane, at);
 }
 
@@ -115,7 +111,7 @@ void kymo_metadata(const char *key, const char *value)
     struct kymo_record *at = kymo_lane_claim(&lane, 0);
     if (!at)
         return;
-    kymo__names_meta(names_of(lane), key, value);
+    kymo__names_meta(&kymo__session->names, key, value);
     kymo_lane_release(lane, at);
 }
 
@@ -130,7 +126,7 @@ uint32_t kymo_function_key(const struct kymo_function *function)
     struct kymo_record *at = kymo_lane_claim(&lane, 0);
     if (!at)
         return 0;
-    uint32_t key = kymo__names_function(names_of(lane), function);
+    uint32_t key = kymo__names_function(&kymo__session->names, function);
     kymo_lane_release(lane, at);
     return key;
 }

@@ -315,6 +315,8 @@ struct checking {
 static int check_block(void *arg, uint64_t offset, const struct kymo_block_header *header)
 {
     struct checking *c = arg;
+    if (header->type == KYMO__BLOCK_RECORDS && header->thread >= c->reader->thread_count)
+        c->reader->damaged_blocks++; /* no recorder gives such an index */
     if (header->type != KYMO__BLOCK_DEFS && header->type != KYMO__BLOCK_COPY &&
         header->type != KYMO__BLOCK_INDEX)
         return 0;

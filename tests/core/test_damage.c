@@ -535,7 +535,6 @@ static void garbage_in_the_middle_costs_only_what_it_covers(void)
 
 static struct bytes live;
 static struct list live_list; /* what capture and live file give together */
-static struct bytes live_capture;
 
 static void record_and_die(void *arg)
 {
@@ -550,7 +549,6 @@ static void make_live(void)
         return;
     CHECK_CHILD(fault_child(record_and_die, NULL));
     live = bytes_of(check_path("live.live"));
-    live_capture = bytes_of(check_path("live"));
     CHECK_EQ(list_read(&live_list, check_path("live")), 0);
     CHECK_EQ(live_list.count, EVENTS);
     CHECK(live_list.info.recovered_records > 0);

@@ -22,8 +22,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
-VERBS = ["info", "dump", "doctor", "completion", "help"]
-READERS = ["info", "dump"]
+VERBS = ["report", "export", "info", "dump", "doctor", "completion", "help"]
+READERS = ["report", "export", "info", "dump"]
 
 Maker = Callable[..., Path]
 

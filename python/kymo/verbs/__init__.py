@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+TYPE_CHECKING = False  # typing is not imported for it
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # A verb and the module whose `run(arguments) -> exit code` it is. Modules are imported when
 # their verb is used, so that one verb does not pay for another.
 VERBS: dict[str, str] = {
     "python-info": "kymo.verbs.python_info",
+    "run": "kymo.verbs.run",
 }
 
 
 def load(verb: str) -> Callable[[list[str]], int]:
     """The function that runs `verb`, one of VERBS."""
+    from importlib import import_module
+
     run: Callable[[list[str]], int] = import_module(VERBS[verb]).run
     return run

@@ -7,21 +7,28 @@ which stays the same across exec and is another one in every child that inherits
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
-import sysconfig
-from collections.abc import Iterator
-from pathlib import Path
+
+TYPE_CHECKING = False  # typing is not imported for it
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 NOTE = "KYMO_HANDED_OVER"
 
 
 def _candidates() -> Iterator[Path]:
     """Where the program may be: beside this interpreter, else where the package put it."""
-    yield Path(sysconfig.get_path("scripts"), "kymo")
+    # Imported here: `kymo run` needs only the first, and imports nothing it can do without.
+    from pathlib import Path
+
     if sys.executable:
         yield Path(sys.executable).with_name("kymo")
+    import importlib.metadata
+    import sysconfig
+
+    yield Path(sysconfig.get_path("scripts"), "kymo")
     try:
         files = importlib.metadata.files("kymo") or []
     except importlib.metadata.PackageNotFoundError:

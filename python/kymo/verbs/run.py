@@ -1,0 +1,357 @@
+"""`kymo run`: run a Python program as `python` does, and record it.
+
+The options are told to people by the native program (src/cli/verb_run.c); a test sees that
+it and this file know the same ones.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+
+import kymo
+from kymo import _patterns, _program, _summary
+from kymo._program import Refused
+from kymo._size import parse_size
+
+TYPE_CHECKING = False  # typing is not imported for it
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# ---- the command line
+
+
+def _on_off(text: str) -> bool:
+    if text not in ("on", "off"):
+        raise ValueError("on or off")
+    return text == "on"
+
+
+def _number(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() else least - 1
+        if not least <= number <= most:
+            raise ValueError(f"a number from {least} to {most}")
+        return number
+
+    return read
+
+
+def _word(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(" or ".join(words))
+        return text
+
+    return read
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError:
+        raise ValueError("a size like 64M or 1G") from None
+
+
+class _Option:
+    """How an option is read; `keyword` is what `kymo.start` calls it, if it does."""
+
+    def __init__(
+        self,
+        letter: str = "",
+        keyword: str = "",
+        read: Callable[[str], Any] | None = None,
+        repeats: bool = False,
+    ) -> None:
+        self.letter = letter
+        self.keyword = keyword
+        self.read = read  # None for a switch
+        self.repeats = repeats
+
+
+OPTIONS = {
+    "output": _Option("o", read=str),
+    "c-calls": _Option(keyword="c_calls", read=_on_off),
+    "gc": _Option(keyword="gc", read=_on_off),
+    "include": _Option(keyword="include", read=str, repeats=True),
+    "exclude": _Option(keyword="exclude", read=str, repeats=True),
+    "no-stdlib": _Option(),
+    "max-depth": _Option(keyword="max_depth", read=_number(1, 2**31 - 1)),
+    "budget": _Option(keyword="budget", read=_size),
+    "policy": _Option(keyword="policy", read=_word("help", "drop")),
+    "level": _Option(keyword="level", read=_number(1, 19)),
+    "quiet": _Option("q"),
+}
+
+
+class Request:
+    """A command line taken apart."""
+
+    def __init__(self) -> None:
+        self.help = False
+        self.given: dict[str, Any] = {}  # by the name of the option
+        self.program: _program.Program | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """What was given of the options of `kymo.start`."""
+        settings = {
+            OPTIONS[name].keyword: value
+            for name, value in self.given.items()
+            if OPTIONS[name].keyword
+        }
+        if "no-stdlib" in self.given:
+            settings["stdlib"] = False
+        return settings
+
+    def take(self, name: str, value: str) -> None:
+        """Note that the option `name` was given. Raises Refused for a wrong value."""
+        option = OPTIONS[name]
+        if option.read is None:
+            self.given[name] = True
+            return
+        try:
+            read = option.read(value)
+        except ValueError as error:
+            raise Refused(f"--{name} {value} is not {error}; see 'kymo help run'") from None
+        if option.repeats:
+            self.given.setdefault(name, []).append(read)
+        else:
+            self.given[name] = read
+
+
+def _unknown(option: str) -> Refused:
+    import difflib
+
+    near = difflib.get_close_matches(option.lstrip("-"), [*OPTIONS, "help"], 1)
+    hint = f"; did you mean --{near[0]}?" if near and option.startswith("--") else ";"
+    return Refused(f"'run' has no option {option}{hint} 'kymo help run' lists them")
+
+
+def _value(name: str, words: list[str]) -> str:
+    if not words:
+        raise Refused(f"{name} needs something behind it; see 'kymo help run'")
+    return words.pop(0)
+
+
+def _take_long(request: Request, word: str, words: list[str]) -> None:
+    name, equals, value = word[2:].partition("=")
+    if name == "help" and not equals:
+        request.help = True
+    elif name not in OPTIONS:
+        raise _unknown(f"--{name}")
+    elif OPTIONS[name].read is not None:
+        request.take(name, value if equals else _value(f"--{name}", words))
+    elif equals:
+        raise Refused(f"--{name} takes no value; write it alone")
+    else:
+        request.take(name, "")
+
+
+def _take_short(request: Request, word: str, words: list[str]) -> None:
+    """`-o FILE`, `-oFILE`, `-q`; and `-m` and `-c`, which end the options."""
+    letters = {option.letter: name for name, option in OPTIONS.items() if option.letter}
+    rest = word[1:]
+    while rest and not request.help and not request.program:
+        letter, rest = rest[0], rest[1:]
+        if letter == "h":
+            request.help = True
+        elif letter in "mc":
+            text = rest or _value(f"-{letter}", words)
+            kind = _program.Module if letter == "m" else _program.Command
+            request.program = kind(text, words)
+            rest = ""
+        elif letter not in letters:
+            raise _unknown(f"-{letter}")
+        elif OPTIONS[letters[letter]].read is not None:
+            request.take(letters[letter], rest or _value(f"-{letter}", words))
+            rest = ""
+        else:
+            request.take(letters[letter], "")
+
+
+def parse(arguments: list[str]) -> Request:
+    """Take `arguments` apart. Raises Refused."""
+    request = Request()
+    words = list(arguments)
+    while words and not request.help and not request.program:
+        word = words.pop(0)
+        if word == "--" and words:
+            request.program = _program.Script(words)
+        elif word.startswith("--") and word != "--":
+            _take_long(request, word, words)
+        elif word.startswith("-") and word not in ("-", "--"):
+            _take_short(request, word, words)
+        elif word == "-":
+            raise Refused("a program cannot be read from standard input; write it to a file")
+        elif word != "--":
+            request.program = _program.Script([word, *words])
+    if not request.program and not request.help:
+        raise Refused("'run' needs a script, -m MODULE or -c CODE; see 'kymo help run'")
+    return request
+
+
+# ---- the recording
+
+
+class Recording:
+    """The session of a program, and what becomes of its capture."""
+
+    def __init__(self, request: Request) -> None:
+        assert request.program is not None
+        output: str = request.given.get("output", request.program.stem + ".kymo")
+        self.output = os.path.abspath(output)
+        self.shown = output
+        self.chrome = output.endswith((".json", ".json.gz"))
+        if not self.chrome and not output.endswith(".kymo"):
+            raise Refused(
+                f"-o {output}: the name chooses the format; it ends in .kymo, .json or .json.gz"
+            )
+        # A Chrome trace is made from a capture, which lies beside it until that is done.
+        beside = ".kymo" if self.chrome else ""
+        self.capture = self.output + beside
+        self.shown_capture = self.shown + beside
+        self.quiet = "quiet" in request.given
+        self.settings = request.settings()
+        self.pid = os.getpid()
+        self.began = 0.0
+        self.native = ""
+
+    def check(self) -> None:
+        """Raise Refused for a Chrome trace that could not be written at the end."""
+        if not self.chrome:
+            return  # its start will say so
+        from kymo.verbs.native import find
+
+        program = find()
+        if program is None:
+            raise Refused("the program 'kymo', which writes .json, is missing; reinstall kymo")
+        self.native = str(program)
+        if os.path.isdir(self.output):
+            raise Refused(f"{self.shown}: this is a directory; name a file in it")
+        if os.path.exists(self.output) and not os.access(self.output, os.W_OK):
+            raise Refused(f"{self.shown} cannot be written: Permission denied")
+
+    def start(self) -> None:
+        """Start the session. Raises Refused."""
+        exclude = [*self.settings.pop("exclude", ()), *_patterns.main_runner()]
+        self.began = time.perf_counter()
+        try:
+            kymo.start(self.capture, exclude=exclude, **self.settings)
+        except OSError as error:
+            raise Refused(f"{self.shown} cannot be recorded into: {error.strerror}") from None
+        except (ValueError, RuntimeError) as error:
+            raise Refused(str(error)) from None
+        # Registered before anything of the program's, and so called after all of it.
+        atexit.register(self.finish)
+
+    def finish(self) -> None:
+        """Stop the session and say what came of it."""
+        if os.getpid() != self.pid:
+            return  # a child that was forked
+        seconds = time.perf_counter() - self.began
+        try:
+            if kymo.running():
+                kymo.stop()
+        except OSError as error:
+            _summary.say(
+                f"recording failed: {error.strerror}; {self.shown_capture} holds what was "
+                "written until then"
+            )
+            return
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass  # the interpreter tries again, and complains
+        try:
+            self.keep(seconds)
+        except KeyboardInterrupt:
+            _summary.say(f"interrupted; the capture is {self.shown_capture}")
+
+    def keep(self, seconds: float) -> None:
+        """Turn the capture into what was asked for."""
+        if self.chrome and not self.export():
+            return
+        if not self.quiet:
+            _summary.say(_summary.recorded(self.capture, self.output, self.shown, seconds))
+            _summary.say(f"next: {self.next()}")
+        if self.chrome:
+            os.unlink(self.capture)
+
+    def next(self) -> str:
+        if self.chrome:
+            return f"open {self.shown} in ui.perfetto.dev or chrome://tracing"
+        return f"kymo report {self.shown} · kymo export {self.shown} --to chrome"
+
+    def export(self) -> bool:
+        """Write the Chrome trace; False, after one line, when that fails."""
+        arguments = ["export", self.capture, "--to", "chrome", "-o", self.output]
+        try:
+            # Not through subprocess: at exit there is no more to set up than this needs.
+            child = os.posix_spawn(self.native, [self.native, *arguments], os.environ)
+            done = os.waitpid(child, 0)[1] == 0
+        except ChildProcessError:
+            done = os.path.exists(self.output)  # the program ignores its children
+        except OSError:
+            done = False
+        if not done:
+            _summary.say(
+                f"{self.shown} was not written, and the capture is kept; to try again: "
+                f"kymo export {self.shown_capture} --to chrome -o {self.shown}"
+            )
+        return done
+
+    def drop(self) -> None:
+        """Forget the recording of a program that did not run."""
+        atexit.unregister(self.finish)
+        if kymo.running():
+            kymo.stop()
+        try:
+            os.unlink(self.capture)
+        except OSError:
+            pass
+
+
+def _quoted(word: str) -> str:
+    plain = word.replace("_", "").replace("-", "").replace(".", "").replace("/", "")
+    return word if plain.isalnum() else "'" + word.replace("'", "'\\''") + "'"
+
+
+def _describe(arguments: list[str]) -> None:
+    """Note in the capture what was run."""
+    kymo.metadata("command", " ".join(["kymo run", *map(_quoted, arguments)]))
+    kymo.metadata("python", sys.version.partition(" ")[0])
+
+
+def _record(request: Request, arguments: list[str]) -> int:
+    """Run and record the program of `request`; its exit code. Raises Refused."""
+    assert request.program is not None
+    recording = Recording(request)
+    recording.check()
+    error = _program.prepare(request.program)
+    if error is not None:
+        return _program.report(error)
+    recording.start()
+    _describe(arguments)
+    try:
+        return _program.execute(request.program)
+    except Refused:
+        recording.drop()
+        raise
+
+
+def run(arguments: list[str]) -> int:
+    """Run the program that `arguments` ask for; its exit code, or 2 when it was not run."""
+    try:
+        request = parse(arguments)
+        if request.help or request.program is None:
+            from kymo.verbs.native import execute
+
+            return execute(["help", "run"])
+        return _record(request, arguments)
+    except Refused as refused:
+        _summary.say(str(refused))
+        return 2

@@ -1,0 +1,64 @@
+/* verb_run.c — kymo run: what people are told about it. The verb itself lives in Python,
+   python/kymo/verbs/run.py; a test sees that both know the same options. */
+#include <stddef.h>
+
+#include "verb.h"
+
+static const struct cli_option options[] = {
+    {"output", 'o', "FILE",
+     "where to: a capture (.kymo), or a Chrome trace (.json, .json.gz); SCRIPT.kymo in the "
+     "current directory without it"},
+    {"c-calls", 0, "on|off", "calls of functions implemented in C; on without it"},
+    {"gc", 0, "on|off", "garbage collections; on without it"},
+    {"include", 0, "PATTERN",
+     "only these functions: a file ('*/myapp/*', views.py), a package or module (numpy), or a "
+     "function ('Parser.*'); may be repeated"},
+    {"exclude", 0, "PATTERN", "not these; may be repeated"},
+    {"no-stdlib", 0, NULL, "not the Python code of the standard library"},
+    {"max-depth", 0, "N", "no calls nested deeper than N"},
+    {"budget", 0, "SIZE", "memory for records not yet written, 64M without it"},
+    {"policy", 0, "help|drop",
+     "when that is used up: help, the program waits and nothing is lost (the default); drop, "
+     "records are dropped and counted"},
+    {"level", 0, "N", "zstd compression level, 1 to 19; 1 without it"},
+    {"quiet", 'q', NULL, "no summary at the end"},
+    {0},
+};
+
+static const struct cli_example examples[] = {
+    {"kymo run train.py --epochs 3", "records into train.kymo"},
+    {"kymo run -o night.kymo -m myapp.worker", "a module, into night.kymo"},
+    {"kymo run -o trace.json train.py", "a Chrome trace, for ui.perfetto.dev"},
+    {"kymo run --no-stdlib --c-calls off train.py", "a smaller recording: your own code"},
+    {"kymo run --include '*/myapp/*' -m pytest tests", "only what lies in myapp"},
+    {"kymo run -c 'import myapp'", "what an import costs"},
+    {0},
+};
+
+static const struct cli_example next[] = {
+    {"kymo report train.kymo", "where the time went"},
+    {"kymo export train.kymo --to chrome", "for ui.perfetto.dev"},
+    {"kymo info train.kymo", "what was recorded, and whether anything is missing"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_run = {
+    .name = "run",
+    .purpose = "run a Python program and record every call",
+    .operands = "SCRIPT | -m MODULE | -c CODE [ARGUMENT...]",
+    .least = 1,
+    .most = CLI_ANY,
+    .operand = CLI_SCRIPTS,
+    .details =
+        "The program runs as python would run it: its arguments, standard input, signals and "
+        "exit code are its own. Every call on every thread is recorded, until the program "
+        "ends, however it ends. SCRIPT may be a directory or a zip file with a __main__.py.\n\n"
+        "Options of kymo stand before the script; all behind it belongs to the program. Child "
+        "processes are not recorded.\n\n"
+        "The exit code is the program's; it is 2, after one line on stderr, when nothing was "
+        "run.",
+    .options = options,
+    .examples = examples,
+    .next = next,
+    .python = true,
+};

@@ -1,0 +1,497 @@
+"""`kymo report`: its figures are those of the events, and its tables say what they should."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import RunCode
+
+import kymo
+
+PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
+
+Function = tuple[str, str, int]  # name, file, line
+
+
+def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, "report", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def text_of(*arguments: object) -> str:
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def report(*arguments: object) -> dict[str, Any]:
+    done = run("--json", *arguments)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return json.loads(done.stdout)
+
+
+def function_of(row: dict[str, Any]) -> Function:
+    return (row["name"], row.get("file", ""), row.get("line", 0))
+
+
+# ------------------------------------------------------------ figures, computed anew
+
+
+@dataclass
+class Cost:
+    calls: int = 0
+    resumes: int = 0
+    self_ns: int = 0
+    total_ns: int = 0
+    lengths: list[int] = field(default_factory=list)
+
+
+def costs(path: Path) -> dict[Function, Cost]:
+    """What each function cost, from the events alone, by the plainest of algorithms."""
+    found: dict[Function, Cost] = {}
+    with kymo.open(path) as capture:
+        end = capture.info.end
+        for thread in capture.threads:
+            stack: list[list[Any]] = []  # function, start, time of callees
+
+            def close(time: int, stack: list[list[Any]] = stack) -> None:
+                function, start, inside = stack.pop()
+                length = time - start
+                found[function].self_ns += length - inside
+                found[function].lengths.append(length)
+                if all(frame[0] != function for frame in stack):
+                    found[function].total_ns += length
+                if stack:
+                    stack[-1][2] += length
+
+            for event in capture.events(thread):
+                function = (event.name, event.file, event.line)
+                if event.kind == "enter":
+                    cost = found.setdefault(function, Cost())
+                    if event.detail in ("resume", "throw"):
+                        cost.resumes += 1
+                    else:
+                        cost.calls += 1
+                    stack.append([function, event.time, 0])
+                elif event.kind == "leave":
+                    assert stack[-1][0] == function
+                    close(event.time)
+            while stack:
+                close(end)
+    return found
+
+
+def fib(n: int) -> int:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def squares(n: int) -> Iterator[int]:
+    for i in range(n):
+        yield i * i
+
+
+def fail(depth: int) -> None:
+    if depth == 0:
+        raise ValueError("as planned")
+    fail(depth - 1)
+
+
+def work() -> None:
+    kymo.thread_name("worker")
+    for i in range(50):
+        json.loads(json.dumps({"a": [1, 2, {"b": i}]}))
+    fib(8)
+
+
+def program() -> None:
+    fib(12)
+    sum(squares(20))
+    with contextlib.suppress(ValueError):
+        fail(5)
+    gc.collect()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The capture of a program with recursion, generators, exceptions, threads and GC."""
+    path = tmp_path_factory.mktemp("report") / "trace.kymo"
+    kymo.start(path)
+    try:
+        program()
+    finally:
+        kymo.stop()
+    return path
+
+
+def test_every_figure_is_that_of_the_events(traced: Path) -> None:
+    expected = costs(traced)
+
+    found = report(traced)
+
+    rows = {function_of(row): row for row in found["functions"]}
+    assert len(rows) == len(found["functions"]) == found["function_count"]
+    assert rows.keys() == expected.keys()
+    for function, cost in expected.items():
+        row = rows[function]
+        assert (row["calls"], row["resumes"]) == (cost.calls, cost.resumes), function
+        assert (row["self_ns"], row["total_ns"]) == (cost.self_ns, cost.total_ns), function
+        assert row["min_ns"] == min(cost.lengths) and row["max_ns"] == max(cost.lengths)
+        assert row["mean_ns"] == sum(cost.lengths) // len(cost.lengths)
+        ordered = sorted(cost.lengths)
+        for name, share in (("p50_ns", 50), ("p99_ns", 99)):
+            exact = ordered[-(-len(ordered) * share // 100) - 1]
+            assert abs(row[name] - exact) <= exact / 100, (function, name)
+    assert found["calls"] == sum(cost.calls for cost in expected.values())
+    assert found["resumes"] == sum(cost.resumes for cost in expected.values())
+    assert found["time_in_calls_ns"] == sum(cost.self_ns for cost in expected.values())
+
+
+def test_nothing_is_missing_from_a_plain_program(traced: Path) -> None:
+    found = report(traced)
+
+    assert found["ending"] == "clean"
+    assert [found[key] for key in ("gaps", "lost_records", "lost_leaves", "orphan_leaves")] == [0] * 4
+
+
+def test_the_time_of_threads_and_classes_adds_up(traced: Path) -> None:
+    found = report(traced)
+
+    inside = found["time_in_calls_ns"]
+    assert sum(thread["busy_ns"] for thread in found["threads"]) == inside
+    assert sum(kind["self_ns"] for kind in found["classes"]) == inside
+    assert sum(kind["calls"] for kind in found["classes"]) == found["calls"]
+    assert [t["name"] for t in found["threads"][1:]] == ["worker"] * 3
+
+
+def test_the_tree_holds_all_calls_under_their_callers(traced: Path) -> None:
+    found = report("--tree", "--threshold", "0", traced)
+    tree = found["tree"]
+
+    below = [0] * len(tree)
+    for position, node in enumerate(tree):
+        if node["parent"] is not None:
+            assert node["parent"] < position
+            below[node["parent"]] += node["total_ns"]
+    for node, children in zip(tree, below, strict=True):
+        assert node["total_ns"] == node["self_ns"] + children
+    assert sum(node["calls"] for node in tree) == found["calls"]
+    assert sum(node["self_ns"] for node in tree) == found["time_in_calls_ns"]
+    paths = {(node["parent"], function_of(node)) for node in tree}
+    assert len(paths) == len(tree)
+
+
+def test_a_threshold_folds_small_branches(traced: Path) -> None:
+    found = report("--tree", "--threshold=10%", traced)
+
+    least = found["time_in_calls_ns"] / 10
+    assert found["tree"]
+    assert all(node["total_ns"] >= int(least) for node in found["tree"])
+
+
+def test_callers_share_the_calls_of_a_function(traced: Path) -> None:
+    functions = {row["name"]: row for row in report(traced)["functions"]}
+
+    callers = report("--callers", "fib", traced)["callers"]
+
+    assert {row["caller"]["name"] for row in callers} == {"fib", "program", "work"}
+    assert all(row["function"]["name"] == "fib" for row in callers)
+    assert sum(row["calls"] for row in callers) == functions["fib"]["calls"]
+    assert sum(row["self_ns"] for row in callers) == functions["fib"]["self_ns"]
+    assert sum(row["total_ns"] for row in callers) == functions["fib"]["total_ns"]
+    assert next(r for r in callers if r["caller"]["name"] == "fib")["total_ns"] == 0
+
+
+def test_collections_are_counted_as_python_counts_them(tmp_path: Path) -> None:
+    path = tmp_path / "gc.kymo"
+    gc.collect()
+    gc.disable()
+    try:
+        kymo.start(path)
+        for _ in range(100):
+            loop: list[object] = []
+            loop.append(loop)
+        del loop
+        gc.collect(0)
+        gc.collect(2)
+        kymo.stop()
+    finally:
+        gc.enable()
+
+    found = report(path)["gc"]
+
+    assert {g["generation"]: g["collections"] for g in found["generations"]} == {0: 1, 2: 1}
+    assert found["collected"] >= 100
+    assert 0 < found["longest_ns"] <= sum(g["time_ns"] for g in found["generations"])
+
+
+def test_a_part_of_the_time_is_what_it_would_have_been_alone(traced: Path) -> None:
+    whole = report(traced)
+    middle = whole["duration_ns"] // 2
+
+    first = report("--to", f"{middle}ns", traced)
+    second = report("--from", f"{middle}ns", traced)
+
+    assert first["to_ns"] == second["from_ns"] == middle
+    parts = first["time_in_calls_ns"] + second["time_in_calls_ns"]
+    assert parts == whole["time_in_calls_ns"]
+    assert first["records"] + second["records"] == whole["records"]
+    assert all(t["busy_ns"] <= middle for t in first["threads"])
+
+
+def test_a_thread_can_be_chosen(traced: Path) -> None:
+    whole, workers = report(traced), report("--thread", "worker", traced)
+    one = report("-t", "1", traced)
+
+    assert [t["index"] for t in workers["threads"]] == [1, 2, 3]
+    assert workers["calls"] == sum(t["calls"] for t in whole["threads"][1:])
+    assert [t["index"] for t in one["threads"]] == [1]
+    assert "program" not in {row["name"] for row in workers["functions"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "field_"),
+    [
+        ("self", "self_ns"),
+        ("total", "total_ns"),
+        ("calls", "calls"),
+        ("mean", "mean_ns"),
+        ("p99", "p99_ns"),
+    ],
+)
+def test_functions_are_sorted_as_asked(traced: Path, key: str, field_: str) -> None:
+    rows = report("--sort", key, traced)["functions"]
+
+    figures = [row[field_] for row in rows]
+    assert figures == sorted(figures, reverse=True)
+    assert [row["name"] for row in report("-s", "name", traced)["functions"]] == sorted(
+        (row["name"] for row in rows), key=str.encode
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "some", "none"),
+    [
+        ("fib", "fib", "program"),
+        ("f*b", "fib", "fail"),
+        ("*/json/*", "loads", "fib"),
+        ("JSONDec", "JSONDecoder.decode", "fib"),
+        ("test_report.py", "squares", "loads"),
+    ],
+)
+def test_a_filter_is_about_names_and_files(
+    traced: Path, pattern: str, some: str, none: str
+) -> None:
+    names = {row["name"] for row in report("--filter", pattern, traced)["functions"]}
+
+    assert some in names and none not in names
+
+
+def test_a_limit_is_kept(traced: Path) -> None:
+    found = report("--limit", 3, traced)
+
+    assert len(found["functions"]) == 3 < found["function_count"]
+
+
+# ------------------------------------------------------------------------- the text
+
+
+def test_the_text_answers_at_once(traced: Path) -> None:
+    text = text_of(traced)
+
+    assert text.startswith(f"{traced}\n  ended     stopped cleanly\n")
+    assert re.search(r"^  calls     [\d ]+ on 4 threads, \d+ resumes", text, re.M)
+    assert re.search(r"^  lost      nothing$", text, re.M)
+    assert re.search(r"^  time      .* Python [\d.]+ %, C [\d.]+ %, garbage", text, re.M)
+    for heading in ("Functions by self time", "Hottest call paths", "Garbage collection", "Threads"):
+        assert re.search(rf"^{heading}", text, re.M), heading
+    table = text.split("Functions by self time\n")[1]
+    assert re.match(r" +SELF +% +TOTAL +CALLS +MEAN +P99 +FUNCTION +WHERE\n", table)
+    assert "more; --limit" in table
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_where_a_function_is_stands_beside_it(traced: Path) -> None:
+    text = text_of("-n", 1000, traced)
+
+    assert re.search(r"  fib +python/test_report\.py:\d+$", text, re.M)
+    assert re.search(r"  gc|collect +\(C, gc\)$", text, re.M)
+    assert re.search(r"  Python GC +\(garbage collector\)$", text, re.M)
+
+
+def test_the_tree_is_indented_by_calls(traced: Path) -> None:
+    text = text_of("--tree", "--threshold", "0", traced)
+
+    (program_line,) = [line for line in text.splitlines() if re.search(r"  program  ", line)]
+    fail_lines = [line for line in text.splitlines() if re.search(r"  fail  ", line)]
+    assert len(fail_lines) == 6
+    indents = [line.index("fail") for line in fail_lines]
+    assert indents == list(range(indents[0], indents[0] + 12, 2))
+    assert program_line.index("program") == indents[0] - 2
+
+
+def test_callers_are_a_table(traced: Path) -> None:
+    text = text_of("--callers", "squares", traced)
+
+    assert re.search(r"^Callers of squares  python/test_report\.py:\d+$", text, re.M)
+    assert re.search(r"^ +TOTAL +SELF +CALLS +CALLED BY +WHERE$", text, re.M)
+
+
+def test_spans_of_programs_without_python_calls_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "spans.kymo"
+    kymo.start(path, calls=False)
+    for i in range(10):
+        with kymo.span("outer"), kymo.span("größe"):
+            kymo.counter("rows", i - 3)
+    kymo.stop()
+
+    found, text = report(path), text_of(path)
+
+    assert {row["name"]: row["calls"] for row in found["functions"]} == {"outer": 10, "größe": 10}
+    assert found["classes"][0]["class"] == "span"
+    assert found["counters"] == [
+        {"name": "rows", "last": 6, "least": -3, "most": 6, "changes": 10}
+    ]
+    assert "spans 100.0 %" in text and "größe" in text
+    assert re.search(r"^  rows +6 +-3 +6 +10$", text, re.M)
+    assert "outer > größe" in text
+
+
+def test_a_span_in_a_context_manager_is_no_loss(tmp_path: Path) -> None:
+    @contextlib.contextmanager
+    def region() -> Iterator[None]:
+        with kymo.span("region span"):
+            yield
+
+    path = tmp_path / "trace.kymo"
+    kymo.start(path)
+    for _ in range(5):
+        with region():
+            fib(5)
+    kymo.stop()
+
+    found = report("--callers", "fib", path)
+
+    assert (found["lost_leaves"], found["orphan_leaves"]) == (0, 0)
+    assert "region span" in {row["caller"]["name"] for row in found["callers"]}
+    (row,) = [row for row in found["functions"] if row["name"] == "region span"]
+    assert row["calls"] == 5
+
+
+def test_a_killed_program_has_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "killed.kymo"
+    code = (
+        "import kymo, os, signal, sys\n"
+        "def deep(n):\n"
+        "    if n: deep(n - 1)\n"
+        "    else: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "kymo.start(sys.argv[1])\n"
+        "deep(20)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+    found, text = report(path), text_of(path)
+
+    assert found["ending"] == "killed"
+    (row,) = [row for row in found["functions"] if row["name"] == "deep"]
+    assert row["calls"] == 21 and row["total_ns"] > 0
+    assert found["lost_leaves"] == 0
+    assert "deep (21 times)" in text
+    assert "without stopping" in text
+
+
+def test_losses_are_told(tmp_path: Path, run_code: RunCode) -> None:
+    path = tmp_path / "lossy.kymo"
+    run_code(
+        "import kymo, sys\n"
+        "kymo.start(sys.argv[1], budget='1M', policy='drop')\n"
+        "def f(): pass\n"
+        "for i in range(300000): f()\n"
+        "kymo.stop()\n",
+        path,
+    )
+    with kymo.open(path) as capture:
+        if not capture.info.lost_records:
+            pytest.skip("the disk kept up: nothing was lost")
+
+    found, text = report(path), text_of(path)
+
+    assert found["lost_records"] > 0 and found["gaps"] > 0
+    assert re.search(r"^  lost      [\d ]+ records? in [\d ]+ gaps?", text, re.M)
+
+
+def test_names_that_could_disturb_a_terminal_are_spelled_out(tmp_path: Path) -> None:
+    path = tmp_path / "trace.kymo"
+    kymo.start(path, calls=False)
+    with kymo.span("line\nend \x1b[31m red"):
+        pass
+    kymo.stop()
+
+    text = text_of(path)
+
+    assert r"line\nend \e[31m red" in text and "\x1b" not in text
+    assert report(path)["functions"][0]["name"] == "line\nend \x1b[31m red"
+
+
+# ---------------------------------------------------------------------- wrong usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--sort", "size"], "--sort size is not known"),
+        (["--limit", "many"], "--limit many is not a number"),
+        (["--threshold", "much"], "--threshold much is not a share"),
+        (["--threshold", "101"], "--threshold 101 is not a share"),
+        (["--from", "soon"], "--from soon is not a time"),
+        (["--from", "2", "--to", "1"], "--from 2 is later than --to 1"),
+        (["--thread", "nobody"], "there is no thread 'nobody'"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_names_it(
+    traced: Path, arguments: list[str], words: str
+) -> None:
+    done = run(*arguments, traced)
+
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--filter", "zzz"], "--filter zzz fits no function"),
+        (["--callers", "zzz"], "--callers zzz fits no function"),
+        (["--from", "1h"], "no calls or spans there"),
+    ],
+)
+def test_an_empty_answer_says_why(traced: Path, arguments: list[str], words: str) -> None:
+    done = run(*arguments, traced)
+
+    assert done.returncode == 0
+    assert words in done.stderr and done.stderr.count("\n") == 1
