@@ -66,7 +66,4 @@ static inline bool kymo__frames_are_exact(void)
     return true;
 }
 
-/* Python calls use C stack with and without an evaluator. */
-#define KYMO_EVALUATOR_RECURSES 0
-
 #endif

@@ -75,6 +75,4 @@ static inline bool kymo__frames_are_exact(void)
     return Py_Version >= 0x030B0400;
 }
 
-#define KYMO_EVALUATOR_RECURSES 1
-
 #endif

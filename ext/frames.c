@@ -204,6 +204,7 @@ void kymo__frames_begin(void)
 
 void kymo__frames_pause(void)
 {
+    kymo__recent_stop(); /* what is found there goes past kymo__frames_check */
     paused = kymo_ticks();
 }
 

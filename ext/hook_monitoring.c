@@ -39,11 +39,99 @@ KYMO_INLINE const struct function *code_of(PyObject *const *args)
     return __builtin_expect(f != NULL, 1) ? f : kymo__function_add(args[0]);
 }
 
+/* The instruction at OFFSET of CODE, without what the interpreter made of it; -1 when there
+   is none. */
+static int instruction_at(PyObject *code, long offset)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *bytes = PyCode_GetCode((PyCodeObject *)code); /* kept by the code object */
+    int opcode = -1;
+    if (bytes && offset >= 0 && offset < PyBytes_GET_SIZE(bytes))
+        opcode = (unsigned char)PyBytes_AS_STRING(bytes)[offset];
+    Py_XDECREF(bytes);
+    PyErr_Restore(type, value, trace);
+    return opcode;
+}
+
+#if KYMO_SIGNALS_COME_FIRST
+/* The slices of this thread that were entered by a throw and are not left yet. */
+static __thread struct {
+    uint32_t epoch;
+    unsigned count;
+    const void *frames[16]; /* when there are more, the outer ones */
+} thrown;
+enum { THROWN_MOST = sizeof thrown.frames / sizeof thrown.frames[0] };
+
+static void thrown_push(void)
+{
+    if (thrown.epoch != kymo__epoch)
+        thrown.count = 0;
+    thrown.epoch = kymo__epoch;
+    if (thrown.count < THROWN_MOST)
+        thrown.frames[thrown.count++] = KYMO_CURRENT_FRAME();
+}
+
+/* Was the slice that is being left entered by a throw, as far as is known? */
+static bool thrown_pop(void)
+{
+    const void *frame = KYMO_CURRENT_FRAME();
+    for (unsigned i = thrown.count; i-- > 0;) {
+        if (thrown.frames[i] == frame) {
+            thrown.count = i;
+            return true;
+        }
+    }
+    return thrown.count == THROWN_MOST;
+}
+
+/* Where the exception of ARGS came from, in their code; -1 when that is not known. */
+static long origin_of(PyObject *const *args)
+{
+    PyObject *trace = PyException_GetTraceback(args[2]);
+    long offset = -1;
+    if (trace && PyTraceBack_Check(trace)) {
+        PyCodeObject *code = PyFrame_GetCode(((PyTracebackObject *)trace)->tb_frame);
+        if ((PyObject *)code == args[0])
+            offset = ((PyTracebackObject *)trace)->tb_lasti;
+        Py_DECREF(code);
+    }
+    Py_XDECREF(trace);
+    return offset;
+}
+
+/* True when the frame of ARGS, which an exception leaves, was never entered: the exception
+   came from a signal handler, which is called at the instruction that begins a frame or
+   goes on after a yield, before that is reported. A slice has a handler of the compiler's
+   around it all, so that the event tells of that one. */
+static bool never_entered(PyObject *const *args)
+{
+    if (!PyCode_Check(args[0]))
+        return false;
+    if (!(((PyCodeObject *)args[0])->co_flags & KYMO_CODE_SLICES))
+        return instruction_at(args[0], PyLong_AsLong(args[1])) == RESUME;
+    return !thrown_pop() && instruction_at(args[0], origin_of(args)) == RESUME;
+}
+#else
+static void thrown_push(void) {}
+static bool thrown_pop(void)
+{
+    return false;
+}
+static bool never_entered(PyObject *const *args)
+{
+    (void)args;
+    return false;
+}
+#endif
+
 /* A slice of a generator or coroutine begins. */
 static void enter_slice(const struct function *f, unsigned detail)
 {
     const void *frame = KYMO_CURRENT_FRAME();
     kymo__trace_enter_slice(detail, f->key, frame);
+    if (detail == 2)
+        thrown_push();
     if (kymo__tasks)
         kymo__task_enter(frame, detail == 0);
 }
@@ -51,6 +139,8 @@ static void enter_slice(const struct function *f, unsigned detail)
 /* It ends, which is recorded next; ARGS are those of the event. */
 static void leave_slice(PyObject *const *args, unsigned detail)
 {
+    if (detail != 2)
+        thrown_pop();
     if (!kymo__tasks)
         return;
     if (detail == 1)
@@ -88,40 +178,60 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
     Py_RETURN_NONE;
 }
 
-/* The instruction of ARGS' code at which the event happened. */
-static int instruction_of(PyObject *const *args)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    /* Without what the interpreter made of them; kept by the code object. */
-    PyObject *bytes = PyCode_GetCode((PyCodeObject *)args[0]);
-    long offset = PyLong_AsLong(args[1]);
-    int opcode = -1;
-    if (bytes && offset >= 0 && offset < PyBytes_GET_SIZE(bytes))
-        opcode = (unsigned char)PyBytes_AS_STRING(bytes)[offset];
-    Py_XDECREF(bytes);
-    PyErr_Restore(type, value, trace);
-    return opcode;
-}
-
-/* True when the frame of ARGS, which an exception leaves, was never entered: some versions
-   handle signals at its first instruction, or at that which goes on after a yield, before
-   they report the instruction. */
-static bool never_entered(PyObject *const *args)
-{
-    return KYMO_SIGNALS_COME_FIRST && PyCode_Check(args[0]) && instruction_of(args) == RESUME;
-}
-
 #define CALLBACK(name, expression)                                                                 \
     static PyObject *name(PyObject *Py_UNUSED(self), PyObject *const *args,                        \
                           size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))                     \
     {                                                                                              \
         return expression;                                                                         \
     }
-CALLBACK(on_start, enter(args, 0, true))
+
+/* Out of line, so that the callbacks below keep nothing on the stack. */
+static __attribute__((noinline)) PyObject *start_slowly(PyObject *const *args)
+{
+    PyObject *result = enter(args, 0, true);
+    const struct function *f = kymo__function_find(args[0]);
+    if (f)
+        kymo__recent_add(f);
+    return result;
+}
+
+static __attribute__((noinline)) PyObject *return_slowly(PyObject *const *args)
+{
+    return leave(args, 0, true);
+}
+
+static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
+                          PyObject *Py_UNUSED(names))
+{
+    const struct function *f = kymo__recent_slot(args[0]);
+    struct kymo_lane *lane;
+    struct kymo_record *at;
+    if (__builtin_expect(f->address != args[0] || f->slices || !kymo__clock_counter ||
+                             !(at = kymo_lane_try(&lane, 1)),
+                         0))
+        return start_slowly(args);
+    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, f->key));
+    kymo_lane_commit(lane, at + 1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args,
+                           size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
+{
+    uint64_t ticks = kymo__counter_read(); /* not used where it is not sound */
+    const struct function *f = kymo__recent_slot(args[0]);
+    struct kymo_lane *lane;
+    struct kymo_record *at;
+    if (__builtin_expect(f->address != args[0] || f->slices || !kymo__clock_counter ||
+                             !(at = kymo_lane_try(&lane, 1)),
+                         0))
+        return return_slowly(args);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, f->key));
+    kymo_lane_commit(lane, at + 1);
+    Py_RETURN_NONE;
+}
 CALLBACK(on_resume, enter(args, 1, true))
 CALLBACK(on_throw, enter(args, 2, false)) /* may not be switched off */
-CALLBACK(on_return, leave(args, 0, true))
 CALLBACK(on_yield, leave(args, 1, true))
 CALLBACK(on_unwind, never_entered(args) ? Py_NewRef(Py_None) : leave(args, 2, false))
 
@@ -143,26 +253,27 @@ KYMO_INLINE const struct function *callee_of(PyObject *const *args)
 {
     const struct function *f = callable_of(args);
     if (f && __builtin_expect(Py_TYPE(args[2]) == &PyMethod_Type, 0) && PyCode_Check(args[0]) &&
-        instruction_of(args) == CALL_FUNCTION_EX)
+        instruction_at(args[0], PyLong_AsLong(args[1])) == CALL_FUNCTION_EX)
         return NULL;
     return f;
 }
 
-static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
-                         PyObject *Py_UNUSED(names))
+static __attribute__((noinline)) PyObject *call_slowly(PyObject *const *args)
 {
     kymo__frames_check(false);
     const struct function *f = callee_of(args);
-    if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
-        !kymo__too_deep_enter()) {
+    const struct function *caller = code_of(args);
+    if (f && f->key != KYMO_LEFT_OUT && caller->key != KYMO_LEFT_OUT && !kymo__too_deep_enter()) {
         kymo__trace_enter(0, f->key);
-        if (__builtin_expect(f->slices == TASK_TYPE, 0))
+        if (f->slices == TASK_TYPE)
             kymo__task_created(args[3]);
+        kymo__recent_add(f);
+        kymo__recent_add(caller);
     }
     Py_RETURN_NONE;
 }
 
-KYMO_INLINE PyObject *c_leave(PyObject *const *args, unsigned detail)
+static __attribute__((noinline)) PyObject *c_leave(PyObject *const *args, unsigned detail)
 {
     kymo__frames_check(false);
     uint64_t ticks = kymo_ticks();
@@ -172,7 +283,47 @@ KYMO_INLINE PyObject *c_leave(PyObject *const *args, unsigned detail)
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     Py_RETURN_NONE;
 }
-CALLBACK(on_c_return, c_leave(args, 0))
+
+/* The entry of the callable of ARGS if both it and the caller are among those met lately and
+   there is nothing special about the call; else NULL. */
+KYMO_INLINE const struct function *recent_callable(PyObject *const *args, const void *address)
+{
+    const struct function *f = kymo__recent_slot(address);
+    bool usual = f->address == address && !f->slices && Py_TYPE(args[2]) != &PyMethod_Type &&
+                 kymo__recent_slot(args[0])->address == args[0];
+    return __builtin_expect(usual, 1) ? f : NULL;
+}
+
+static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
+                         PyObject *Py_UNUSED(names))
+{
+    if (Py_IS_TYPE(args[2], &PyFunction_Type))
+        Py_RETURN_NONE; /* it reports itself */
+    const void *address = kymo__callable_address(args[2]);
+    const struct function *f = address ? recent_callable(args, address) : NULL;
+    struct kymo_lane *lane;
+    struct kymo_record *at = f && kymo__clock_counter ? kymo_lane_try(&lane, 1) : NULL;
+    if (__builtin_expect(!at, 0))
+        return call_slowly(args);
+    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, f->key));
+    kymo_lane_commit(lane, at + 1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args,
+                             size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
+{
+    uint64_t ticks = kymo__counter_read();
+    const void *address = kymo__callable_address(args[2]);
+    const struct function *f = address ? recent_callable(args, address) : NULL;
+    struct kymo_lane *lane;
+    struct kymo_record *at = f && kymo__clock_counter ? kymo_lane_try(&lane, 1) : NULL;
+    if (__builtin_expect(!at, 0))
+        return c_leave(args, 0);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, f->key));
+    kymo_lane_commit(lane, at + 1);
+    Py_RETURN_NONE;
+}
 CALLBACK(on_c_raise, c_leave(args, 2))
 
 /* ---- the same within an overhead budget; see throttle.h */

@@ -93,8 +93,30 @@ static const struct function *insert(const void *address, uint32_t key, uint32_t
     return result;
 }
 
+struct function kymo__recent[1 << KYMO_RECENT_BITS];
+static bool recent_stopped;
+
+void kymo__recent_add(const struct function *f)
+{
+#ifndef Py_GIL_DISABLED
+    if (!recent_stopped && f->key != KYMO_LEFT_OUT && !kymo__tracing.max_depth)
+        *kymo__recent_slot(f->address) = *f;
+#else
+    (void)f;
+#endif
+}
+
+void kymo__recent_stop(void)
+{
+    recent_stopped = true;
+    memset(kymo__recent, 0, sizeof kymo__recent);
+}
+
 void kymo__function_forget(const void *address)
 {
+    struct function *recent = kymo__recent_slot(address);
+    if (recent->address == address)
+        recent->address = NULL;
     KYMO_SECTION_LOCK(table_section);
     struct function *f = slot_of(kymo__functions, address);
     if (f->address == address)
@@ -120,6 +142,8 @@ void kymo__functions_end(void)
     __atomic_store_n(&kymo__functions, &none.table, __ATOMIC_RELEASE);
     KYMO_SECTION_UNLOCK(table_section);
     tables_free(table);
+    memset(kymo__recent, 0, sizeof kymo__recent);
+    recent_stopped = false;
     kymo__tasks_reset();
     kymo__callables_end();
 }

@@ -45,6 +45,23 @@ kymo__function_find(const void *address)
     }
 }
 
+/* Functions met lately that are recorded, by address: a copy of their entries, which is
+   all that most events need. Only where the GIL guards it. */
+#define KYMO_RECENT_BITS 10
+extern struct function kymo__recent[1 << KYMO_RECENT_BITS];
+
+static inline __attribute__((always_inline)) struct function *kymo__recent_slot(const void *address)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    return &kymo__recent[hash >> (64 - KYMO_RECENT_BITS)];
+}
+
+/* Put F among them, unless this session does without. */
+void kymo__recent_add(const struct function *f);
+
+/* The session does without them from now on. */
+void kymo__recent_stop(void);
+
 /* Begin a session with an empty table. 0, or -1 with an exception. */
 int kymo__functions_begin(void);
 void kymo__functions_end(void);

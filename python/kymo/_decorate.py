@@ -34,10 +34,9 @@ def _flags(function: Callable[..., Any]) -> int:
         )
     while isinstance(function, functools.partial):
         function = function.func
-    code = getattr(function, "__code__", None)
-    if code is None and not isinstance(function, type):
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
-    flags: int = getattr(code, "co_flags", 0)
+    if not hasattr(function, "__code__") and not isinstance(function, type):
+        function = type(function).__call__
+    flags: int = getattr(getattr(function, "__code__", None), "co_flags", 0)
     return flags
 
 
@@ -102,9 +101,7 @@ def _recorded_coroutine(span: _core.Span, function: Callable[..., Any]) -> Calla
     return recorded
 
 
-def _recorded_async_generator(
-    span: _core.Span, function: Callable[..., Any]
-) -> Callable[..., Any]:
+def _recorded_async_generator(span: _core.Span, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     async def recorded(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner = function(*args, **kwargs)

@@ -88,6 +88,13 @@ def _importer_of(path: str) -> object | None:
     return None
 
 
+def _runpy() -> Any:
+    """The module with which the interpreter itself runs modules, folders and archives."""
+    import runpy
+
+    return runpy
+
+
 def _set_spec(main: dict[str, Any], spec: Any) -> None:
     main["__loader__"] = spec.loader
     main["__package__"] = spec.parent
@@ -122,15 +129,13 @@ class Script(Program):
         self._loader = loader("__main__", self.path)
 
     def _prepare_folder(self) -> None:
-        import runpy
-
         # Always there, even with a safe path: it is what is to be run.
         if getattr(sys.flags, "safe_path", sys.flags.isolated):
             sys.path.insert(0, self.path)
         else:
             _set_path(self.path)
         try:
-            _, self._spec, self._code = runpy._get_main_module_details(Refused)
+            _, self._spec, self._code = _runpy()._get_main_module_details(Refused)
         except Refused:
             raise Refused(f"{self.argv[0]} has no __main__.py to run") from None
 
@@ -178,9 +183,7 @@ class Module(Program):
         return f"there is no module {self.name}"
 
     def load(self, main: dict[str, Any]) -> CodeType:
-        import runpy
-
-        _, spec, code = runpy._get_module_details(self.name, Refused)
+        _, spec, code = _runpy()._get_module_details(self.name, Refused)
         _set_spec(main, spec)
         sys.argv[0] = spec.origin
         return code  # type: ignore[no-any-return]

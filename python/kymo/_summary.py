@@ -22,14 +22,12 @@ def counted(number: int, one: str, many: str) -> str:
 
 def size(number: int) -> str:
     """Bytes for people: "121 MB"."""
-    amount = float(number)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if amount < 999.5:
-            break
+    amount, units = float(number), ["bytes", "kB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:
         amount /= 1000
-    else:
-        unit = "TB"
-    return f"{amount:.1f} {unit}" if amount < 9.95 and unit != "bytes" else f"{amount:.0f} {unit}"
+        del units[0]
+    decimals = 1 if amount < 9.95 and units[0] != "bytes" else 0
+    return f"{amount:.{decimals}f} {units[0]}"
 
 
 def duration(seconds: float) -> str:

@@ -98,6 +98,8 @@ void kymo__cli_help_overview(void)
     static const struct cli_example first_steps[] = {
         {"kymo doctor", "can this machine record, and what stands in the way"},
         {"kymo run script.py", "run a Python program and record it into script.kymo"},
+        {"kymo report trace.kymo", "where the time went"},
+        {"kymo export --to chrome trace.kymo", "the same on a timeline, for Perfetto"},
         {"kymo info trace.kymo", "what was recorded, and whether anything is missing"},
         {"kymo dump trace.kymo | less", "every record, in the order of time"},
         {"kymo help info", "all about one verb; also kymo info --help"},

@@ -27,7 +27,7 @@ struct cli_report {
     size_t function_count;
     struct cli_row {
         kymo_ns mean, p50, p99;
-    } *rows; /* by callable */
+    } * rows; /* by callable */
 };
 
 /* Choose and sort the functions. */

@@ -72,11 +72,16 @@ void kymo__cli_report_arrange(struct cli_report *report)
         };
         /* The middle of a bucket may lie outside of what was seen. */
         struct cli_row *row = &report->rows[i];
-        row->p50 = row->p50 > cost->most ? cost->most : row->p50 < cost->least ? cost->least : row->p50;
-        row->p99 = row->p99 > cost->most ? cost->most : row->p99 < cost->least ? cost->least : row->p99;
+        row->p50 = row->p50 > cost->most    ? cost->most
+                   : row->p50 < cost->least ? cost->least
+                                            : row->p50;
+        row->p99 = row->p99 > cost->most    ? cost->most
+                   : row->p99 < cost->least ? cost->least
+                                            : row->p99;
         report->functions[report->function_count++] = i;
     }
-    qsort_r(report->functions, report->function_count, sizeof *report->functions, by_figure, report);
+    qsort_r(report->functions, report->function_count, sizeof *report->functions, by_figure,
+            report);
 }
 
 void kymo__cli_report_free(struct cli_report *report)

@@ -87,9 +87,8 @@ static void print_ending(const struct cli_report *report)
     bool clean = info->ending == KYMO_ENDED_CLEAN;
     label("ended");
     printf("%s%s%s%s%s\n", clean ? "" : kymo__cli_colour(CLI_YELLOW),
-           kymo__cli_name_ending(info->ending).phrase,
-           info->error ? ": " : "", info->error ? kymo_strerror(info->error) : "",
-           clean ? "" : kymo__cli_colour(CLI_PLAIN));
+           kymo__cli_name_ending(info->ending).phrase, info->error ? ": " : "",
+           info->error ? kymo_strerror(info->error) : "", clean ? "" : kymo__cli_colour(CLI_PLAIN));
 }
 
 static void print_losses(const struct cli_report *report)
@@ -108,8 +107,7 @@ static void print_losses(const struct cli_report *report)
         comma = "; ";
     }
     if (counts->lost_leaves) {
-        printf("%s%s", comma,
-               kymo__cli_count(counts->lost_leaves, "call", "calls").text);
+        printf("%s%s", comma, kymo__cli_count(counts->lost_leaves, "call", "calls").text);
         fputs(" whose end was not recorded", stdout);
         comma = "; ";
     }
@@ -205,13 +203,12 @@ static void print_summary(const struct cli_report *report)
 static void print_functions(const struct cli_report *report)
 {
     static const char *const order[] = {
-        [CLI_BY_SELF] = "self time", [CLI_BY_TOTAL] = "total time",
-        [CLI_BY_CALLS] = "calls",    [CLI_BY_MEAN] = "mean time",
-        [CLI_BY_P99] = "p99",        [CLI_BY_NAME] = "name",
+        [CLI_BY_SELF] = "self time", [CLI_BY_TOTAL] = "total time", [CLI_BY_CALLS] = "calls",
+        [CLI_BY_MEAN] = "mean time", [CLI_BY_P99] = "p99",          [CLI_BY_NAME] = "name",
     };
     static const struct cli_column columns[] = {
-        {"SELF", true, false}, {"%", true, false},    {"TOTAL", true, false},
-        {"CALLS", true, false}, {"MEAN", true, false}, {"P99", true, false},
+        {"SELF", true, false},     {"%", true, false},     {"TOTAL", true, false},
+        {"CALLS", true, false},    {"MEAN", true, false},  {"P99", true, false},
         {"FUNCTION", false, true}, {"WHERE", false, true}, {0},
     };
     const struct kymo_survey *s = report->survey;
@@ -230,8 +227,14 @@ static void print_functions(const struct cli_report *report)
         struct cli_text mean = kymo__cli_duration(report->rows[i].mean);
         struct cli_text p99 = kymo__cli_duration(report->rows[i].p99);
         char *place = where(&s->callables.all[i]);
-        const char *const cells[] = {self.text, share.text, total.text, calls.text,
-                                     mean.text, p99.text,   s->callables.all[i].name, place};
+        const char *const cells[] = {self.text,
+                                     share.text,
+                                     total.text,
+                                     calls.text,
+                                     mean.text,
+                                     p99.text,
+                                     s->callables.all[i].name,
+                                     place};
         kymo__cli_table_add(table, cells);
         kymo__cli_free(place);
     }
@@ -242,8 +245,8 @@ static void print_functions(const struct cli_report *report)
     kymo__cli_table_free(table);
     if (shown < report->function_count)
         printf("%*s%s… and %s more; --limit shows more, --filter others%s\n", INDENT, "",
-               kymo__cli_colour(CLI_DIM),
-               kymo__cli_grouped(report->function_count - shown).text, kymo__cli_colour(CLI_PLAIN));
+               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(report->function_count - shown).text,
+               kymo__cli_colour(CLI_PLAIN));
 }
 
 /* ------------------------------------------------------------------ paths --- */
@@ -285,6 +288,16 @@ static void print_path(const struct cli_report *report, uint32_t node)
     kymo__cli_free(path);
 }
 
+/* The tree of calls was not large enough. */
+static void print_full(const struct cli_report *report)
+{
+    const struct kymo_tree *tree = &report->survey->tree;
+    if (tree->folded)
+        printf("%*s%s%s on paths beyond the first %s count for their callers here%s\n", INDENT, "",
+               kymo__cli_colour(CLI_YELLOW), kymo__cli_count(tree->folded, "call", "calls").text,
+               kymo__cli_grouped(tree->most).text, kymo__cli_colour(CLI_PLAIN));
+}
+
 static void print_paths(const struct cli_report *report)
 {
     uint32_t nodes[PATHS];
@@ -294,72 +307,111 @@ static void print_paths(const struct cli_report *report)
     heading("Hottest call paths, by self time at their end");
     for (size_t i = 0; i < count; i++) {
         const struct kymo_node *node = &report->survey->tree.nodes[nodes[i]];
-        printf("%*s%5s %%  %s%11s%s  ", INDENT, "", percent(node->self, report->inside).text,
-               kymo__cli_colour(CLI_DIM), kymo__cli_duration(node->self).text,
+        struct cli_text self = kymo__cli_duration(node->self);
+        printf("%*s%5s %%  %s%*s%s%s  ", INDENT, "", percent(node->self, report->inside).text,
+               kymo__cli_colour(CLI_DIM), 11 - kymo__cli_cells(self.text), "", self.text,
                kymo__cli_colour(CLI_PLAIN));
         print_path(report, nodes[i]);
         putchar('\n');
     }
+    print_full(report);
 }
 
 /* ------------------------------------------------------------------- tree --- */
 
+/* Lines of the tree being printed. A call that is the only one of its caller worth showing
+   stands below it in the same column; only where calls part is there a new level. */
+struct branches {
+    const struct cli_report *report;
+    kymo_ns least;   /* total time of what is shown */
+    uint32_t *level; /* by node */
+    bool *more;      /* by level: another branch follows */
+};
 
-static void print_node(const struct cli_report *report, const struct kymo_node *node, unsigned depth)
+/* The first of NODE and the nodes beside it that is shown, or 0. They are in order. */
+static uint32_t shown(const struct branches *b, uint32_t node)
 {
-    enum { DEEPEST = 40 };
-    printf("%*s%5s %%  %11s  %11s  %10s  ", INDENT, "", percent(node->total, report->inside).text,
-           kymo__cli_duration(node->total).text, kymo__cli_duration(node->self).text,
-           kymo__cli_grouped(node->calls).text);
-    if (depth > DEEPEST)
-        printf("%*s(%u deep) ", 2 * DEEPEST, "", depth);
-    else
-        printf("%*s", (int)(2 * depth), "");
+    return node && b->report->survey->tree.nodes[node].total >= b->least ? node : 0;
+}
+
+static void print_rails(const struct branches *b, uint32_t level, bool branch)
+{
+    enum { DEEPEST = 30 };
+    for (uint32_t i = 1; i < level && i < DEEPEST; i++)
+        fputs(b->more[i] ? "│ " : "  ", stdout);
+    if (level > DEEPEST)
+        printf("(%u branches) ", level);
+    else if (level > 0)
+        fputs(b->more[level] ? (branch ? "├ " : "│ ") : (branch ? "└ " : "  "), stdout);
+}
+
+static void print_node(const struct branches *b, const struct kymo_node *node, uint32_t level,
+                       bool branch)
+{
+    const struct cli_report *report = b->report;
+    const struct kymo_callable *callable = &report->survey->callables.all[node->callable];
+    printf("%*s%5s %%  ", INDENT, "", percent(node->total, report->inside).text);
+    /* Not by printf's widths, which count the bytes of µ. */
+    struct cli_text total = kymo__cli_duration(node->total), self = kymo__cli_duration(node->self);
+    printf("%*s%s  ", 11 - kymo__cli_cells(total.text), "", total.text);
+    printf("%*s%s  ", 11 - kymo__cli_cells(self.text), "", self.text);
+    printf("%10s  ", kymo__cli_grouped(node->calls).text);
+    print_rails(b, level, branch);
     print_name(report, node->callable);
-    char *place = where(&report->survey->callables.all[node->callable]);
+    char *place = where(callable);
     printf("  %s", kymo__cli_colour(CLI_DIM));
     kymo__cli_put_clean(stdout, place);
     printf("%s\n", kymo__cli_colour(CLI_PLAIN));
     kymo__cli_free(place);
 }
 
-/* Nodes in pre-order without recursion: a path may be as long as the file says. */
+/* The node after NODE in pre-order, among those shown; 0 at the end. Levels are kept. */
+static uint32_t advance(struct branches *b, uint32_t node, bool *branch)
+{
+    const struct kymo_node *nodes = b->report->survey->tree.nodes;
+    uint32_t below = shown(b, nodes[node].child);
+    if (below) {
+        *branch = shown(b, nodes[below].sibling) != 0;
+        b->level[below] = b->level[node] + *branch;
+        if (*branch)
+            b->more[b->level[below]] = true;
+        return below;
+    }
+    while (node && !shown(b, nodes[node].sibling))
+        node = nodes[node].parent;
+    if (!node)
+        return 0;
+    uint32_t beside = nodes[node].sibling;
+    *branch = true;
+    b->level[beside] = b->level[node];
+    b->more[b->level[beside]] = shown(b, nodes[beside].sibling) != 0;
+    return beside;
+}
+
 static void print_tree(const struct cli_report *report)
 {
     const struct kymo_tree *tree = &report->survey->tree;
-    kymo_ns least = (kymo_ns)(report->threshold * (double)report->inside);
+    struct branches b = {
+        .report = report,
+        .least = (kymo_ns)(report->threshold * (double)report->inside),
+        .level = kymo__cli_array(tree->count + 1, sizeof *b.level),
+        .more = kymo__cli_array(tree->count + 2, sizeof *b.more),
+    };
     heading("Call tree");
-    printf("%*s%s%7s  %11s  %11s  %10s  %s%s\n", INDENT, "", kymo__cli_colour(CLI_DIM), "TOTAL",
+    printf("%*s%s%7s  %11s  %11s  %10s  %s%s\n", INDENT, "", kymo__cli_colour(CLI_DIM), "%",
            "TOTAL", "SELF", "CALLS", "FUNCTION", kymo__cli_colour(CLI_PLAIN));
-    uint64_t folded = 0;
-    unsigned depth = 0;
-    uint32_t at = tree->count ? tree->nodes[0].child : 0;
-    while (at) {
-        const struct kymo_node *node = &tree->nodes[at];
-        bool shown = node->total >= least;
-        if (shown)
-            print_node(report, node, depth);
-        else
-            folded++;
-        if (shown && node->child) {
-            at = node->child;
-            depth++;
-            continue;
-        }
-        while (at && !tree->nodes[at].sibling) {
-            at = tree->nodes[at].parent;
-            depth -= at != 0;
-        }
-        at = at ? tree->nodes[at].sibling : 0;
-    }
+    uint64_t count = 0;
+    bool branch;
+    for (uint32_t at = advance(&b, 0, &branch); at; at = advance(&b, at, &branch), count++)
+        print_node(&b, &tree->nodes[at], b.level[at], branch);
+    uint64_t folded = tree->count ? tree->count - 1 - count : 0;
     if (folded)
         printf("%*s%s%s below %.2g %% not shown; --threshold shows more%s\n", INDENT, "",
-               kymo__cli_colour(CLI_DIM), kymo__cli_count(folded, "branch", "branches").text,
+               kymo__cli_colour(CLI_DIM), kymo__cli_count(folded, "path", "paths").text,
                100 * report->threshold, kymo__cli_colour(CLI_PLAIN));
-    if (tree->folded)
-        printf("%*s%s%s on paths beyond the first %s count for their callers%s\n", INDENT, "",
-               kymo__cli_colour(CLI_YELLOW), kymo__cli_count(tree->folded, "call", "calls").text,
-               kymo__cli_grouped(tree->most).text, kymo__cli_colour(CLI_PLAIN));
+    print_full(report);
+    kymo__cli_free(b.level);
+    kymo__cli_free(b.more);
 }
 
 /* ---------------------------------------------------------------- callers --- */
@@ -367,7 +419,7 @@ static void print_tree(const struct cli_report *report)
 static void print_callers(const struct cli_report *report)
 {
     static const struct cli_column columns[] = {
-        {"TOTAL", true, false}, {"SELF", true, false},    {"CALLS", true, false},
+        {"TOTAL", true, false},     {"SELF", true, false},  {"CALLS", true, false},
         {"CALLED BY", false, true}, {"WHERE", false, true}, {0},
     };
     const struct kymo_survey *s = report->survey;
@@ -391,7 +443,8 @@ static void print_callers(const struct cli_report *report)
             struct cli_text calls = kymo__cli_grouped(callers[i].calls);
             char *from = callers[i].root ? kymo__cli_format("-") : where(caller);
             const char *const cells[] = {total.text, self.text, calls.text,
-                                         callers[i].root ? "(nobody: outermost)" : caller->name, from};
+                                         callers[i].root ? "(nobody: outermost)" : caller->name,
+                                         from};
             kymo__cli_table_add(table, cells);
             kymo__cli_free(from);
         }

@@ -102,8 +102,7 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         struct cli_dump dump = {.info = &info,
                                 .threads = &threads,
                                 .absolute = arguments->value[OPTION_ABSOLUTE] != NULL};
-        code = dump_part(&dump, capture, path, &part, limit,
-                         arguments->value[OPTION_JSON] != NULL);
+        code = dump_part(&dump, capture, path, &part, limit, arguments->value[OPTION_JSON] != NULL);
         kymo__cli_threads_free(&threads);
     }
     kymo_close(capture);

@@ -146,8 +146,8 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
     const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
     struct cli_part part;
     struct cli_threads threads;
-    if (!format || !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_UNTIL],
-                                        "until", &part))
+    if (!format || !kymo__cli_part_read(arguments->value[OPTION_FROM],
+                                        arguments->value[OPTION_UNTIL], "until", &part))
         return CLI_BAD;
     int code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
     if (code != CLI_OK)
@@ -189,7 +189,8 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
 }
 
 static const struct cli_option options[] = {
-    [OPTION_TO] = {"to", 0, "FORMAT", "chrome: JSON for Perfetto, chrome://tracing and PyTorch's tools"},
+    [OPTION_TO] = {"to", 0, "FORMAT",
+                   "chrome: JSON for Perfetto, chrome://tracing and PyTorch's tools"},
     [OPTION_OUTPUT] = {"output", 'o', "OUT",
                        "the file to write, - for stdout; with .gz at its end compressed. FILE "
                        "with another extension without it"},

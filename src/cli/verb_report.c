@@ -162,7 +162,8 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
 
 static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "one JSON object with everything, all functions in it"},
-    [OPTION_SORT] = {"sort", 's', "KEY", "order of the functions: self, total, calls, mean, p99, name"},
+    [OPTION_SORT] = {"sort", 's', "KEY",
+                     "order of the functions: self, total, calls, mean, p99, name"},
     [OPTION_LIMIT] = {"limit", 'n', "N", "at most N functions; 15 without it"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
                        "only this thread: its index as in 'kymo info', tid:N, or its name"},
@@ -173,7 +174,8 @@ static const struct cli_option options[] = {
     [OPTION_TREE] = {"tree", 0, NULL, "the call tree instead of the tables"},
     [OPTION_THRESHOLD] = {"threshold", 0, "PERCENT",
                           "leave branches below this share out of the tree; 1% without it"},
-    [OPTION_CALLERS] = {"callers", 0, "FUNCTION", "who called this function, and what it cost them"},
+    [OPTION_CALLERS] = {"callers", 0, "FUNCTION",
+                        "who called this function, and what it cost them"},
     {0},
 };
 
@@ -182,7 +184,8 @@ static const struct cli_example examples[] = {
     {"kymo report --sort total -n 40 trace.kymo", "forty functions by their time with callees"},
     {"kymo report --tree --threshold 5% trace.kymo", "the main branches of the call tree"},
     {"kymo report --callers json.loads trace.kymo", "who spends time on it"},
-    {"kymo report --from 10s --to 12s -t worker trace.kymo", "two seconds of the threads called worker"},
+    {"kymo report --from 10s --to 12s -t worker trace.kymo",
+     "two seconds of the threads called worker"},
     {"kymo report -j trace.kymo | jq '.functions[0].name'", "one figure for a script"},
     {0},
 };

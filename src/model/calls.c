@@ -193,8 +193,8 @@ static int64_t unwind(struct kymo_calls *c, uint32_t depth, unsigned how, bool g
         unsigned flags = frame->flags & KYMO__ENDED_INSIDE ? 0 : how;
         c->leave = 0;
         if (flags && go_on && c->depth - 1 >= c->doubtful && is_span(c, frame->key)) {
-            int rc = kymo__array_grow(&c->carried, &c->carried_capacity, carried,
-                                      sizeof(*c->carried));
+            int rc =
+                kymo__array_grow(&c->carried, &c->carried_capacity, carried, sizeof(*c->carried));
             if (rc < 0)
                 return rc;
             c->carried[carried++] = (struct kymo_carried){frame->key, frame->id};

@@ -45,7 +45,7 @@ struct kymo_frame {
     uint8_t enter; /* detail of its enter */
     uint8_t flags; /* enum kymo_slice_flag */
     uint16_t arg_count;
-    uint32_t args;   /* position of its first in calls->args */
+    uint32_t args; /* position of its first in calls->args */
     kymo_ns start;
     kymo_ns inside;  /* how long the calls it made took */
     uint64_t id;     /* generator or coroutine, or 0 */
@@ -102,12 +102,12 @@ struct kymo_calls {
     struct kymo_carried {
         uint32_t key;
         uint64_t id;
-    } *carried; /* spans that go on, the innermost first, while their call is ended */
+    } * carried; /* spans that go on, the innermost first, while their call is ended */
     size_t carried_capacity;
     size_t waiting; /* of them, until all calls that were open after a pause are back */
     struct kymo_call_arg *args;
     size_t arg_len, arg_capacity;
-    int receiver; /* of arguments that follow */
+    int receiver;  /* of arguments that follow */
     uint8_t leave; /* detail of the leave of the call that waits for its arguments */
     struct kymo_event held;
     uint16_t held_args;

@@ -53,8 +53,8 @@ struct chrome {
     /* The thread being written. */
     uint32_t thread;
     uint64_t tid;
-    uint64_t ids;         /* what its calls' numbers are counted from */
-    char place[96];       /* "pid":…,"tid":…,"ts": */
+    uint64_t ids;   /* what its calls' numbers are counted from */
+    char place[96]; /* "pid":…,"tid":…,"ts": */
     size_t place_len;
     const char *thread_name;
     kymo_ns lanes[LANES_MOST]; /* when the last event on each track ends */
@@ -113,7 +113,10 @@ static inline char *put_time(char *at, int64_t ns)
 static char *put_double(char *at, double value)
 {
     if (!isfinite(value))
-        return at + sprintf(at, "\"%s\"", isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+        return at + sprintf(at, "\"%s\"",
+                            isnan(value) ? "NaN"
+                            : value > 0  ? "Infinity"
+                                         : "-Infinity");
     if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
         return put_uint(at, (uint64_t)value);
     for (int precision = 15;; precision++) {
@@ -128,7 +131,8 @@ static int add_escaped(struct kymo_buffer *b, const char *text)
 {
     while (*text) {
         size_t plain = 0;
-        while ((unsigned char)text[plain] - 0x20u < 0x5fu && text[plain] != '"' && text[plain] != '\\')
+        while ((unsigned char)text[plain] - 0x20u < 0x5fu && text[plain] != '"' &&
+               text[plain] != '\\')
             plain++;
         int rc = kymo__buffer_add(b, text, plain);
         text += plain;
@@ -202,7 +206,8 @@ static int add_name(struct kymo_buffer *b, const struct kymo_callable *callable)
         rc = add_text(b, "<built-in method ") | add_escaped(b, dot ? dot + 1 : name);
         if (dot) {
             char *type = kymo__alloc_text(name, (size_t)(dot - name));
-            rc |= type ? add_text(b, " of ") | add_escaped(b, type) | add_text(b, " object") : -ENOMEM;
+            rc |= type ? add_text(b, " of ") | add_escaped(b, type) | add_text(b, " object")
+                       : -ENOMEM;
             kymo__free(type);
         }
         return rc | add_text(b, ">");
@@ -462,8 +467,8 @@ static int write_gap(struct chrome *c, const struct kymo_event *event)
         [KYMO_GAP_NESTED] = "nested",
         [KYMO_GAP_DAMAGED] = "damaged",
     };
-    const char *reason = event->detail <= KYMO_GAP_DAMAGED && event->detail ? reasons[event->detail]
-                                                                            : "unknown";
+    const char *reason =
+        event->detail <= KYMO_GAP_DAMAGED && event->detail ? reasons[event->detail] : "unknown";
     char *at = begin(c, OWN_INSTANT, sizeof(OWN_INSTANT) - 1, NULL, 0);
     at = put_uint(at, event->id);
     at += sprintf(at, " events lost (%s)\",", reason);
@@ -541,10 +546,17 @@ static int other(void *arg, const struct kymo_event *event, const struct kymo_ca
 
 static bool reserved(const char *key)
 {
-    static const char *const keys[] = {"schemaVersion",   "deviceProperties",    "displayTimeUnit",
-                                       "traceEvents",     "baseTimeNanoseconds", "traceName",
-                                       "systemTraceEvents", "stackFrames", "samples",
-                                       "process_name",    "kymo"};
+    static const char *const keys[] = {"schemaVersion",
+                                       "deviceProperties",
+                                       "displayTimeUnit",
+                                       "traceEvents",
+                                       "baseTimeNanoseconds",
+                                       "traceName",
+                                       "systemTraceEvents",
+                                       "stackFrames",
+                                       "samples",
+                                       "process_name",
+                                       "kymo"};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strcmp(key, keys[i]) == 0)
             return true;
@@ -557,8 +569,9 @@ static int write_beginning(struct chrome *c, const struct kymo_info *info)
     struct kymo_buffer b = {0};
     char text[256];
     const char *key, *value, *process = "";
-    int rc = add_text(&b, "{\n\"schemaVersion\": 1,\n\"kymo\": {\"version\": \"" KYMO_VERSION "\"},\n"
-                          "\"deviceProperties\": [],\n");
+    int rc =
+        add_text(&b, "{\n\"schemaVersion\": 1,\n\"kymo\": {\"version\": \"" KYMO_VERSION "\"},\n"
+                     "\"deviceProperties\": [],\n");
     for (uint32_t i = 0; kymo_capture_metadata(c->capture, i, &key, &value) == 0; i++) {
         if (strcmp(key, "process_name") == 0)
             process = value;
@@ -606,8 +619,8 @@ static int read_thread(struct chrome *c, uint64_t *events, uint64_t all)
     struct kymo_calls *calls = kymo__alloc(sizeof(*calls));
     if (!calls)
         return -ENOMEM;
-    int rc = kymo__calls_init(calls, c->capture, c->thread, o->from > 0 ? o->from : INT64_MIN, o->to,
-                              &visitor);
+    int rc = kymo__calls_init(calls, c->capture, c->thread, o->from > 0 ? o->from : INT64_MIN,
+                              o->to, &visitor);
     if (rc == 0)
         rc = 1;
     while (rc > 0) {
@@ -647,9 +660,9 @@ static int write_threads(struct chrome *c, uint64_t all)
             c->tid = tid_of(r, i);
             c->thread_name = *info.name ? info.name : unnamed;
             c->lane_count = 0;
-            c->place_len = (size_t)snprintf(c->place, sizeof(c->place),
-                                            "\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":",
-                                            c->pid, c->tid);
+            c->place_len =
+                (size_t)snprintf(c->place, sizeof(c->place),
+                                 "\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", c->pid, c->tid);
             int rc = name_track(c, c->tid, c->thread_name, "", (uint64_t)i * 100);
             if (rc == 0)
                 rc = read_thread(c, &events, all);

@@ -7,21 +7,21 @@
 #ifndef KYMO_FUNCTIONS_H
 #define KYMO_FUNCTIONS_H
 
-#include "calls.h"
 #include "callables.h"
+#include "calls.h"
 #include "histogram.h"
 
 struct kymo_function_cost {
-    uint64_t calls;       /* entered by a call, or open at the start */
-    uint64_t resumes;     /* entered again: generators and coroutines */
+    uint64_t calls;   /* entered by a call, or open at the start */
+    uint64_t resumes; /* entered again: generators and coroutines */
     kymo_ns self, total;
-    kymo_ns sum;          /* of all activations, nested ones too */
-    kymo_ns least, most;  /* of a single activation */
-    uint64_t lost_leaves; /* activations whose end was not recorded */
-    uint64_t off;         /* times it was switched off to keep to an overhead budget */
-    kymo_ns off_when;     /* the first of them */
+    kymo_ns sum;                   /* of all activations, nested ones too */
+    kymo_ns least, most;           /* of a single activation */
+    uint32_t active;               /* open now on the thread being read */
     struct kymo_histogram lengths; /* of activations */
-    uint32_t active;      /* open now on the thread being read */
+    uint64_t lost_leaves;          /* activations whose end was not recorded */
+    uint64_t off;                  /* times it was switched off to keep to an overhead budget */
+    kymo_ns off_when;              /* the first of them */
 };
 
 struct kymo_functions {

@@ -24,7 +24,8 @@ struct kymo_packing {
 static struct kymo_packing *packing_new(void)
 {
     struct kymo_packing *p = kymo__alloc_zeroed(sizeof(*p));
-    if (p && deflateInit2(&p->z, LEVEL, Z_DEFLATED, WINDOW_GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (p &&
+        deflateInit2(&p->z, LEVEL, Z_DEFLATED, WINDOW_GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
         kymo__free(p);
         p = NULL;
     }

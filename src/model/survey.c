@@ -20,7 +20,7 @@ struct worker {
     pthread_t thread;
     bool started;
     struct kymo_capture *capture;
-    struct kymo_survey part; /* without callables and threads, which are the whole's */
+    struct kymo_survey part;        /* without callables and threads, which are the whole's */
     struct kymo_survey_thread *now; /* the thread being read */
     bool tree;
     int result;
@@ -72,7 +72,8 @@ static uint64_t arg_called(const struct worker *w, const struct kymo_slice *slic
 {
     const struct kymo_callables *callables = &w->work->whole->callables;
     for (unsigned i = 0; i < slice->arg_count; i++)
-        if (strcmp(callables->all[kymo__callable_of(callables, slice->args[i].key)].name, name) == 0)
+        if (strcmp(callables->all[kymo__callable_of(callables, slice->args[i].key)].name, name) ==
+            0)
             return slice->args[i].value;
     return otherwise;
 }
@@ -178,7 +179,8 @@ static int prepare(struct worker *w)
 {
     struct kymo_survey *whole = w->work->whole;
     w->part.counters = kymo__alloc_zeroed(whole->callables.count * sizeof(*w->part.counters));
-    int rc = w->part.counters ? kymo__functions_init(&w->part.functions, &whole->callables) : -ENOMEM;
+    int rc =
+        w->part.counters ? kymo__functions_init(&w->part.functions, &whole->callables) : -ENOMEM;
     if (rc == 0 && w->tree)
         rc = kymo__tree_init(&w->part.tree, w->work->options->nodes);
     return rc;

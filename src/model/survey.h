@@ -52,7 +52,7 @@ struct kymo_survey {
     struct kymo_survey_counter **counters; /* by callable: the counter of that name, or NULL */
     kymo_ns self[KYMO__CLASSES]; /* by enum kymo_class; the last: unknown to this version */
     uint64_t called[KYMO__CLASSES];
-    uint64_t completes;          /* finished events on tracks of their own, and their time */
+    uint64_t completes; /* finished events on tracks of their own, and their time */
     kymo_ns complete_time;
     struct kymo_calls_counts counts; /* of all threads */
     uint64_t calls, resumes;

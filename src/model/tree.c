@@ -28,25 +28,32 @@ void kymo__tree_fini(struct kymo_tree *t)
     *t = (struct kymo_tree){0};
 }
 
-static size_t slot_of(const struct kymo_tree *t, uint32_t parent, uint32_t callable)
+static uint64_t path_of(uint32_t parent, uint32_t callable)
 {
-    return (size_t)(kymo__hash_word((uint64_t)parent << 32 | callable) >> 24) & (t->slot_count - 1);
+    return (uint64_t)parent << 32 | callable;
+}
+
+/* Where PATH is, or the free slot where it would be. */
+static size_t slot_of(const struct kymo_tree *t, uint64_t path)
+{
+    size_t at = (size_t)(kymo__hash_word(path) >> 24) & (t->slot_count - 1);
+    while (t->slots[at].node && t->slots[at].path != path)
+        at = (at + 1) & (t->slot_count - 1);
+    return at;
 }
 
 /* Twice as many slots. */
 static int widen(struct kymo_tree *t)
 {
-    uint32_t *old = t->slots;
-    uint32_t *slots = kymo__alloc_zeroed(2 * t->slot_count * sizeof(*slots));
+    struct kymo_tree_slot *old = t->slots;
+    struct kymo_tree_slot *slots = kymo__alloc_zeroed(2 * t->slot_count * sizeof(*slots));
     if (!slots)
         return -ENOMEM;
     t->slots = slots;
     t->slot_count *= 2;
     for (size_t i = 1; i < t->count; i++) {
-        size_t at = slot_of(t, t->nodes[i].parent, t->nodes[i].callable);
-        while (slots[at])
-            at = (at + 1) & (t->slot_count - 1);
-        slots[at] = (uint32_t)i;
+        uint64_t path = path_of(t->nodes[i].parent, t->nodes[i].callable);
+        slots[slot_of(t, path)] = (struct kymo_tree_slot){path, (uint32_t)i};
     }
     kymo__free(old);
     return 0;
@@ -61,7 +68,7 @@ static int64_t add(struct kymo_tree *t, uint32_t parent, uint32_t callable, size
     t->nodes[node] = (struct kymo_node){
         .parent = parent, .callable = callable, .sibling = t->nodes[parent].child};
     t->nodes[parent].child = node;
-    t->slots[slot] = node;
+    t->slots[slot] = (struct kymo_tree_slot){path_of(parent, callable), node};
     if (2 * t->count > t->slot_count) {
         rc = widen(t);
         if (rc < 0)
@@ -70,26 +77,44 @@ static int64_t add(struct kymo_tree *t, uint32_t parent, uint32_t callable, size
     return node;
 }
 
+/* The child of PARENT for CALLABLE if it is among the first few, which are those entered
+   last; else 0. *MORE: there are others. */
+static uint32_t recent(struct kymo_tree *t, uint32_t parent, uint32_t callable, bool *more)
+{
+    enum { FEW = 6 };
+    struct kymo_node *nodes = t->nodes;
+    uint32_t before = 0, at = nodes[parent].child;
+    for (int i = 0; at && i < FEW; i++) {
+        if (nodes[at].callable == callable) {
+            if (before) {
+                nodes[before].sibling = nodes[at].sibling;
+                nodes[at].sibling = nodes[parent].child;
+                nodes[parent].child = at;
+            }
+            return at;
+        }
+        before = at;
+        at = nodes[at].sibling;
+    }
+    *more = at != 0;
+    return 0;
+}
+
 int64_t kymo__tree_enter(struct kymo_tree *t, uint32_t parent, uint32_t callable, bool *folded)
 {
+    bool more = false;
     *folded = false;
-    uint32_t recent = t->nodes[parent].recent;
-    if (recent && t->nodes[recent].callable == callable)
-        return recent;
-    size_t at = slot_of(t, parent, callable);
-    for (; t->slots[at]; at = (at + 1) & (t->slot_count - 1)) {
-        const struct kymo_node *node = &t->nodes[t->slots[at]];
-        if (node->parent == parent && node->callable == callable)
-            return t->nodes[parent].recent = t->slots[at];
-    }
+    uint32_t node = recent(t, parent, callable, &more);
+    if (kymo__likely(node))
+        return node;
+    size_t at = slot_of(t, path_of(parent, callable));
+    if (more && t->slots[at].node)
+        return t->slots[at].node;
     if (t->count >= t->most) {
         *folded = true;
         return parent;
     }
-    int64_t node = add(t, parent, callable, at);
-    if (node > 0)
-        t->nodes[parent].recent = (uint32_t)node;
-    return node;
+    return add(t, parent, callable, at);
 }
 
 void kymo__tree_leave(struct kymo_tree *t, uint32_t at, bool folded, const struct kymo_slice *slice)

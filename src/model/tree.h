@@ -12,7 +12,6 @@ struct kymo_node {
     uint32_t parent; /* 0, the root, for outermost calls */
     uint32_t callable;
     uint32_t child, sibling; /* the first below, the next beside; 0 none */
-    uint32_t recent;         /* the child entered last; 0 none */
     uint64_t calls, resumes;
     kymo_ns self, total;
 };
@@ -20,8 +19,11 @@ struct kymo_node {
 struct kymo_tree {
     struct kymo_node *nodes; /* parents stand before their children; 0 is the root */
     size_t count, capacity, most;
-    uint32_t *slots; /* nodes by parent and callable, 0 for free; a power of two of them */
-    size_t slot_count;
+    struct kymo_tree_slot {
+        uint64_t path; /* parent << 32 | callable: the node itself need not be looked at */
+        uint32_t node; /* 0 for free */
+    } * slots;
+    size_t slot_count; /* a power of two */
     uint64_t folded;
 };
 

@@ -28,8 +28,11 @@ static inline struct kymo_capture *tape_stop(const char *name)
 
 static inline uint32_t tape_key(const char *name, const char *file, uint32_t line, uint32_t class)
 {
-    uint32_t key = kymo_function_key(&(struct kymo_function){
-        .size = sizeof(struct kymo_function), .name = name, .file = file, .line = line, .kind = class});
+    uint32_t key = kymo_function_key(&(struct kymo_function){.size = sizeof(struct kymo_function),
+                                                             .name = name,
+                                                             .file = file,
+                                                             .line = line,
+                                                             .kind = class});
     CHECK(key != 0);
     return key;
 }

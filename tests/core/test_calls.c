@@ -29,9 +29,10 @@ static int leave(void *arg, const struct kymo_slice *slice)
     CHECK_LE(0, slice->self);
     if (slice->depth > 0)
         CHECK_LE(f[-1].start, f->start);
-    told_len += (size_t)snprintf(told + told_len, sizeof(told) - told_len, "%s %u %lld-%lld self %lld",
-                                 name_of(f->key), slice->depth, (long long)(f->start - zero),
-                                 (long long)(slice->end - zero), (long long)slice->self);
+    told_len +=
+        (size_t)snprintf(told + told_len, sizeof(told) - told_len, "%s %u %lld-%lld self %lld",
+                         name_of(f->key), slice->depth, (long long)(f->start - zero),
+                         (long long)(slice->end - zero), (long long)slice->self);
     static const char *const flags[] = {" open", " unfinished", " lost", " inside"};
     for (int i = 0; i < 4; i++)
         if (slice->flags & 1 << i)
@@ -56,7 +57,8 @@ static int other(void *arg, const struct kymo_event *event, const struct kymo_ca
     if (event->kind == KYMO_RESYNC)
         return 0;
     if (event->kind == KYMO_GAP) {
-        told_len += (size_t)sprintf(told + told_len, "gap of %llu\n", (unsigned long long)event->id);
+        told_len +=
+            (size_t)sprintf(told + told_len, "gap of %llu\n", (unsigned long long)event->id);
         return 0;
     }
     told_len += (size_t)sprintf(told + told_len, "%s at %lld", event->name,
@@ -247,7 +249,8 @@ static void a_span_may_outlive_the_call_in_which_it_began(void)
 {
     /* As a context manager does that is written as a generator. */
     tape_start("context");
-    uint32_t f = tape_function("f"), manager = tape_function("manager"), work = tape_function("work");
+    uint32_t f = tape_function("f"), manager = tape_function("manager"),
+             work = tape_function("work");
     uint32_t span = tape_span("span");
     tape_enter(10, f);
     tape_enter(20, manager);

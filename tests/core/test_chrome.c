@@ -143,7 +143,8 @@ static size_t check_nesting(void)
     static struct slice open[100000];
     size_t depth = 0;
     for (size_t i = 0; i < count; i++) {
-        while (depth && (open[depth - 1].tid != slices[i].tid || open[depth - 1].end <= slices[i].start))
+        while (depth &&
+               (open[depth - 1].tid != slices[i].tid || open[depth - 1].end <= slices[i].start))
             depth--;
         if (depth && open[depth - 1].end < slices[i].end)
             CHECK_FAIL("a slice on track %llu ends %lld ns after the one around it", slices[i].tid,

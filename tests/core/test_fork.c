@@ -66,7 +66,8 @@ static uint64_t sum_of(const char *path, size_t len, bool live)
     if (live) {
         struct kymo_live_header header = header_of(path);
         for (uint32_t i = 0; i < header.chunks; i++) {
-            struct kymo_chunk *chunk = (void *)((char *)words + header.chunk_offset) + i * 65536;
+            size_t offset = (size_t)header.chunk_offset + i * (size_t)KYMO__CHUNK_BYTES;
+            struct kymo_chunk *chunk = (void *)((char *)words + offset);
             if (chunk->type == KYMO__BLOCK_DEFS)
                 memset(chunk, 0, sizeof(*chunk));
         }

@@ -87,8 +87,10 @@ static void memory_may_run_out(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(percentiles_are_right_to_one_percent), CHECK_CASE(small_values_are_exact),
-    CHECK_CASE(the_extremes_fit),                     CHECK_CASE(merged_ones_count_for_both),
+    CHECK_CASE(percentiles_are_right_to_one_percent),
+    CHECK_CASE(small_values_are_exact),
+    CHECK_CASE(the_extremes_fit),
+    CHECK_CASE(merged_ones_count_for_both),
     CHECK_CASE(memory_may_run_out),
 };
 

@@ -734,9 +734,7 @@ def test_the_interpreter_may_exit_with_everything_running(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_child_forked_inside_a_trace_is_not_traced(
-    run_code: RunCode, tmp_path: Path
-) -> None:
+def test_a_child_forked_inside_a_trace_is_not_traced(run_code: RunCode, tmp_path: Path) -> None:
     code = """if True:
         import os, sys, threading, warnings, kymo
         warnings.simplefilter("ignore", DeprecationWarning)  # kymo's thread runs
@@ -779,7 +777,8 @@ INTERPRETERS = """if True:
             assert error is None, error
         finally:
             interpreters.destroy(made)
-    code = "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\\nassert f(12) == 144\\nimport json"
+    code = "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\\nassert f(12) == 144"
+    code += "\\nimport json"
     def called(): pass
     run(code)
     with kymo.trace(sys.argv[1]):

@@ -1,0 +1,529 @@
+"""`kymo export --to chrome`: valid JSON in PyTorch's dialect that holds what the capture holds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import gzip
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kymo
+
+PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
+
+Slice = dict[str, Any]
+
+
+def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, "export", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def refused(*arguments: object, **options: Any) -> str:
+    """The one line with which the program refuses."""
+    done = run(*arguments, **options)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.removeprefix("kymo: ").removesuffix("\n")
+
+
+def nanoseconds(microseconds: float) -> int:
+    return round(microseconds * 1000)
+
+
+def check_nesting(events: list[Slice]) -> None:
+    """On every track slices either follow or enclose one another."""
+    tracks: dict[tuple[Any, Any], list[tuple[int, int]]] = {}
+    for event in events:
+        if event["ph"] == "X":
+            start, length = nanoseconds(event["ts"]), nanoseconds(event["dur"])
+            assert length >= 0
+            tracks.setdefault((event["pid"], event["tid"]), []).append((start, -length))
+    for slices in tracks.values():
+        ends: list[int] = []
+        for start, length in sorted(slices):
+            while ends and ends[-1] <= start:
+                ends.pop()
+            assert not ends or start - length <= ends[-1]
+            ends.append(start - length)
+
+
+def export(path: Path, *arguments: object) -> dict[str, Any]:
+    """The export of the capture at `path`, checked."""
+    done = run("--to", "chrome", "-o", "-", *arguments, path)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    trace: dict[str, Any] = json.loads(done.stdout)
+    check_nesting(trace["traceEvents"])
+    return trace
+
+
+def slices(trace: dict[str, Any], part: str = "") -> list[Slice]:
+    return [e for e in trace["traceEvents"] if e["ph"] == "X" and part in e["name"]]
+
+
+def of_kind(trace: dict[str, Any], ph: str) -> list[Slice]:
+    return [e for e in trace["traceEvents"] if e["ph"] == ph]
+
+
+def fib(n: int) -> int:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def squares(n: int) -> Iterator[int]:
+    for i in range(n):
+        yield i * i
+
+
+async def task(n: int) -> int:
+    await asyncio.sleep(0)
+    return n
+
+
+async def tasks() -> None:
+    await asyncio.gather(*(task(i) for i in range(3)))
+
+
+def work() -> None:
+    kymo.thread_name("worker")
+    with kymo.span("größe"):
+        sorted([3, 1, 2])
+        [].append(1)
+        int("7")
+
+
+def program() -> None:
+    fib(10)
+    list(squares(5))
+    gc.collect()
+    asyncio.run(tasks())
+    with kymo.span("submit"):
+        kymo.flow_out("job", 7)
+    kymo.counter("rows", 17.5)
+    kymo.instant('say "hi"\n')
+    kymo.async_begin("request", 3)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    kymo.async_end("request", 3)
+    kymo.flow_in("job", 7)
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("chrome") / "trace.kymo"
+    kymo.start(path)
+    kymo.metadata("experiment", 'the "first"')
+    try:
+        program()
+    finally:
+        kymo.stop()
+    return path
+
+
+@pytest.fixture(scope="module")
+def trace(traced: Path) -> dict[str, Any]:
+    return export(traced)
+
+
+# --------------------------------------------------------------------- what it holds
+
+
+def test_the_file_has_the_keys_of_the_dialect(trace: dict[str, Any], traced: Path) -> None:
+    assert trace["schemaVersion"] == 1
+    assert trace["deviceProperties"] == []
+    assert trace["displayTimeUnit"] == "ms"
+    assert trace["experiment"] == 'the "first"'
+    base = trace["baseTimeNanoseconds"]
+    with kymo.open(traced) as capture:
+        wall = capture.info.wall_start
+        assert base <= wall < base + 7889238 * 10**9
+        first = min(nanoseconds(e["ts"]) for e in slices(trace))
+        assert abs(base + first - wall) < 10**9
+
+
+def test_every_call_is_there_with_its_times(trace: dict[str, Any], traced: Path) -> None:
+    with kymo.open(traced) as capture:
+        start, wall = capture.info.start, capture.info.wall_start
+        events = list(capture.events())
+    shift = wall - start - trace["baseTimeNanoseconds"]
+    enters = Counter(e.time + shift for e in events if e.kind == "enter")
+
+    found = Counter(nanoseconds(e["ts"]) for e in slices(trace))
+
+    assert sum(found.values()) == sum(enters.values())
+    assert found == enters
+
+
+def test_callables_are_named_as_pytorch_names_them(trace: dict[str, Any]) -> None:
+    names = {e["name"] for e in slices(trace)}
+    line = fib.__code__.co_firstlineno
+
+    assert f"{__file__}({line}): fib" in names
+    assert "<built-in function sorted>" in names
+    assert "<built-in method append of list object>" in names
+    assert "Python GC" in names
+    if sys.version_info >= (3, 12):
+        assert "<class 'int'>" in names
+
+
+def test_categories_tell_python_from_spans(trace: dict[str, Any]) -> None:
+    for event in slices(trace):
+        python = "Python id" in event["args"]
+        assert event["cat"] == ("python_function" if python else "user_annotation")
+    assert {e["name"] for e in slices(trace) if e["cat"] == "user_annotation"} == {
+        "größe",
+        "submit",
+    }
+
+
+def test_ids_are_unique_and_parents_enclose(trace: dict[str, Any]) -> None:
+    python = {e["args"]["Python id"]: e for e in slices(trace) if "Python id" in e["args"]}
+    assert len(python) == sum(1 for e in slices(trace) if e["cat"] == "python_function")
+
+    for event in python.values():
+        parent = event["args"].get("Python parent id")
+        if parent is None:
+            continue
+        above = python[parent]
+        assert above["tid"] == event["tid"] and parent < event["args"]["Python id"]
+        assert nanoseconds(above["ts"]) <= nanoseconds(event["ts"])
+        assert nanoseconds(above["ts"]) + nanoseconds(above["dur"]) >= nanoseconds(
+            event["ts"]
+        ) + nanoseconds(event["dur"])
+    inner = [e for e in slices(trace, ": fib") if e["args"]["Python parent id"] in python]
+    parents = Counter(python[e["args"]["Python parent id"]]["name"] for e in inner)
+    assert parents[inner[0]["name"]] == len(inner) - 1
+
+
+def test_ids_follow_the_order_of_time_on_a_thread(trace: dict[str, Any]) -> None:
+    last: dict[int, tuple[int, int]] = {}
+    for event in sorted(
+        (e for e in slices(trace) if "Python id" in e["args"]), key=lambda e: e["args"]["Python id"]
+    ):
+        start = nanoseconds(event["ts"])
+        assert start >= last.get(event["tid"], (0, 0))[0]
+        last[event["tid"]] = (start, event["args"]["Python id"])
+
+
+def test_collections_carry_their_counts(trace: dict[str, Any]) -> None:
+    explicit = [e for e in slices(trace, "Python GC") if e["args"].get("generation") == 2]
+
+    assert explicit
+    assert {"generation", "collected", "uncollectable"} <= explicit[-1]["args"].keys()
+
+
+def test_slices_of_a_generator_share_an_id(trace: dict[str, Any]) -> None:
+    parts = slices(trace, ": squares")
+
+    assert len({e["args"]["Generator id"] for e in parts}) == 1
+    assert [e["args"].get("Enter") for e in parts] == [None] + ["resume"] * 5
+    assert [e["args"].get("Leave") for e in parts] == ["yield"] * 5 + [None]
+
+
+def test_marks_have_their_forms(trace: dict[str, Any]) -> None:
+    instants = [e for e in of_kind(trace, "i") if e["cat" if "cat" in e else "ph"] != "kymo"]
+    assert [e["name"] for e in instants] == ['say "hi"\n', "Record Window End"]
+    (counter,) = of_kind(trace, "C")
+    assert (counter["name"], counter["args"]) == ("rows", {"value": 17.5})
+
+
+def test_arrows_and_async_spans_have_both_ends(trace: dict[str, Any]) -> None:
+    def ends(ph: str, name: str) -> list[tuple[Any, ...]]:
+        return [(e["cat"], e["name"], e["id"]) for e in of_kind(trace, ph) if e["name"] == name]
+
+    assert ends("s", "job") == ends("f", "job") == [("flow", "job", 7)]
+    assert all(e["bp"] == "e" for e in of_kind(trace, "f"))
+    assert len(ends("b", "request")) == 1
+    assert ends("b", "request") == ends("e", "request")
+
+
+def test_tasks_and_their_waits_share_a_lane(trace: dict[str, Any]) -> None:
+    begun = [e for e in of_kind(trace, "b") if e["name"] == "task"]
+    waits = [e for e in of_kind(trace, "b") if e["name"] == "await"]
+    if not begun:
+        pytest.skip("this Python's tracer does not see tasks")
+
+    assert len(begun) == 3
+    assert {e["id"] for e in begun} <= {e["id"] for e in waits}
+
+
+def test_threads_and_the_process_are_named(trace: dict[str, Any]) -> None:
+    named = {e["tid"]: e["args"]["name"] for e in of_kind(trace, "M") if e["name"] == "thread_name"}
+    order = [
+        e["args"]["sort_index"] for e in of_kind(trace, "M") if e["name"] == "thread_sort_index"
+    ]
+
+    assert named[os.getpid()]
+    assert "worker" in named.values()
+    assert {e["tid"] for e in slices(trace)} <= named.keys()
+    assert order == sorted(set(order))
+    assert {e["pid"] for e in of_kind(trace, "X")} == {os.getpid()}
+    assert [e["args"]["name"] for e in of_kind(trace, "M") if e["name"] == "process_name"]
+
+
+def test_what_was_open_at_the_ends_says_so(trace: dict[str, Any]) -> None:
+    opened = [e["name"] for e in slices(trace) if e["args"].get("started") is False]
+    unfinished = [e["name"] for e in slices(trace) if e["args"].get("finished") is False]
+
+    assert any("traced" in name for name in opened)  # the fixture that started the session
+    assert any("traced" in name for name in unfinished)
+    assert not any("End lost" in e["args"] for e in slices(trace))
+
+
+def test_a_part_of_the_time_is_cut_at_its_ends(traced: Path, trace: dict[str, Any]) -> None:
+    part = export(traced, "--from", "500us", "--until", "1500us")
+
+    starts = [nanoseconds(e["ts"]) for e in slices(part)]
+    ends = [nanoseconds(e["ts"]) + nanoseconds(e["dur"]) for e in slices(part)]
+    assert max(ends) - min(starts) == 1000000
+    assert 0 < len(slices(part)) < len(slices(trace))
+
+
+def test_one_thread_can_be_chosen(traced: Path) -> None:
+    worker = export(traced, "-t", "worker")
+
+    assert len({e["tid"] for e in slices(worker)}) == 1
+    assert slices(worker, "größe")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        'quote " backslash \\ slash /',
+        "control \x01\x02\t\n\r\x1f\x7f",
+        "größe 名前 😀 \u202e\u2028",
+        "lone \ud800 surrogate \udfff",
+        "</script>",
+        "x" * 70000,
+    ],
+    ids=["quotes", "controls", "unicode", "surrogates", "script", "long"],
+)
+def test_any_name_gives_valid_json(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "trace.kymo"
+    kymo.start(path, calls=False)
+    kymo.thread_name(name[:100])
+    kymo.metadata("name", name)
+    with kymo.span(name):
+        kymo.instant(name)
+        kymo.counter(name, 1)
+        kymo.flow_out(name, 1)
+        kymo.async_begin(name, 1)
+    kymo.stop()
+    with kymo.open(path) as capture:
+        recorded = next(iter(capture.events())).name
+
+    found = export(path)
+
+    assert [e["name"] for e in slices(found)] == [recorded]
+    assert sum(e["name"] == recorded for e in found["traceEvents"]) == 5
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, 1e300, 5e-324, 2**53, -(2.0**70), 0.1])
+def test_counters_keep_their_values(tmp_path: Path, value: float) -> None:
+    path = tmp_path / "trace.kymo"
+    kymo.start(path, calls=False)
+    kymo.counter("value", value)
+    kymo.stop()
+
+    assert of_kind(export(path), "C")[0]["args"] == {"value": value}
+
+
+def test_values_json_does_not_have_become_strings(tmp_path: Path) -> None:
+    path = tmp_path / "trace.kymo"
+    kymo.start(path, calls=False)
+    for value in (float("nan"), float("inf"), -float("inf")):
+        kymo.counter("value", value)
+    kymo.stop()
+
+    values = [e["args"]["value"] for e in of_kind(export(path), "C")]
+    assert values == ["NaN", "Infinity", "-Infinity"]
+
+
+def test_a_capture_without_events_is_a_valid_trace(tmp_path: Path) -> None:
+    path = tmp_path / "trace.kymo"
+    kymo.start(path, calls=False)
+    kymo.stop()
+
+    assert slices(export(path)) == []
+
+
+def test_the_capture_of_a_killed_program_is_exported(tmp_path: Path) -> None:
+    path = tmp_path / "killed.kymo"
+    code = (
+        "import kymo, os, signal, sys\n"
+        "def deep(n):\n"
+        "    if n: deep(n - 1)\n"
+        "    else: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "kymo.start(sys.argv[1])\n"
+        "deep(20)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, path], check=False)
+
+    deep = slices(export(path), ": deep")
+
+    assert len(deep) == 21
+    assert all(e["args"]["finished"] is False for e in deep)
+
+
+# --------------------------------------------------------------------- the file itself
+
+
+def test_the_file_takes_the_name_of_the_capture(traced: Path, tmp_path: Path) -> None:
+    capture = tmp_path / "run.kymo"
+    capture.write_bytes(traced.read_bytes())
+
+    done = run("--to", "chrome", capture)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads((tmp_path / "run.json").read_text("utf-8"))["traceEvents"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.json", "run.kymo"]
+
+
+def test_the_extension_tells_the_format_and_the_compression(traced: Path, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.json", tmp_path / "a.json.gz"
+
+    assert run("-o", plain, traced).returncode == 0
+    assert run("-o", packed, traced).returncode == 0
+
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    assert packed.stat().st_size < plain.stat().st_size / 4
+
+
+def test_an_older_export_is_replaced(traced: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.json"
+    out.write_text("old")
+
+    assert run("-o", out, traced).returncode == 0
+
+    assert json.loads(out.read_text("utf-8"))
+
+
+def test_a_new_file_has_the_usual_permissions(traced: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.json"
+
+    done = subprocess.run(
+        ["sh", "-c", 'umask 027; exec "$0" export -o "$1" "$2"', PROGRAM, out, traced], check=False
+    )
+
+    assert done.returncode == 0 and out.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_capture_itself_is_never_overwritten(traced: Path, tmp_path: Path) -> None:
+    capture = tmp_path / "trace.json"
+    capture.write_bytes(traced.read_bytes())
+    link = tmp_path / "link.json"
+    link.symlink_to(capture)
+
+    assert "the capture itself" in refused("-o", capture, capture)
+    assert "the capture itself" in refused("-o", link, capture)
+    assert capture.read_bytes() == traced.read_bytes()
+
+
+def test_a_full_disk_is_one_line(traced: Path) -> None:
+    assert "No space left" in refused("--to", "chrome", "-o", "/dev/full", traced)
+
+
+def test_a_disk_that_fills_up_leaves_nothing(traced: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.json"
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    message = refused("-o", out, traced, preexec_fn=small_files)
+
+    assert message == f"{out} could not be written: File too large"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_export_leaves_nothing(tmp_path: Path, number: int) -> None:
+    capture, out = tmp_path / "large.kymo", tmp_path / "large.json.gz"
+    kymo.start(capture, c_calls=False)
+    for _ in range(40):
+        fib(16)
+    kymo.stop()
+
+    with subprocess.Popen([PROGRAM, "export", "-o", out, capture]) as process:
+        deadline = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < deadline:
+            if any(".part-" in p.name for p in tmp_path.iterdir()):
+                process.send_signal(number)
+                break
+        process.wait(30)
+
+    if process.returncode == 0:
+        pytest.skip("the export was finished too early to be interrupted")
+    assert process.returncode == -number
+    assert [p.name for p in tmp_path.iterdir()] == ["large.kymo"]
+
+
+def test_a_reader_that_goes_away_is_no_error(traced: Path) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "export", "--to", "chrome", "-o", "-", traced],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "which format"),
+        (["--to", "cuneiform"], "--to cuneiform is not a format"),
+        (["-o", "a.tablet"], "-o a.tablet does not tell the format"),
+        (["-o", "/nonexistent/a.json"], "/nonexistent/a.json: there is no such directory"),
+        (["-o", "/", "--to", "chrome"], "/: this is a directory"),
+        (["--to", "chrome", "--from", "soon"], "--from soon is not a time"),
+        (["--to", "chrome", "--from", "2", "--until", "1"], "--from 2 is later than --until 1"),
+        (["--to", "chrome", "-t", "nobody"], "there is no thread 'nobody'"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_names_it(
+    traced: Path, arguments: list[str], words: str
+) -> None:
+    assert words in refused(*arguments, traced)
+
+
+def test_context_managers_around_spans_nest(tmp_path: Path) -> None:
+    @contextlib.contextmanager
+    def region() -> Iterator[None]:
+        with kymo.span("region span"):
+            yield
+
+    path = tmp_path / "trace.kymo"
+    kymo.start(path)
+    with region():
+        fib(3)
+    kymo.stop()
+
+    found = export(path)
+
+    longest = max(slices(found, "region span"), key=lambda e: e["dur"])
+    outer_fib = max(slices(found, ": fib"), key=lambda e: e["dur"])
+    assert longest["ts"] <= outer_fib["ts"]
+    assert longest["ts"] + longest["dur"] >= outer_fib["ts"] + outer_fib["dur"]
+    assert not re.search("lost", json.dumps(found))
