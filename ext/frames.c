@@ -2,6 +2,7 @@
 
    Nobody will report their beginning, but their ends will be reported; recorded as open
    from the start they give every later call its right place. */
+#include "core.h"
 #include "tracer.h"
 
 #include <frameobject.h>
@@ -148,6 +149,45 @@ static void record_resync(uint64_t ticks)
     }
 }
 
+/* The outermost frame of this thread; a new reference, or NULL. */
+static PyFrameObject *outermost(void)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    for (PyFrameObject *back; frame && (back = PyFrame_GetBack(frame));) {
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return frame;
+}
+
+/* Give this thread the name that the module threading has for it: in the outermost frame of
+   a thread of its own the Thread object is the variable `self`. */
+static void name_thread(void)
+{
+    PyFrameObject *frame = outermost();
+    PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
+    PyObject *locals = NULL, *self = NULL, *name = NULL, *owner = NULL;
+    if (code && PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0)
+        locals = PyObject_GetAttrString((PyObject *)frame, "f_locals");
+    if (locals)
+        self = PyMapping_GetItemString(locals, "self");
+    if (self)
+        name = PyObject_GetAttrString(self, "_name");
+    const char *text = name && PyUnicode_Check(name) ? kymo__text_utf8(name, &owner) : NULL;
+    if (text)
+        kymo_thread_name(text);
+    else if (getpid() == (pid_t)syscall(SYS_gettid))
+        kymo_thread_name("MainThread");
+    Py_XDECREF(owner);
+    Py_XDECREF(name);
+    Py_XDECREF(self);
+    Py_XDECREF(locals);
+    Py_XDECREF(code);
+    Py_XDECREF(frame);
+    PyErr_Clear();
+}
+
 static void tell(bool entering)
 {
     kymo__epoch_told = kymo__epoch;
@@ -165,6 +205,10 @@ static bool told_before(void)
 
 void kymo__frames_tell(bool entering)
 {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    name_thread();
+    PyErr_Restore(type, value, trace);
     if (paused)
         record_resync(paused);
     if (paused || !told_before())
@@ -185,6 +229,7 @@ void kymo__frames_begin(void)
     paused = 0;
     told_count = 0;
     kymo__epoch_told = ++kymo__epoch;
+    name_thread();
     record_own(ticks, false);
 #ifndef Py_GIL_DISABLED
     /* The GIL keeps the others from moving. Their list changes only under a lock of the

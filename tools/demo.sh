@@ -1,19 +1,17 @@
 #!/usr/bin/env bash
-# Build the demo program against the built library, record it, and show the capture.
+# Record the demo program and show where its time went.
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
-mkdir -p build/demo
-"${CC:-cc}" -std=gnu11 -O2 -g -Iinclude examples/demo.c -o build/demo/demo \
-    -L"$build/src" -lkymo -Wl,-rpath,"$build/src" -lpthread
-
-say 'recording build/demo/demo into demo.kymo'
-rm -f demo.kymo
-build/demo/demo demo.kymo
-.venv/bin/kymo info demo.kymo
+say 'kymo run -o demo.kymo examples/demo.py'
+.venv/bin/kymo run -o demo.kymo examples/demo.py
+say 'kymo report demo.kymo'
+.venv/bin/kymo report demo.kymo
 cat <<END
 
 The capture is demo.kymo. What to do next:
-  .venv/bin/kymo --help            what else can be asked of it
-  examples/demo.c                  the program that was recorded
+  .venv/bin/kymo report demo.kymo --tree        the tree of calls
+  .venv/bin/kymo export demo.kymo --to chrome   a timeline for Perfetto or chrome://tracing
+  .venv/bin/kymo --help                         everything else
+The same from C, without any Python: examples/spans.c
 END

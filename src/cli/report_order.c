@@ -58,7 +58,7 @@ void kymo__cli_report_arrange(struct cli_report *report)
     report->functions = kymo__cli_array(s->callables.count + 1, sizeof *report->functions);
     report->rows = kymo__cli_array(s->callables.count + 1, sizeof *report->rows);
     for (int i = 0; i < KYMO__CLASSES; i++)
-        report->inside += s->self[i];
+        report->inside = kymo__ns_add(report->inside, s->self[i]);
     for (uint32_t i = 0; i < s->callables.count; i++) {
         const struct kymo_function_cost *cost = s->functions.of[i];
         if (!cost || !kymo__activations(cost) ||
@@ -137,8 +137,8 @@ static size_t add_up(struct cli_caller *all, size_t count)
         if (kept && by_pair(&all[kept - 1], &all[i]) == 0) {
             all[kept - 1].calls += all[i].calls;
             all[kept - 1].resumes += all[i].resumes;
-            all[kept - 1].self += all[i].self;
-            all[kept - 1].total += all[i].total;
+            all[kept - 1].self = kymo__ns_add(all[kept - 1].self, all[i].self);
+            all[kept - 1].total = kymo__ns_add(all[kept - 1].total, all[i].total);
         } else {
             all[kept++] = all[i];
         }

@@ -158,8 +158,8 @@ static void print_shares(const struct cli_report *report)
     printf("%s in calls on all threads: ", kymo__cli_duration(report->inside).text);
     print_share(&comma, "Python", self[KYMO_CLASS_FUNCTION], report->inside);
     print_share(&comma, "C",
-                self[KYMO_CLASS_NATIVE] + self[KYMO_CLASS_METHOD] + self[KYMO_CLASS_TYPE] +
-                    self[KYMO_CLASS_CALLABLE],
+                kymo__ns_add(kymo__ns_add(self[KYMO_CLASS_NATIVE], self[KYMO_CLASS_METHOD]),
+                             kymo__ns_add(self[KYMO_CLASS_TYPE], self[KYMO_CLASS_CALLABLE])),
                 report->inside);
     print_share(&comma, "spans", self[KYMO_CLASS_NAME], report->inside);
     print_share(&comma, "garbage collection", self[KYMO_CLASS_GC], report->inside);
@@ -500,7 +500,7 @@ static void print_gc(const struct cli_report *report)
     kymo_ns time = 0;
     for (int i = 0; i < KYMO__GENERATIONS; i++) {
         count += gc->count[i];
-        time += gc->time[i];
+        time = kymo__ns_add(time, gc->time[i]);
     }
     if (count == 0)
         return;

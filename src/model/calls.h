@@ -113,6 +113,13 @@ struct kymo_calls {
     uint16_t held_args;
 };
 
+/* A + B, as far as a number goes: a damaged file may say that anything took centuries. */
+static inline kymo_ns kymo__ns_add(kymo_ns a, kymo_ns b)
+{
+    kymo_ns sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 /* Set up for thread INDEX of CAPTURE and the time from FROM up to, without, TO: INT64_MIN
    and INT64_MAX for all of it. VISITOR is lent. Returns 0 or -ENOMEM; fini in any case. */
 int kymo__calls_init(struct kymo_calls *calls, struct kymo_capture *capture, uint32_t thread,

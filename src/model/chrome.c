@@ -98,12 +98,13 @@ static inline char *put(char *at, const char *text, size_t len)
 /* NS as microseconds with three decimals. */
 static inline char *put_time(char *at, int64_t ns)
 {
-    if (ns < 0) {
+    uint64_t size = (uint64_t)ns;
+    if (kymo__unlikely(ns < 0)) {
         *at++ = '-';
-        ns = -ns;
+        size = -size;
     }
-    at = put_uint(at, (uint64_t)ns / 1000);
-    unsigned rest = (unsigned)((uint64_t)ns % 1000);
+    at = put_uint(at, size / 1000);
+    unsigned rest = (unsigned)(size % 1000);
     at[0] = '.';
     at[1] = (char)('0' + rest / 100);
     memcpy(at + 2, digits + 2 * (rest % 100), 2);
@@ -344,7 +345,7 @@ static int leave(void *arg, const struct kymo_slice *slice)
     const struct text *head = &c->heads[index];
     char *at = begin(c, head->bytes, head->len, NULL, more);
     at = put(at, c->place, c->place_len);
-    at = put_time(at, frame->start + c->shift);
+    at = put_time(at, kymo__ns_add(frame->start, c->shift));
     at = PUT(at, ",\"dur\":");
     at = put_time(at, slice->end - frame->start);
     at = PUT(at, ",\"args\":{");
@@ -434,7 +435,7 @@ static int write_complete(struct chrome *c, const struct kymo_event *event)
     static const char beginning[] = ",\n{\"ph\":\"X\",\"cat\":\"track\",\"name\":\"";
     char *at = begin(c, beginning, sizeof(beginning) - 1, name, 0);
     at += sprintf(at, "\",\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", c->pid, tid);
-    at = put_time(at, event->time + c->shift);
+    at = put_time(at, kymo__ns_add(event->time, c->shift));
     at = PUT(at, ",\"dur\":");
     at = put_time(at, length);
     done(c, PUT(at, "}"));
@@ -452,7 +453,7 @@ static int write_off(struct chrome *c, const struct kymo_event *event)
     char *at = begin(c, OWN_INSTANT, sizeof(OWN_INSTANT) - 1, name, 0);
     at = PUT(at, " not recorded from here on (overhead budget)\",");
     at = put(at, c->place, c->place_len);
-    at = put_time(at, event->time + c->shift);
+    at = put_time(at, kymo__ns_add(event->time, c->shift));
     at = PUT(at, ",\"args\":{\"calls until then\":");
     at = put_uint(at, event->id);
     done(c, PUT(at, "}}"));
@@ -473,7 +474,7 @@ static int write_gap(struct chrome *c, const struct kymo_event *event)
     at = put_uint(at, event->id);
     at += sprintf(at, " events lost (%s)\",", reason);
     at = put(at, c->place, c->place_len);
-    at = put_time(at, event->time + c->shift);
+    at = put_time(at, kymo__ns_add(event->time, c->shift));
     done(c, PUT(at, "}"));
     return 0;
 }
@@ -499,7 +500,7 @@ static int write_mark(struct chrome *c, const struct kymo_event *event,
     char *at = begin(c, beginning, strlen(beginning), name, more);
     at = PUT(at, "\",");
     at = put(at, c->place, c->place_len);
-    at = put_time(at, event->time + c->shift);
+    at = put_time(at, kymo__ns_add(event->time, c->shift));
     if (event->kind == KYMO_FLOW_OUT || event->kind == KYMO_FLOW_IN) {
         at = PUT(at, ",\"id\":");
         at = put_id(at, event->id);
@@ -579,9 +580,8 @@ static int write_beginning(struct chrome *c, const struct kymo_info *info)
             rc |= add_text(&b, "\"") | add_escaped(&b, key) | add_text(&b, "\": \"") |
                   add_escaped(&b, value) | add_text(&b, "\",\n");
     }
-    int64_t wall = info->wall_start, base = wall - wall % BASE_STEP;
-    base = wall < 0 ? 0 : base;
-    c->shift = wall - info->start - base;
+    int64_t wall = info->wall_start, base = wall < 0 ? 0 : wall - wall % BASE_STEP;
+    c->shift = wall - base - info->start;
     c->pid = info->pid;
     snprintf(text, sizeof(text),
              "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRId64
@@ -608,7 +608,7 @@ static void write_end(struct chrome *c, const struct kymo_info *info)
     static const char beginning[] =
         ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":";
     char *at = begin(c, beginning, sizeof(beginning) - 1, NULL, 0);
-    at = put_time(at, end + c->shift);
+    at = put_time(at, kymo__ns_add(end, c->shift));
     done(c, PUT(at, "}\n]\n}\n"));
 }
 

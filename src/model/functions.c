@@ -55,10 +55,10 @@ int kymo__functions_leave(struct kymo_functions *f, uint32_t callable,
         cost->resumes++;
     else
         cost->calls++;
-    cost->self += slice->self;
-    cost->sum += length;
+    cost->self = kymo__ns_add(cost->self, slice->self);
+    cost->sum = kymo__ns_add(cost->sum, length);
     if (--cost->active == 0)
-        cost->total += length;
+        cost->total = kymo__ns_add(cost->total, length);
     cost->least = length < cost->least ? length : cost->least;
     cost->most = length > cost->most ? length : cost->most;
     cost->lost_leaves += (slice->flags & KYMO__END_LOST) != 0;
@@ -86,9 +86,9 @@ int kymo__functions_merge(struct kymo_functions *f, const struct kymo_functions 
             return -ENOMEM;
         cost->calls += more->calls;
         cost->resumes += more->resumes;
-        cost->self += more->self;
-        cost->total += more->total;
-        cost->sum += more->sum;
+        cost->self = kymo__ns_add(cost->self, more->self);
+        cost->total = kymo__ns_add(cost->total, more->total);
+        cost->sum = kymo__ns_add(cost->sum, more->sum);
         cost->least = more->least < cost->least ? more->least : cost->least;
         cost->most = more->most > cost->most ? more->most : cost->most;
         cost->lost_leaves += more->lost_leaves;

@@ -85,7 +85,7 @@ static void count_collection(struct worker *w, const struct kymo_slice *slice)
     generation = generation < KYMO__GENERATIONS ? generation : KYMO__GENERATIONS - 1;
     kymo_ns length = slice->end - slice->frame->start;
     gc->count[generation]++;
-    gc->time[generation] += length;
+    gc->time[generation] = kymo__ns_add(gc->time[generation], length);
     gc->longest = length > gc->longest ? length : gc->longest;
     gc->collected += arg_called(w, slice, "collected", 0);
     gc->uncollectable += arg_called(w, slice, "uncollectable", 0);
@@ -100,12 +100,12 @@ static int leave(void *arg, const struct kymo_slice *slice)
     if (kymo__unlikely(class == KYMO_CLASS_GC))
         count_collection(w, slice);
     bool resumed = slice->frame->enter == 1 || slice->frame->enter == 2;
-    w->part.self[class] += slice->self;
+    w->part.self[class] = kymo__ns_add(w->part.self[class], slice->self);
     w->part.called[class] += !resumed;
     w->now->calls += !resumed;
     w->now->resumes += resumed;
     if (slice->depth == 0)
-        w->now->busy += slice->end - slice->frame->start;
+        w->now->busy = kymo__ns_add(w->now->busy, slice->end - slice->frame->start);
     if (w->tree)
         kymo__tree_leave(&w->part.tree, (uint32_t)slice->frame->mark,
                          (slice->frame->mark & FOLDED) != 0, slice);
@@ -137,7 +137,8 @@ static int other(void *arg, const struct kymo_event *event, const struct kymo_ca
     (void)args, (void)arg_count;
     if (event->kind == KYMO_COMPLETE) {
         w->part.completes++;
-        w->part.complete_time += (kymo_ns)event->id;
+        kymo_ns length = event->id < INT64_MAX ? (kymo_ns)event->id : INT64_MAX;
+        w->part.complete_time = kymo__ns_add(w->part.complete_time, length);
     }
     if (event->kind != KYMO_COUNTER && event->kind != KYMO_OFF)
         return 0;
@@ -247,18 +248,18 @@ static int merge(struct kymo_survey *s, const struct worker *w)
         counter->changes = changes;
     }
     for (int i = 0; i < KYMO__CLASSES; i++) {
-        s->self[i] += part->self[i];
+        s->self[i] = kymo__ns_add(s->self[i], part->self[i]);
         s->called[i] += part->called[i];
     }
     for (int i = 0; i < KYMO__GENERATIONS; i++) {
         s->gc.count[i] += part->gc.count[i];
-        s->gc.time[i] += part->gc.time[i];
+        s->gc.time[i] = kymo__ns_add(s->gc.time[i], part->gc.time[i]);
     }
     s->gc.longest = part->gc.longest > s->gc.longest ? part->gc.longest : s->gc.longest;
     s->gc.collected += part->gc.collected;
     s->gc.uncollectable += part->gc.uncollectable;
     s->completes += part->completes;
-    s->complete_time += part->complete_time;
+    s->complete_time = kymo__ns_add(s->complete_time, part->complete_time);
     return rc;
 }
 

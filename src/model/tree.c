@@ -120,7 +120,7 @@ int64_t kymo__tree_enter(struct kymo_tree *t, uint32_t parent, uint32_t callable
 void kymo__tree_leave(struct kymo_tree *t, uint32_t at, bool folded, const struct kymo_slice *slice)
 {
     struct kymo_node *node = &t->nodes[at];
-    node->self += slice->self;
+    node->self = kymo__ns_add(node->self, slice->self);
     if (kymo__unlikely(folded)) {
         t->folded++;
         return;
@@ -128,7 +128,7 @@ void kymo__tree_leave(struct kymo_tree *t, uint32_t at, bool folded, const struc
     bool resumed = slice->frame->enter == 1 || slice->frame->enter == 2;
     node->resumes += resumed;
     node->calls += !resumed;
-    node->total += slice->end - slice->frame->start;
+    node->total = kymo__ns_add(node->total, slice->end - slice->frame->start);
 }
 
 int kymo__tree_merge(struct kymo_tree *t, const struct kymo_tree *other)
@@ -147,14 +147,14 @@ int kymo__tree_merge(struct kymo_tree *t, const struct kymo_tree *other)
             break;
         }
         here[i] = (uint32_t)node;
-        t->nodes[node].self += more->self;
+        t->nodes[node].self = kymo__ns_add(t->nodes[node].self, more->self);
         if (folded) {
             t->folded += more->calls + more->resumes;
             continue;
         }
         t->nodes[node].calls += more->calls;
         t->nodes[node].resumes += more->resumes;
-        t->nodes[node].total += more->total;
+        t->nodes[node].total = kymo__ns_add(t->nodes[node].total, more->total);
     }
     kymo__free(here);
     return rc;

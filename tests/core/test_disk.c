@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#define FAULT_MANY_SESSIONS
 #include "fault.h"
 
 enum { WORKERS = 2 };

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/syscall.h>
 
+#define FAULT_MANY_SESSIONS
 #include "fault.h"
 #include "format.h"
 

@@ -20,7 +20,7 @@ static void percentiles_are_right_to_one_percent(void)
     uint64_t state = 1;
     struct kymo_histogram h = {0};
     for (int i = 0; i < COUNT; i++) {
-        values[i] = (int64_t)(random_size(&state) >> 1);
+        values[i] = (int64_t)(random_size(&state) >> 2);
         CHECK_EQ(kymo__histogram_add(&h, values[i]), 0);
     }
     qsort(values, COUNT, sizeof(values[0]), by_size);

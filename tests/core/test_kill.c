@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#define FAULT_MANY_SESSIONS
 #include "fault.h"
 
 enum { WORKERS = 3 };

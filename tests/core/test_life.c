@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <pthread.h>
 
+#define FAULT_MANY_SESSIONS
 #include "fault.h"
 
 static int entries_in(const char *path)

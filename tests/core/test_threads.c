@@ -1,6 +1,7 @@
 /* Many threads, threads that come and go, and threads that end at awkward moments. */
 #include <pthread.h>
 
+#define FAULT_MANY_SESSIONS
 #include "fault.h"
 
 static struct kymo_capture *capture;

@@ -1,8 +1,8 @@
-/* demo.c — a small program that marks what it does: three workers parse orders from a
+/* spans.c — a small program that marks what it does: three workers parse orders from a
    queue that the main thread fills.
 
-       cc demo.c -o demo $(pkg-config --cflags --libs kymo) -lpthread
-       ./demo demo.kymo && kymo info demo.kymo
+       cc spans.c -o spans $(pkg-config --cflags --libs kymo) -lpthread
+       ./spans spans.kymo && kymo info spans.kymo
 
    Kill it in the middle (kill -9) and the capture still opens. */
 #include <kymo/kymo.h>
@@ -66,10 +66,10 @@ static void *worker(void *arg)
 
 int main(int argc, char **argv)
 {
-    const char *path = argc > 1 ? argv[1] : "demo.kymo";
+    const char *path = argc > 1 ? argv[1] : "spans.kymo";
     int rc = kymo_start(&(struct kymo_options){.size = sizeof(struct kymo_options), .path = path});
     if (rc < 0) {
-        fprintf(stderr, "demo: %s: %s\n", path, kymo_strerror(rc));
+        fprintf(stderr, "spans: %s: %s\n", path, kymo_strerror(rc));
         return 2;
     }
     kymo_thread_name("main");
