@@ -25,9 +25,9 @@ static PyObject *on_collection(PyObject *Py_UNUSED(self), PyObject *args)
         kymo__trace_at(KYMO_ENTER, 0, slice_key, kymo_ticks());
         kymo__trace_argument(generation_key, number_of(info, "generation"));
     } else {
+        kymo__trace_at(KYMO_LEAVE, 0, slice_key, ticks);
         kymo__trace_argument(collected_key, number_of(info, "collected"));
         kymo__trace_argument(uncollectable_key, number_of(info, "uncollectable"));
-        kymo__trace_at(KYMO_LEAVE, 0, slice_key, ticks);
     }
     PyErr_Clear();
     Py_RETURN_NONE;

@@ -218,6 +218,7 @@ void kymo__frames_tell(bool entering)
 
 void kymo__frames_tell_again(void)
 {
+    kymo__depth = 0;
     if (paused || told_before())
         record_resync(paused ? paused : kymo_ticks());
     tell(false);

@@ -136,17 +136,19 @@ static void enter_slice(const struct function *f, unsigned detail)
         kymo__task_enter(frame, detail == 0);
 }
 
-/* It ends, which is recorded next; ARGS are those of the event. */
-static void leave_slice(PyObject *const *args, unsigned detail)
+/* It ends at TICKS, which is recorded next; ARGS are those of the event. Returns the tick to
+   record, which is not before anything recorded meanwhile. */
+static uint64_t leave_slice(PyObject *const *args, unsigned detail, uint64_t ticks)
 {
     if (detail != 2)
         thrown_pop();
     if (!kymo__tasks)
-        return;
+        return ticks;
     if (detail == 1)
         kymo__task_suspend(KYMO_CURRENT_FRAME(), args[2]);
     else
         kymo__task_end(KYMO_CURRENT_FRAME());
+    return kymo_ticks();
 }
 
 KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_disable)
@@ -172,7 +174,7 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (__builtin_expect(f->slices, 0))
-        leave_slice(args, detail);
+        ticks = leave_slice(args, detail, ticks);
     if (!kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     Py_RETURN_NONE;
@@ -357,7 +359,7 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
     if (!site)
         return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (f->slices)
-        leave_slice(args, detail);
+        ticks = leave_slice(args, detail, ticks);
     if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     else if (site->off && !site->active && may_disable)

@@ -13,26 +13,27 @@ dir=$root/build/cross-$cpu
 sysroot=$root/build/cross-sysroot-$cpu
 lib=$sysroot/usr/lib/$cpu-linux-gnu
 
-# zstd for that architecture, unpacked into a directory of ours. apt gets a state
+# zstd and zlib for that architecture, unpacked into a directory of ours. apt gets a state
 # directory of its own, so that nothing of the system's configuration is touched.
-fetch_zstd() {
-    on_debian || die "put libzstd for $cpu under $sysroot"
+fetch_libraries() {
+    on_debian || die "put libzstd and zlib for $cpu under $sysroot"
     local apt=$sysroot/apt
     local options=(-qq -o "APT::Architecture=$deb" -o "APT::Architectures::=$deb"
         -o "Dir::State=$apt/state" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache"
         -o APT::Sandbox::User=root)
-    say "fetching zstd for $cpu"
+    say "fetching zstd and zlib for $cpu"
     mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
     : >"$apt/status"
     quiet apt-get "${options[@]}" update
-    (cd "$apt" && quiet apt-get "${options[@]}" download "libzstd-dev:$deb" "libzstd1:$deb")
+    (cd "$apt" && quiet apt-get "${options[@]}" download "libzstd-dev:$deb" "libzstd1:$deb" \
+        "zlib1g-dev:$deb" "zlib1g:$deb")
     for package in "$apt"/*.deb; do
         dpkg-deb -x "$package" "$sysroot"
     done
     rm -rf "$apt"
 }
 
-[ -e "$lib/libzstd.so" ] || fetch_zstd
+[ -e "$lib/libzstd.so" ] && [ -e "$lib/libz.a" ] || fetch_libraries
 
 emulator=$(command -v "qemu-$cpu" || command -v "qemu-$cpu-static" || true)
 mkdir -p build

@@ -8,7 +8,9 @@ static const struct cli_option options[] = {
     {"output", 'o', "FILE",
      "where to: a capture (.kymo), or a Chrome trace (.json, .json.gz); SCRIPT.kymo in the "
      "current directory without it"},
-    {"c-calls", 0, "on|off", "calls of functions implemented in C; on without it"},
+    {"c-calls", 0, "on|off|fast",
+     "calls of functions implemented in C; on without it; fast is cheaper, an experiment, and "
+     "misses some"},
     {"gc", 0, "on|off", "garbage collections; on without it"},
     {"include", 0, "PATTERN",
      "only these functions: a file ('*/myapp/*', views.py), a package or module (numpy), or a "
@@ -16,6 +18,9 @@ static const struct cli_option options[] = {
     {"exclude", 0, "PATTERN", "not these; may be repeated"},
     {"no-stdlib", 0, NULL, "not the Python code of the standard library"},
     {"max-depth", 0, "N", "no calls nested deeper than N"},
+    {"overhead", 0, "5%",
+     "the share of its time the program may lose: the tiniest, most frequent calls are switched "
+     "off until it fits, and the capture says which; Python 3.12 and later"},
     {"budget", 0, "SIZE", "memory for records not yet written, 64M without it"},
     {"policy", 0, "help|drop",
      "when that is used up: help, the program waits and nothing is lost (the default); drop, "
@@ -30,6 +35,7 @@ static const struct cli_example examples[] = {
     {"kymo run -o night.kymo -m myapp.worker", "a module, into night.kymo"},
     {"kymo run -o trace.json train.py", "a Chrome trace, for ui.perfetto.dev"},
     {"kymo run --no-stdlib --c-calls off train.py", "a smaller recording: your own code"},
+    {"kymo run --overhead 5% server.py", "whatever is worth recording at that price"},
     {"kymo run --include '*/myapp/*' -m pytest tests", "only what lies in myapp"},
     {"kymo run -c 'import myapp'", "what an import costs"},
     {0},

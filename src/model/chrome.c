@@ -423,8 +423,9 @@ static int write_complete(struct chrome *c, const struct kymo_event *event)
     unsigned lane = lane_for(c, event->time, event->time + length, &added);
     uint64_t tid = LANE_TID + (uint64_t)c->thread * LANES_MOST + lane;
     if (added) {
-        char suffix[32];
-        snprintf(suffix, sizeof(suffix), lane ? " (%u)" : "", lane + 1);
+        char suffix[32] = "";
+        if (lane)
+            snprintf(suffix, sizeof(suffix), " (%u)", lane + 1);
         int rc = name_track(c, tid, c->thread_name, suffix, (uint64_t)c->thread * 100 + 1 + lane);
         if (rc < 0)
             return rc;

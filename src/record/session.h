@@ -28,7 +28,7 @@ struct kymo_session {
     struct kymo_packer *packer;                 /* the writer thread's */
     struct kymo_packer *helpers[KYMO__HELPERS]; /* NULL while in use; exchanged */
     uint32_t failing; /* 1: the last write failed; the writer thread tries again, nobody else */
-    uint32_t held; /* chunks that threads record into; never more than there are */
+    uint32_t held;    /* chunks that threads record into; never more than there are */
 
     pthread_t writer;
     sem_t wake;

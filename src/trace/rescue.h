@@ -12,9 +12,9 @@ struct kymo_rescue {
     int error; /* the recorder's, negative errno or 0 */
     struct kymo_run *runs;
     size_t run_count, run_capacity;
-    struct kymo_buffer defs; /* the unwritten end of the stream of definitions */
+    struct kymo_buffer defs;             /* the unwritten end of the stream of definitions */
     uint64_t defs_position, defs_offset; /* in the stream, and of their chunk in the file */
-    struct kymo_gap_slot *gaps; /* pending */
+    struct kymo_gap_slot *gaps;          /* pending */
     size_t gap_count, gap_capacity;
 };
 

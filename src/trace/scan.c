@@ -138,8 +138,7 @@ static int64_t next_block(struct kymo_reader *r, uint64_t from)
     return result;
 }
 
-int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_fn *found,
-                      void *arg)
+int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_fn *found, void *arg)
 {
     struct kymo_footer footer;
     uint64_t end = reader->file_bytes - (read_footer(reader, &footer) ? sizeof(footer) : 0);

@@ -20,7 +20,8 @@ int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_f
 
 /* Read the header of the block at OFFSET. Returns 1, 0 when there is no whole block, or
    negative errno. */
-int kymo__scan_header(struct kymo_reader *reader, uint64_t offset, struct kymo_block_header *header);
+int kymo__scan_header(struct kymo_reader *reader, uint64_t offset,
+                      struct kymo_block_header *header);
 
 /* Read and decompress the payload of the block at OFFSET into OUT. Returns 0,
    -KYMO_EBLOCK when it is damaged, or negative errno. */

@@ -138,10 +138,9 @@ static inline int fault_wait(pid_t pid)
         if (WIFEXITED(check_status) && WEXITSTATUS(check_status) == 77)                            \
             CHECK_SKIP("see above");                                                               \
         if (!WIFEXITED(check_status) || WEXITSTATUS(check_status) != 0)                            \
-            CHECK_FAIL("the child ended with %s %d",                                               \
-                       WIFSIGNALED(check_status) ? "signal" : "status",                            \
-                       WIFSIGNALED(check_status) ? WTERMSIG(check_status)                          \
-                                                 : WEXITSTATUS(check_status));                     \
+            CHECK_FAIL(                                                                            \
+                "the child ended with %s %d", WIFSIGNALED(check_status) ? "signal" : "status",     \
+                WIFSIGNALED(check_status) ? WTERMSIG(check_status) : WEXITSTATUS(check_status));   \
     } while (0)
 
 /* ---- numbered events ---- */

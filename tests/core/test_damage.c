@@ -90,7 +90,8 @@ static void check_without(const struct list *list, const struct list *whole, uin
             continue;
         CHECK(at < list->count);
         if (memcmp(&list->events[at], expected, sizeof(*expected)) != 0)
-            CHECK_FAIL("event %zu of thread %u is %u \"%s\" at %" PRId64 ", was %u \"%s\" at %" PRId64,
+            CHECK_FAIL("event %zu of thread %u is %u \"%s\" at %" PRId64
+                       ", was %u \"%s\" at %" PRId64,
                        at, expected->thread, list->events[at].kind, list->events[at].name,
                        list->events[at].time, expected->kind, expected->name, expected->time);
         at++;
@@ -349,8 +350,8 @@ static void a_flipped_bit_costs_only_the_block_it_is_in(void)
             else
                 check_same(&list, &whole_list);
             if (list.damaged != 1)
-                CHECK_FAIL("byte %zu of a block of type %d: %" PRId64 " damaged", places[i] - begin_at,
-                           header.type, list.damaged);
+                CHECK_FAIL("byte %zu of a block of type %d: %" PRId64 " damaged",
+                           places[i] - begin_at, header.type, list.damaged);
             if (header.type == KYMO__BLOCK_RECORDS) /* and where it is missing is told */
                 CHECK_EQ(list.gaps, 1);
             CHECK_EQ(list.info.ending, KYMO_ENDED_CLEAN);
@@ -594,7 +595,9 @@ static void a_live_file_cut_off_anywhere_is_used_as_far_as_it_goes(void)
     write_bytes(live_path, live.at, live.len);
     size_t most = live_list.count;
     for (size_t len = live.len; len > 0;) {
-        size_t step = len > 100000 ? FAULT_TIMES(4999, 49999) : len > 10000 ? FAULT_TIMES(499, 4999) : 97;
+        size_t step = len > 100000  ? FAULT_TIMES(4999, 49999)
+                      : len > 10000 ? FAULT_TIMES(499, 4999)
+                                    : 97;
         len -= len > 300 ? step : 1;
         CHECK_EQ(truncate(live_path, (off_t)len), 0);
         CHECK_OK(list_read(&list, path));

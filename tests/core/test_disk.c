@@ -20,7 +20,7 @@ struct worker {
 
 struct result {
     uint64_t made;
-    int stopped; /* what kymo_stop returned */
+    int stopped;  /* what kymo_stop returned */
     int64_t took; /* what was recorded when there was no more room */
     int64_t from, to;
 };
@@ -93,7 +93,7 @@ static struct kymo_info check_failed(const char *path, int error, const struct r
 static struct {
     int policy;
     struct result result;
-} *limited;
+} * limited;
 
 static void limit_file_size(uint64_t bytes)
 {

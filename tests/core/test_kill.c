@@ -9,7 +9,7 @@
 enum { WORKERS = 3 };
 
 struct progress {
-    uint64_t done[WORKERS]; /* events whose call has returned */
+    uint64_t done[WORKERS];        /* events whose call has returned */
     uint64_t done_before[WORKERS]; /* the same when the process began to end */
     uint32_t began;
 };
@@ -101,7 +101,8 @@ static void kill_many_times(uint64_t budget, int times)
         recovered += info.recovered_records;
         in_file += info.records - info.recovered_records;
     }
-    printf("# %" PRIu64 " records from live files, %" PRIu64 " from captures\n", recovered, in_file);
+    printf("# %" PRIu64 " records from live files, %" PRIu64 " from captures\n", recovered,
+           in_file);
     CHECK(recovered > 0);
     munmap(progress, sizeof(*progress));
 }

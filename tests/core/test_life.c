@@ -51,7 +51,8 @@ static void a_thousand_sessions_leave_nothing_behind(void)
     const int cycles = FAULT_TIMES(1000, 150);
     for (int i = 0; i < cycles / 10; i++)
         one_session();
-    int threads = threads_now(0), files = entries_in("/proc/self/fd"), beside = entries_in(check_dir);
+    int threads = threads_now(0), files = entries_in("/proc/self/fd"),
+        beside = entries_in(check_dir);
     long resident = resident_bytes();
     for (int i = cycles / 10; i < cycles; i++)
         one_session();

@@ -100,7 +100,7 @@ static void threads_that_come_and_go_are_all_there(void)
 
 /* ---- threads that end while kymo_stop runs ---- */
 
-static uint64_t entered; /* spans that began in the session */
+static uint64_t entered;  /* spans that began in the session */
 static uint32_t go, over; /* 1: record; how many threads have done so */
 
 static void *record_and_end(void *arg)

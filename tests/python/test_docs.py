@@ -23,4 +23,4 @@ def test_the_examples_of_the_python_page_run(
 
     assert printed
     assert printed in done.stdout
-    assert {path.name for path in tmp_path.iterdir()} == {"trace.kymo", "jobs.kymo"}
+    assert {path.name for path in tmp_path.iterdir()} == {"trace.kymo", "jobs.kymo", "async.kymo"}

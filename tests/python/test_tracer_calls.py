@@ -109,10 +109,6 @@ def test_methods_of_every_kind_are_calls(python: Python) -> None:
         @value.deleter
         def value(self) -> None: ...
 
-        @functools.cached_property
-        def cached(self) -> int:
-            return 1
-
         def __getattr__(self, name: str) -> int:
             return 0
 
@@ -149,8 +145,21 @@ def test_methods_of_every_kind_are_calls(python: Python) -> None:
     expected = ["method", "method", "method", "of_class", "static", "value", "value", "value"]
     expected += ["__getattr__", "__getitem__", "__len__", "__add__", "__call__"]
     assert python(program) == ["program", *(f"  {name}{method}" for method in expected)]
-    cached = [line.strip() for line in python(lambda: thing.cached)]
-    assert cached.count(f"{name}cached") == 1
+
+
+def test_a_cached_property_is_called_once(traced: Traced) -> None:
+    class Thing:
+        @functools.cached_property
+        def cached(self) -> int:
+            return 1
+
+    thing = Thing()
+
+    def program() -> int:
+        return thing.cached + thing.cached
+
+    calls = [call.plain.rpartition(".")[2] for call in traced(program, c_calls=False).calls()]
+    assert calls.count("cached") == 1
 
 
 def test_creating_an_object_calls_new_and_init(python: Python) -> None:
@@ -231,7 +240,8 @@ def test_recursion_is_nested(traced: Traced) -> None:
     calls = traced(lambda: down(50)).find("down")
 
     assert len(calls) == 51
-    assert all(outer.calls == [inner] for outer, inner in itertools.pairwise(calls))
+    assert all(len(call.calls) == 1 for call in calls[:-1])
+    assert all(outer.calls[0] is inner for outer, inner in itertools.pairwise(calls))
 
 
 def test_code_given_to_exec_and_eval_is_called(python: Python) -> None:
@@ -383,14 +393,15 @@ def test_a_generator_is_a_slice_for_each_time_it_runs(python: Python) -> None:
 def test_the_slices_of_a_generator_have_its_id(traced: Traced) -> None:
     def program() -> None:
         one, two = counting(3), counting(3)
-        for _ in zip(one, two):
-            pass
+        for _ in range(4):
+            next(one, None)
+            next(two, None)
 
     ids = [call.id for call in traced(program).find("counting")]
 
     one, two = ids[:2]
     assert one and two and one != two
-    assert ids == [one, two] * 3 + [one]
+    assert ids == [one, two] * 4
 
 
 def test_functions_have_no_id(traced: Traced) -> None:
@@ -798,8 +809,8 @@ def test_methods_around_anything_keep_the_nesting(traced: Traced) -> None:
 
     calls = [str(call) for call in traced(program).only("program").calls]
 
-    assert calls[0] == "max"
-    assert {"max", "dict", "<lambda>"} >= set(calls)
+    assert calls.count("max") >= 20 and calls.count("dict") >= 40
+    assert {"range", "max", "dict", "<lambda>"} >= set(calls)
     assert calls.count("<lambda>") == 40
 
 

@@ -15,7 +15,7 @@ QUALIFIED = sys.version_info >= (3, 11)  # before, code objects do not know wher
 MONITORING = sys.version_info >= (3, 12)  # before, calls of types and instances are not reported
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Call:
     """One slice of a call: from an enter to its leave."""
 
@@ -37,15 +37,20 @@ class Call:
         how = f"{self.entered}>{self.left}"
         return self.plain if how == "call>return" else f"{self.plain} {how}"
 
-    def lines(self, indent: str = "") -> Iterable[str]:
-        yield f"{indent}{self}"
-        for call in self.calls:
-            yield from call.lines(indent + "  ")
-
     def walk(self) -> Iterable[Call]:
-        yield self
-        for call in self.calls:
-            yield from call.walk()
+        """This call and all that were made by it, a caller before what it calls."""
+        return (call for call, _ in self._levels())
+
+    def lines(self) -> Iterable[str]:
+        """The same as text, indented."""
+        return (f"{'  ' * level}{call}" for call, level in self._levels())
+
+    def _levels(self) -> Iterable[tuple[Call, int]]:
+        todo = [(self, 0)]  # no recursion: programs may be deeper than our limit
+        while todo:
+            call, level = todo.pop()
+            yield call, level
+            todo += [(inner, level + 1) for inner in reversed(call.calls)]
 
 
 def check(events: Iterable[kymo.Event], interleaved: bool = False) -> None:
@@ -87,7 +92,7 @@ def check(events: Iterable[kymo.Event], interleaved: bool = False) -> None:
             assert kind != "gap", f"{event.id} records are missing: {event.detail}"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Trace:
     """A capture, read and checked."""
 
@@ -150,5 +155,5 @@ def trace(
 
 
 def shown(trace: Trace, name: str) -> list[str]:
-    """What the only call of NAME called, a line each, indented; how only where unusual."""
+    """What the only call of NAME called, a line each; how only where unusual."""
     return list(trace.only(name).lines())

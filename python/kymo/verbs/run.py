@@ -30,6 +30,24 @@ def _on_off(text: str) -> bool:
     return text == "on"
 
 
+def _c_calls(text: str) -> bool | str:
+    if text not in ("on", "off", "fast"):
+        raise ValueError("on, off or fast")
+    return text if text == "fast" else text == "on"
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = 0
+    if not 0 < share <= 10:
+        raise ValueError("a share of the program's time like 5%")
+    if kymo._core.trace_hook() != "sys.monitoring":
+        raise ValueError("possible before Python 3.12")
+    return share
+
+
 def _number(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         number = int(text) if text.isascii() and text.isdigit() else least - 1
@@ -74,12 +92,13 @@ class _Option:
 
 OPTIONS = {
     "output": _Option("o", read=str),
-    "c-calls": _Option(keyword="c_calls", read=_on_off),
+    "c-calls": _Option(keyword="c_calls", read=_c_calls),
     "gc": _Option(keyword="gc", read=_on_off),
     "include": _Option(keyword="include", read=str, repeats=True),
     "exclude": _Option(keyword="exclude", read=str, repeats=True),
     "no-stdlib": _Option(),
     "max-depth": _Option(keyword="max_depth", read=_number(1, 2**31 - 1)),
+    "overhead": _Option(keyword="overhead", read=_share),
     "budget": _Option(keyword="budget", read=_size),
     "policy": _Option(keyword="policy", read=_word("help", "drop")),
     "level": _Option(keyword="level", read=_number(1, 19)),
