@@ -136,7 +136,7 @@ static inline int fault_wait(pid_t pid)
     do {                                                                                           \
         int check_status = fault_wait(pid);                                                        \
         if (WIFEXITED(check_status) && WEXITSTATUS(check_status) == 77)                            \
-            CHECK_SKIP("see above");                                                               \
+            CHECK_SKIP("it cannot be done here, as said above");                                   \
         if (!WIFEXITED(check_status) || WEXITSTATUS(check_status) != 0)                            \
             CHECK_FAIL(                                                                            \
                 "the child ended with %s %d", WIFSIGNALED(check_status) ? "signal" : "status",     \
