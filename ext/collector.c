@@ -14,6 +14,7 @@ static uint64_t number_of(PyObject *info, const char *name)
 
 static PyObject *on_collection(PyObject *Py_UNUSED(self), PyObject *args)
 {
+    kymo__frames_check(false);
     uint64_t ticks = kymo_ticks();
     const char *phase;
     PyObject *info;

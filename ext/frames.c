@@ -205,6 +205,7 @@ static bool told_before(void)
 
 void kymo__frames_tell(bool entering)
 {
+    kymo__depth = 0;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     name_thread();
@@ -230,6 +231,7 @@ void kymo__frames_begin(void)
     paused = 0;
     told_count = 0;
     kymo__epoch_told = ++kymo__epoch;
+    kymo__depth = 0;
     name_thread();
     record_own(ticks, false);
 #ifndef Py_GIL_DISABLED

@@ -22,15 +22,13 @@ enum { RESUME = 1, OPEN = 3, YIELD = 1 };
 int kymo__calls_init(struct kymo_calls *c, struct kymo_capture *capture, uint32_t thread,
                      kymo_ns from, kymo_ns to, const struct kymo_visitor *visitor)
 {
-    struct kymo_info info = {.size = sizeof(info)};
-    kymo_capture_info(capture, &info);
     const struct kymo_reader_thread *t = &capture->reader->threads[thread];
     size_t hint = 0;
     memset(c, 0, sizeof(*c));
     c->visitor = visitor;
     c->from = from;
     c->to = to;
-    c->end = info.end;
+    c->end = capture->end;
     if (t->end_ticks) {
         kymo_ns ended = kymo__timebase_ns(&capture->base, t->end_ticks, &hint);
         c->end = ended < c->end ? ended : c->end;
@@ -64,7 +62,6 @@ static uint32_t *active(struct kymo_calls *c, uint32_t key)
 static int begin(struct kymo_calls *c, uint32_t at)
 {
     struct kymo_frame *frame = &c->frames[at];
-    frame->number = c->numbers++;
     return c->visitor->enter ? c->visitor->enter(c->visitor->arg, frame, at) : 0;
 }
 

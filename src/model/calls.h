@@ -47,10 +47,9 @@ struct kymo_frame {
     uint16_t arg_count;
     uint32_t args; /* position of its first in calls->args */
     kymo_ns start;
-    kymo_ns inside;  /* how long the calls it made took */
-    uint64_t id;     /* generator or coroutine, or 0 */
-    uint64_t number; /* in the order of enters on the thread, from 0 */
-    uint64_t mark;   /* the visitor's */
+    kymo_ns inside; /* how long the calls it made took */
+    uint64_t id;    /* generator or coroutine, or 0 */
+    uint64_t mark;  /* the visitor's */
 };
 
 /* A call that has ended. */
@@ -94,8 +93,7 @@ struct kymo_calls {
     /* The rest is the file's own. */
     struct kymo_stream stream;
     kymo_ns from, to, end, now;
-    bool inside; /* the window has begun */
-    uint64_t numbers;
+    bool inside;      /* the window has begun */
     uint32_t *active; /* by key: how many are open; the last is for unknown keys */
     size_t keys;
     uint32_t doubtful; /* frames below this were open when events went missing */

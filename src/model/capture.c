@@ -27,6 +27,9 @@ int kymo_open(const char *path, struct kymo_capture **capture)
         kymo_close(c);
         return rc;
     }
+    struct kymo_info info = {.size = sizeof(info)};
+    kymo_capture_info(c, &info);
+    c->end = info.end;
     *capture = c;
     return 0;
 }
@@ -59,6 +62,7 @@ int kymo__capture_share(struct kymo_capture *capture, struct kymo_capture **shar
     r->damaged_blocks = 0;
     c->reader = r;
     c->base = capture->base;
+    c->end = capture->end;
     *shared = c;
     return 0;
 }

@@ -8,6 +8,7 @@
 struct kymo_capture {
     struct kymo_reader *reader;
     struct kymo_timebase base;
+    kymo_ns end; /* time of the last record */
 };
 
 /* A second capture over the same open file, for another thread to read with: the two may

@@ -50,10 +50,9 @@ struct chrome {
     struct kymo_buffer scratch;
     int64_t shift; /* from monotonic time to the file's */
     int64_t pid;
+    uint64_t ids; /* given to calls so far */
     /* The thread being written. */
     uint32_t thread;
-    uint64_t tid;
-    uint64_t ids;   /* what its calls' numbers are counted from */
     char place[96]; /* "pid":…,"tid":…,"ts": */
     size_t place_len;
     const char *thread_name;
@@ -266,7 +265,7 @@ static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
     struct chrome *c = arg;
     uint32_t index = kymo__callable_of(&c->callables, frame->key);
     if (is_python(&c->callables.all[index]))
-        frame->mark = c->ids + frame->number + 1;
+        frame->mark = ++c->ids;
     else
         frame->mark = depth ? frame[-1].mark : 0;
     return 0;
@@ -638,41 +637,70 @@ static int read_thread(struct chrome *c, uint64_t *events, uint64_t all)
     return rc;
 }
 
-/* A system thread id may have been used again; in the file each thread needs its own. */
-static uint64_t tid_of(const struct kymo_reader *r, uint32_t index)
+struct named {
+    uint64_t tid;
+    uint32_t thread;
+};
+
+static int by_tid(const void *a, const void *b)
 {
-    for (uint32_t i = 0; i < index; i++)
-        if (r->threads[i].tid == r->threads[index].tid)
-            return SECOND_TID + index;
-    return r->threads[index].tid;
+    const struct named *x = a, *y = b;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/* A system thread id may have been used again; in the file each thread needs its own. The
+   ids by thread, to be freed, or NULL. */
+static uint64_t *give_tids(const struct kymo_reader *r)
+{
+    struct named *all = kymo__alloc((r->thread_count + 1) * sizeof(*all));
+    uint64_t *tids = kymo__alloc((r->thread_count + 1) * sizeof(*tids));
+    if (!all || !tids) {
+        kymo__free(all);
+        kymo__free(tids);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < r->thread_count; i++)
+        all[i] = (struct named){r->threads[i].tid, i};
+    if (r->thread_count)
+        qsort(all, r->thread_count, sizeof(*all), by_tid);
+    for (size_t i = 0; i < r->thread_count; i++) {
+        bool again = i && all[i].tid == all[i - 1].tid;
+        tids[all[i].thread] = again ? SECOND_TID + all[i].thread : all[i].tid;
+    }
+    kymo__free(all);
+    return tids;
+}
+
+static int write_thread(struct chrome *c, const struct kymo_thread_info *info, uint64_t tid,
+                        uint64_t *events, uint64_t all)
+{
+    char unnamed[40];
+    snprintf(unnamed, sizeof(unnamed), "thread %" PRId64, info->tid);
+    c->thread = info->index;
+    c->thread_name = *info->name ? info->name : unnamed;
+    c->lane_count = 0;
+    c->place_len = (size_t)snprintf(c->place, sizeof(c->place),
+                                    "\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", c->pid, tid);
+    int rc = name_track(c, tid, c->thread_name, "", (uint64_t)info->index * 100);
+    return rc < 0 ? rc : read_thread(c, events, all);
 }
 
 static int write_threads(struct chrome *c, uint64_t all)
 {
     const struct kymo_reader *r = c->capture->reader;
-    uint64_t events = 0;
-    for (uint32_t i = 0; i < r->thread_count; i++) {
+    uint64_t events = 0, *tids = give_tids(r);
+    int rc = tids ? 0 : -ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < r->thread_count; i++) {
         struct kymo_thread_info info = {.size = sizeof(info)};
         kymo_capture_thread(c->capture, i, &info);
-        if (c->options->thread < 0 || c->options->thread == i) {
-            char unnamed[40];
-            snprintf(unnamed, sizeof(unnamed), "thread %" PRId64, info.tid);
-            c->thread = i;
-            c->tid = tid_of(r, i);
-            c->thread_name = *info.name ? info.name : unnamed;
-            c->lane_count = 0;
-            c->place_len =
-                (size_t)snprintf(c->place, sizeof(c->place),
-                                 "\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", c->pid, c->tid);
-            int rc = name_track(c, c->tid, c->thread_name, "", (uint64_t)i * 100);
-            if (rc == 0)
-                rc = read_thread(c, &events, all);
-            if (rc < 0)
-                return rc;
-        }
-        c->ids += info.records;
+        bool wanted = c->options->thread < 0 || c->options->thread == i;
+        if (wanted && (info.records || info.lost))
+            rc = write_thread(c, &info, tids[i], &events, all);
     }
-    return 0;
+    kymo__free(tids);
+    return rc;
 }
 
 int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_options *options,

@@ -11,7 +11,7 @@ enum { ENTER_RESUME = 1, ENTER_THROW = 2 };
 int kymo__functions_init(struct kymo_functions *f, const struct kymo_callables *callables)
 {
     f->callables = callables;
-    f->of = kymo__alloc_zeroed(callables->count * sizeof(*f->of));
+    f->of = kymo__alloc_zeroed(callables->count * sizeof(void *));
     return f->of ? 0 : -ENOMEM;
 }
 

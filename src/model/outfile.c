@@ -14,7 +14,7 @@
 #include "alloc.h"
 #include "file.h"
 
-enum { PACKED = 1 << 18, LEVEL = 4, WINDOW_GZIP = 15 + 16, MEMORY = 9, NAMES_TRIED = 100 };
+enum { PACKED = 1 << 18, LEVEL = 2, WINDOW_GZIP = 15 + 16, MEMORY = 9, NAMES_TRIED = 100 };
 
 struct kymo_packing {
     z_stream z;

@@ -179,7 +179,7 @@ static int read_thread(struct worker *w, uint32_t index)
 static int prepare(struct worker *w)
 {
     struct kymo_survey *whole = w->work->whole;
-    w->part.counters = kymo__alloc_zeroed(whole->callables.count * sizeof(*w->part.counters));
+    w->part.counters = kymo__alloc_zeroed(whole->callables.count * sizeof(void *));
     int rc =
         w->part.counters ? kymo__functions_init(&w->part.functions, &whole->callables) : -ENOMEM;
     if (rc == 0 && w->tree)
@@ -415,7 +415,7 @@ int kymo__survey(struct kymo_capture *capture, const struct kymo_survey_options 
         rc = kymo__tree_init(&s->tree, options->nodes);
     if (rc == 0) {
         s->threads = kymo__alloc_zeroed((s->thread_count + 1) * sizeof(*s->threads));
-        s->counters = kymo__alloc_zeroed(s->callables.count * sizeof(*s->counters));
+        s->counters = kymo__alloc_zeroed(s->callables.count * sizeof(void *));
         rc = s->threads && s->counters ? plan(&work, capture, &events) : -ENOMEM;
     }
     if (rc == 0)

@@ -245,7 +245,7 @@ static void python_calls_know_their_parents(void)
 
     CHECK_HAS("f\",\"pid\":"); /* the outermost has no parent */
     CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":0}}");
-    CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":2,\"Python parent id\":0}}");
+    CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":1,\"Python parent id\":0}}");
 }
 
 static void garbage_collections_have_their_numbers(void)
