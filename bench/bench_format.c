@@ -44,8 +44,8 @@ static void make_mix(void)
             if (enter)
                 stack[depth++] = 1 + (uint32_t)(FUNCTIONS * u * u * u);
             uint32_t key = stack[enter ? depth - 1 : --depth];
-            chunks[c]->records[i] = (struct kymo_record){
-                ticks, kymo_word(enter ? KYMO_ENTER : KYMO_LEAVE, 0, key)};
+            chunks[c]->records[i] =
+                (struct kymo_record){ticks, kymo_word(enter ? KYMO_ENTER : KYMO_LEAVE, 0, key)};
         }
     }
 }

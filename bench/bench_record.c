@@ -119,8 +119,9 @@ static void scaling(void)
     /* As much as fits into the budget on all cores together, so that what is measured
        is recording and not the one thread that writes for all of them. */
     long count = (256L << 20) / 16 / 2 / 2 / cores;
-    printf("\nA span on 1 to %ld threads, CPU time of the recording threads (budget not exceeded)\n",
-           cores);
+    printf(
+        "\nA span on 1 to %ld threads, CPU time of the recording threads (budget not exceeded)\n",
+        cores);
     printf("  %-8s %12s %12s\n", "threads", "ns a span", "of linear");
     for (long n = 1; n <= cores; n *= 2) {
         double ratios[9], times[9];

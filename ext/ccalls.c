@@ -101,8 +101,7 @@ static void name_type(PyTypeObject *type, struct names *names)
         copy_text(names->name, sizeof names->name, ((PyHeapTypeObject *)type)->ht_qualname);
         PyObject *key = PyUnicode_InternFromString("__module__");
         if (key && type->tp_dict)
-            copy_text(names->file, sizeof names->file,
-                      PyDict_GetItemWithError(type->tp_dict, key));
+            copy_text(names->file, sizeof names->file, PyDict_GetItemWithError(type->tp_dict, key));
         Py_XDECREF(key);
         return;
     }

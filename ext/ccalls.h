@@ -14,8 +14,7 @@
 
 /* A method-wrapper, which the API shows no structure of; the same in 3.10 to 3.15. */
 struct method_wrapper {
-    PyObject_HEAD
-    PyWrapperDescrObject *descr;
+    PyObject_HEAD PyWrapperDescrObject *descr;
     PyObject *self;
 };
 

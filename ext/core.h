@@ -31,6 +31,8 @@ struct core {
     PyObject *kinds[KYMO__KINDS]; /* str: the words for enum kymo_kind */
     PyObject *session_path;       /* str: where the last start records to; or NULL */
     struct kymo__names *names;    /* Python strings already made stable */
+    struct span *spare_spans;     /* memory for spans to come; see span.c */
+    int spare_count;
 };
 
 /* The state of the module that made the type of SELF, an instance of ours. */
@@ -126,6 +128,8 @@ PyObject *kymo__event_new(PyTypeObject *type, const struct kymo_event *event, Py
 /* span.c, recording.c: the functions of the module. */
 extern PyType_Spec kymo__span_spec;
 PyObject *kymo__span_new(PyObject *module, PyObject *name);
+int kymo__span_init(PyTypeObject *span_type); /* completes the type; 0 or -1 */
+void kymo__spans_free(struct core *core);
 extern PyMethodDef kymo__session_methods[];
 extern PyMethodDef kymo__marking_methods[];
 

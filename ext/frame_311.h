@@ -52,8 +52,7 @@ static inline PyObject *kymo__eval_code(kymo_eval_frame *frame)
 /* Calling a generator function evaluates its frame just far enough to make the object. */
 static inline bool kymo__eval_creates_generator(kymo_eval_frame *frame)
 {
-    return (frame->f_code->co_flags & KYMO_CODE_SLICES) &&
-           frame->owner != FRAME_OWNED_BY_GENERATOR;
+    return (frame->f_code->co_flags & KYMO_CODE_SLICES) && frame->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
 static inline unsigned kymo__eval_resumes(kymo_eval_frame *frame)

@@ -16,8 +16,7 @@
 #include "throttle.h"
 
 struct callback {
-    PyObject_HEAD
-    vectorcallfunc call;
+    PyObject_HEAD vectorcallfunc call;
 };
 
 static PyTypeObject *callback_type;
@@ -46,9 +45,13 @@ static int instruction_at(PyObject *code, long offset)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *bytes = PyCode_GetCode((PyCodeObject *)code); /* kept by the code object */
+    const char *code_units = bytes ? PyBytes_AS_STRING(bytes) : NULL;
     int opcode = -1;
-    if (bytes && offset >= 0 && offset < PyBytes_GET_SIZE(bytes))
-        opcode = (unsigned char)PyBytes_AS_STRING(bytes)[offset];
+    if (bytes && offset >= 0 && offset < PyBytes_GET_SIZE(bytes)) {
+        while (code_units[offset] == CACHE && offset >= 2)
+            offset -= 2; /* what an instruction keeps behind itself */
+        opcode = (unsigned char)code_units[offset];
+    }
     Py_XDECREF(bytes);
     PyErr_Restore(type, value, trace);
     return opcode;
@@ -479,7 +482,8 @@ static long set_callback(const char *event, PyObject *callback)
     PyObject *all = PyObject_GetAttrString(monitoring, "events");
     PyObject *bit = all ? PyObject_GetAttrString(all, event) : NULL;
     PyObject *before =
-        bit ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool, bit, callback) : NULL;
+        bit ? PyObject_CallMethod(monitoring, "register_callback", "iOO", tool, bit, callback)
+            : NULL;
     long result = before ? PyLong_AsLong(bit) : -1;
     Py_XDECREF(before);
     Py_XDECREF(bit);

@@ -240,7 +240,8 @@ static void read_open_frames(void)
         if (active && active->frame == kymo__frame_eval(frame))
             active = active->outer;
         else
-            open_frames[--next] = (struct open_frame){frame, code_entry(kymo__frame_code(frame))->key};
+            open_frames[--next] =
+                (struct open_frame){frame, code_entry(kymo__frame_code(frame))->key};
     }
     open_count = count - next;
     memmove(open_frames, open_frames + next, open_count * sizeof *open_frames);

@@ -11,10 +11,10 @@
 #include "tasks.h"
 #include "tracer.h"
 
-/* Before the first session and where memory fails: one slot, always empty. */
-static struct {
+/* Before the first session and where memory fails: two slots, always empty. */
+static union {
     struct function_table table;
-    struct function slots[2];
+    char bytes[sizeof(struct function_table) + 2 * sizeof(struct function)];
 } none = {.table = {.shift = 63}};
 struct function_table *kymo__functions = &none.table;
 

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define TASK_TYPE 2u /* in `slices`: a type whose instances are asyncio tasks */
+#define TASK_TYPE 2u              /* in `slices`: a type whose instances are asyncio tasks */
 #define KYMO_LEFT_OUT 0xffffffffu /* a key: the function is not to be recorded */
 
 struct function {

@@ -47,7 +47,8 @@ static int module_exec(PyObject *module)
     if (add_type(module, &kymo__capture_spec, &core->capture_type) < 0 ||
         add_type(module, &kymo__cursor_spec, &core->cursor_type) < 0 ||
         add_type(module, &kymo__event_spec, &core->event_type) < 0 ||
-        add_type(module, &kymo__span_spec, &core->span_type) < 0)
+        add_type(module, &kymo__span_spec, &core->span_type) < 0 ||
+        kymo__span_init(core->span_type) < 0)
         return -1;
     if (kymo__callables_init() < 0 || kymo__hook_init(module) < 0)
         return -1;
@@ -100,6 +101,7 @@ static void module_free(void *module)
 {
     struct core *core = kymo__core_of_module(module);
     module_clear(module);
+    kymo__spans_free(core);
     kymo__names_free(core->names);
     core->names = NULL;
 }

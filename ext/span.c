@@ -2,7 +2,12 @@
 
    For a with block everything is here. A decorated function calls through
    kymo/_decorate.py; the slices of generators and coroutines are marked from there with
-   _enter and _leave, because a span may not stay open while its thread runs other code. */
+   _enter and _leave, because a span may not stay open while its thread runs other code.
+
+   A with statement looks __enter__ and __exit__ up and calls them. Methods would be bound
+   first, which makes two objects and is most of the cost. So what is found there hands out
+   the span itself, which is called: without arguments it begins, with the three of an
+   __exit__ it ends. */
 #include <stddef.h>
 
 #include "core.h"
@@ -10,6 +15,7 @@
 
 struct span {
     PyObject ob_base;
+    vectorcallfunc call;
     PyObject *name; /* owned str */
     struct kymo_span span;
     bool open;
@@ -18,33 +24,77 @@ struct span {
     uint32_t key, key_session;
 };
 
+static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names);
+
+/* Spans come and go with every block, so the memory of a few is kept: a list, guarded by the
+   GIL, and therefore not kept where there is none. */
+#ifdef Py_GIL_DISABLED
+enum { SPARES_MOST = 0 };
+#else
+enum { SPARES_MOST = 16 };
+#endif
+
+/* In spare memory: where the next one is. */
+static struct span **next_of(struct span *spare)
+{
+    return (struct span **)(void *)&spare->name;
+}
+
 PyObject *kymo__span_new(PyObject *module, PyObject *name)
 {
     struct core *core = kymo__core_of_module(module);
     if (!PyUnicode_Check(name))
         return PyErr_Format(PyExc_TypeError, "a name must be a str, not %.100s",
                             Py_TYPE(name)->tp_name);
-    struct span *self = (struct span *)core->span_type->tp_alloc(core->span_type, 0);
-    if (!self)
-        return NULL;
+    struct span *self;
+    if (core->spare_spans) {
+        self = core->spare_spans;
+        core->spare_spans = *next_of(self);
+        core->spare_count--;
+        *self = (struct span){0};
+        PyObject_Init((PyObject *)self, core->span_type);
+    } else {
+        self = (struct span *)core->span_type->tp_alloc(core->span_type, 0);
+        if (!self)
+            return NULL;
+    }
+    self->call = span_call;
     self->name = Py_NewRef(name);
     return (PyObject *)self;
 }
 
 static void span_dealloc(PyObject *object)
 {
-    struct span *self = (struct span *)object;
     PyTypeObject *type = Py_TYPE(object);
-    Py_XDECREF(self->name);
-    type->tp_free(object);
+    /* Not kymo__core_of: at the very end the type may have been cleared. */
+    PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
+    struct core *core = SPARES_MOST && module ? kymo__core_of_module(module) : NULL;
+    Py_XDECREF(((struct span *)object)->name);
+    if (core && core->spare_count < SPARES_MOST) {
+        *next_of((struct span *)object) = core->spare_spans;
+        core->spare_spans = (struct span *)object;
+        core->spare_count++;
+    } else {
+        type->tp_free(object);
+    }
     Py_DECREF(type);
+}
+
+void kymo__spans_free(struct core *core)
+{
+    while (core->spare_spans) {
+        struct span *spare = core->spare_spans;
+        core->spare_spans = *next_of(spare);
+        PyObject_Free(spare);
+    }
+    core->spare_count = 0;
 }
 
 /* ---- a block */
 
 /* An open span is entered again by recursion or by a second thread: an error in
    the program, and the same one whether a session runs or not. */
-static PyObject *span_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
+static PyObject *span_enter(PyObject *object)
 {
     struct span *self = (struct span *)object;
     if (__atomic_exchange_n(&self->open, true, __ATOMIC_RELAXED)) {
@@ -62,8 +112,7 @@ static PyObject *span_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
     return Py_NewRef(object);
 }
 
-static PyObject *span_exit(PyObject *object, PyObject *const *Py_UNUSED(args),
-                           Py_ssize_t Py_UNUSED(count))
+static PyObject *span_exit(PyObject *object)
 {
     struct span *self = (struct span *)object;
     kymo_span_end(self->span);
@@ -142,20 +191,79 @@ static PyObject *slice_leave(PyObject *object, PyObject *args)
 
 /* ---- a function */
 
-static PyObject *span_call(PyObject *object, PyObject *args, PyObject *names)
+static PyObject *span_decorate(PyObject *object, PyObject *function)
 {
-    PyObject *function;
-    if (names && PyDict_GET_SIZE(names)) {
-        PyErr_SetString(PyExc_TypeError, "a span takes the function it decorates, by position");
-        return NULL;
-    }
-    if (!PyArg_ParseTuple(args, "O:Span", &function))
-        return NULL;
     PyObject *module = PyImport_ImportModule("kymo._decorate");
     PyObject *result =
         module ? PyObject_CallMethod(module, "recorded", "OO", object, function) : NULL;
     Py_XDECREF(module);
     return result;
+}
+
+/* ---- what is called */
+
+static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (names && PyTuple_GET_SIZE(names))
+        count = -1;
+    switch (count) {
+    case 0:
+        return span_enter(object);
+    case 1:
+        return span_decorate(object, args[0]);
+    case 3:
+        return span_exit(object);
+    default:
+        PyErr_SetString(PyExc_TypeError, "a span takes the function it decorates, by position");
+        return NULL;
+    }
+}
+
+/* What __enter__ and __exit__ of the type are: an object that gives the span itself to who
+   looks them up on a span, and calls it for who looks them up on the type. */
+static PyObject *method_get(PyObject *self, PyObject *span, PyObject *Py_UNUSED(type))
+{
+    return Py_NewRef(span ? span : self);
+}
+
+static PyObject *method_call(PyObject *Py_UNUSED(self), PyObject *args, PyObject *names)
+{
+    PyObject *span = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (!span || Py_TYPE(span)->tp_dealloc != span_dealloc) {
+        PyErr_SetString(PyExc_TypeError, "a kymo.Span must be given");
+        return NULL;
+    }
+    PyObject *rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+    PyObject *result = rest ? PyObject_Call(span, rest, names) : NULL;
+    Py_XDECREF(rest);
+    return result;
+}
+
+static PyType_Slot method_slots[] = {
+    {Py_tp_descr_get, method_get},
+    {Py_tp_call, method_call},
+    {0, NULL},
+};
+
+static PyType_Spec method_spec = {
+    .name = "kymo._core.SpanMethod",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = method_slots,
+};
+
+int kymo__span_init(PyTypeObject *span_type)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(&method_spec);
+    PyObject *method = type ? type->tp_alloc(type, 0) : NULL;
+    Py_XDECREF(type);
+    int rc = method ? PyDict_SetItemString(span_type->tp_dict, "__enter__", method) : -1;
+    if (rc == 0)
+        rc = PyDict_SetItemString(span_type->tp_dict, "__exit__", method);
+    PyType_Modified(span_type);
+    Py_XDECREF(method);
+    return rc;
 }
 
 static PyObject *span_repr(PyObject *object)
@@ -164,13 +272,12 @@ static PyObject *span_repr(PyObject *object)
 }
 
 static PyMemberDef span_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct span, call), Py_READONLY, NULL},
     {"name", Py_T_OBJECT_EX, offsetof(struct span, name), Py_READONLY, "The name, a str."},
     {0},
 };
 
 static PyMethodDef span_methods[] = {
-    {"__enter__", span_enter, METH_NOARGS, "Begin the span on this thread."},
-    {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, "End the span."},
     {"_enter", slice_enter, METH_VARARGS, NULL},
     {"_leave", slice_leave, METH_VARARGS, NULL},
     {0},
@@ -181,7 +288,7 @@ static PyType_Slot span_slots[] = {
                 "decorate a function, whose calls it then records."},
     {Py_tp_dealloc, span_dealloc},
     {Py_tp_repr, span_repr},
-    {Py_tp_call, span_call},
+    {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, span_members},
     {Py_tp_methods, span_methods},
     {0, NULL},
@@ -190,6 +297,7 @@ static PyType_Slot span_slots[] = {
 PyType_Spec kymo__span_spec = {
     .name = "kymo.Span",
     .basicsize = sizeof(struct span),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_IMMUTABLETYPE,
     .slots = span_slots,
 };

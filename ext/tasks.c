@@ -28,7 +28,8 @@ static struct task *find(const void *frame)
 {
     if (!capacity)
         return NULL;
-    size_t at = (size_t)(((uintptr_t)frame >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (capacity - 1);
+    size_t at =
+        (size_t)(((uintptr_t)frame >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (capacity - 1);
     for (; tasks[at].frame; at = (at + 1) & (capacity - 1))
         if (tasks[at].frame == frame)
             return &tasks[at];

@@ -46,7 +46,8 @@ bool kymo__throttling(void)
 
 static size_t slot_of(const void *code, uint32_t offset, size_t count)
 {
-    uint64_t hash = ((uint64_t)(uintptr_t)code ^ (uint64_t)offset << 40) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash =
+        ((uint64_t)(uintptr_t)code ^ (uint64_t)offset << 40) * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(hash >> 32) & (count - 1);
 }
 

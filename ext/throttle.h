@@ -16,13 +16,13 @@
 
 /* A Python function, or one place in it that calls something. */
 struct site {
-    const void *code;   /* NULL: free slot */
-    uint32_t offset;    /* of the call instruction; SITE_FUNCTION for the function itself */
-    uint32_t key;       /* of what is recorded; 0 while nothing was */
-    uint32_t off;       /* 1: switched off */
-    uint32_t active;    /* recorded enters whose leave is still to come */
-    uint32_t window;    /* events since the last look */
-    uint32_t c_call;    /* its events cost what C calls cost */
+    const void *code;      /* NULL: free slot */
+    uint32_t offset;       /* of the call instruction; SITE_FUNCTION for the function itself */
+    uint32_t key;          /* of what is recorded; 0 while nothing was */
+    uint32_t off;          /* 1: switched off */
+    uint32_t active;       /* recorded enters whose leave is still to come */
+    uint32_t window;       /* events since the last look */
+    uint32_t c_call;       /* its events cost what C calls cost */
     uint64_t calls, ticks; /* recorded so far, and their time */
     uint64_t window_ticks; /* time since the last look */
 };

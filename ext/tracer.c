@@ -201,7 +201,8 @@ PyMethodDef kymo__tracing_methods[] = {
      "resume($module, /)\n--\n\n"
      "Record calls again, after pause; the frames open by then are read anew.\n\n"
      "Raises SessionError when no session runs."},
-    {"trace", tracing_want, METH_VARARGS, "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0)"},
+    {"trace", tracing_want, METH_VARARGS,
+     "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0)"},
     {"trace_failure", tracing_failure, METH_NOARGS, "trace_failure()"},
     {"trace_thunks", tracing_thunks, METH_O, "trace_thunks(list)"},
     {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},

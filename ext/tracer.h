@@ -23,11 +23,11 @@
 
 /* What to trace; set before kymo_start, by the thread that calls it. */
 struct tracing {
-    int wanted;    /* 0: the session has no tracer */
-    int c_calls;   /* C callables too: 1 as the interpreter reports them, 2 by thunks */
-    int gc;        /* garbage collections */
-    int max_depth; /* calls nested deeper are not recorded; 0: no limit */
-    double overhead; /* the budget, 0.05 for five percent; 0: none, everything is recorded */
+    int wanted;          /* 0: the session has no tracer */
+    int c_calls;         /* C callables too: 1 as the interpreter reports them, 2 by thunks */
+    int gc;              /* garbage collections */
+    int max_depth;       /* calls nested deeper are not recorded; 0: no limit */
+    double overhead;     /* the budget, 0.05 for five percent; 0: none, everything is recorded */
     double cost, c_cost; /* of an event of a Python call and of a C call, in nanoseconds */
 };
 extern struct tracing kymo__tracing;

@@ -23,8 +23,6 @@ static inline uint64_t kymo__counter_rate(void)
     return 0;
 }
 
-static inline void kymo__relax(void)
-{
-}
+static inline void kymo__relax(void) {}
 
 #endif

@@ -254,8 +254,8 @@ struct kymo_info {
     size_t size;
     int version_major, version_minor; /* of the file format */
     int ending;                       /* enum kymo_ending */
-    int error;                        /* negative errno of the recorder's first failed write, or 0 */
-    int clock;                        /* enum kymo_clock */
+    int error; /* negative errno of the recorder's first failed write, or 0 */
+    int clock; /* enum kymo_clock */
     double ticks_per_second;
     uint64_t snapshots; /* clock readings (ticks, monotonic, wall) in the capture */
     int64_t pid;

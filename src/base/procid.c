@@ -34,7 +34,8 @@ void kymo__boot_id(uint8_t id[16])
     for (const char *at = text; *at && digits < 32; at++) {
         if (!isxdigit((unsigned char)*at))
             continue;
-        int value = isdigit((unsigned char)*at) ? *at - '0' : tolower((unsigned char)*at) - 'a' + 10;
+        int value =
+            isdigit((unsigned char)*at) ? *at - '0' : tolower((unsigned char)*at) - 'a' + 10;
         id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | value);
         digits++;
     }

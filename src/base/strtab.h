@@ -13,7 +13,7 @@ struct kymo_strtab {
         char *text; /* ends in a zero byte; stays where it is until fini */
         size_t len;
         uint64_t hash;
-    } *strings; /* string ID stands at ID - 1 */
+    } * strings;     /* string ID stands at ID - 1 */
     uint32_t *slots; /* ids, 0 for free; a power of two of them */
     size_t count, capacity, slot_count;
 };

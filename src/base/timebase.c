@@ -77,9 +77,8 @@ int kymo__timebase_init(struct kymo_timebase *base, const struct kymo_snapshot *
     qsort(sorted, count, sizeof(*sorted), by_ticks);
     count = plausible(sorted, count);
     if (count > 1)
-        base->ticks_per_second =
-            (double)(sorted[count - 1].ticks - sorted[0].ticks) * 1e9 /
-            (double)(sorted[count - 1].monotonic - sorted[0].monotonic);
+        base->ticks_per_second = (double)(sorted[count - 1].ticks - sorted[0].ticks) * 1e9 /
+                                 (double)(sorted[count - 1].monotonic - sorted[0].monotonic);
     uint64_t scale = (uint64_t)(1e9 / rate * (double)(UINT64_C(1) << SCALE_BITS));
     if (!count)
         sorted[count++] = (struct kymo_snapshot){0};

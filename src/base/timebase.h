@@ -16,7 +16,7 @@ struct kymo_timebase {
         uint64_t ticks;    /* where it begins */
         int64_t monotonic; /* at that tick */
         uint64_t scale;    /* nanoseconds per tick, times 2^50 */
-    } *segments;
+    } * segments;
     size_t count;
     int64_t wall_offset; /* wall minus monotonic at the first snapshot */
     double ticks_per_second;

@@ -18,8 +18,18 @@ static void write_own(struct cli_json *json, const struct kymo_event *event)
     case KYMO_ASYNC_END:
         kymo__cli_json_uint(json, "id", event->id);
         break;
+    case KYMO_ENTER:
+        if (event->id)
+            kymo__cli_json_uint(json, "id", event->id);
+        break;
     case KYMO_COMPLETE:
         kymo__cli_json_uint(json, "duration_ns", event->id);
+        break;
+    case KYMO_ARG:
+        kymo__cli_json_uint(json, "value", event->id);
+        break;
+    case KYMO_OFF:
+        kymo__cli_json_uint(json, "calls", event->id);
         break;
     case KYMO_GAP:
         kymo__cli_json_uint(json, "lost_records", event->id);

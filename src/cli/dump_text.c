@@ -63,6 +63,16 @@ static void print_extra(const struct kymo_event *event)
     case KYMO_ASYNC_END:
         printf(" id=%" PRIu64, event->id);
         break;
+    case KYMO_ARG:
+        printf(" = %" PRIu64, event->id);
+        break;
+    case KYMO_OFF:
+        printf(" not recorded from here on, after %s",
+               kymo__cli_count(event->id, "call", "calls").text);
+        break;
+    case KYMO_RESYNC:
+        fputs("recording of calls was paused, and goes on", stdout);
+        break;
     case KYMO_COMPLETE:
         printf(" (%s)", kymo__cli_duration((int64_t)event->id).text);
         break;

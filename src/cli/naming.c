@@ -59,6 +59,9 @@ const char *kymo__cli_name_kind(int kind)
         [KYMO_ASYNC_END] = "async_end",
         [KYMO_GAP] = "gap",
         [KYMO_COMPLETE] = "complete",
+        [KYMO_ARG] = "arg",
+        [KYMO_OFF] = "off",
+        [KYMO_RESYNC] = "resync",
     };
     bool known = kind >= 0 && (size_t)kind < sizeof names / sizeof *names && names[kind];
     return known ? names[kind] : "unknown";
@@ -72,6 +75,8 @@ const char *kymo__cli_name_detail(int kind, int detail)
         return enter[detail];
     if (kind == KYMO_LEAVE && detail >= 0 && detail < 3)
         return leave[detail];
+    if (kind == KYMO_OFF)
+        return detail == 0 ? "function" : "call site";
     if (kind == KYMO_GAP)
         return kymo__cli_name_gap(detail).word;
     return NULL;

@@ -1,6 +1,7 @@
 /* report_text.c — what `kymo report` says to people: the answer first, then where it
    comes from. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
@@ -11,7 +12,7 @@
 #include "text.h"
 #include "units.h"
 
-enum { INDENT = 2, LABEL = 10, PATHS = 5, COUNTERS = 10 };
+enum { INDENT = 2, LABEL = 10, PATHS = 5, COUNTERS = 10, THREADS = 20 };
 
 static void label(const char *name)
 {
@@ -31,6 +32,16 @@ static struct cli_text percent(kymo_ns part, kymo_ns whole)
     snprintf(text.text, sizeof text.text, "%.1f",
              whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
     return text;
+}
+
+/* The rest of a line, TEXT, from column USED on: cut to fit a terminal. */
+static void print_rest(const char *text, int used)
+{
+    int width = kymo__cli_terminal_width();
+    int length = (int)strlen(text);
+    if (width > 0 && used + kymo__cli_cells(text) > width)
+        length = kymo__cli_fit(text, width > used ? width - used - 1 : 0);
+    printf("%.*s%s\n", length, text, text[length] ? "…" : "");
 }
 
 /* ------------------------------------------------------------- where it is --- */
@@ -251,13 +262,13 @@ static void print_functions(const struct cli_report *report)
 
 /* ------------------------------------------------------------------ paths --- */
 
-static void print_name(const struct cli_report *report, uint32_t callable)
+static void put_name(FILE *out, const struct cli_report *report, uint32_t callable)
 {
-    kymo__cli_put_clean(stdout, report->survey->callables.all[callable].name);
+    kymo__cli_put_clean(out, report->survey->callables.all[callable].name);
 }
 
 /* The path down to NODE: its beginning, its end, and a word for what is between. */
-static void print_path(const struct cli_report *report, uint32_t node)
+static void put_path(FILE *out, const struct cli_report *report, uint32_t node)
 {
     enum { FIRST = 2, LAST = 5 };
     const struct kymo_tree *tree = &report->survey->tree;
@@ -267,24 +278,26 @@ static void print_path(const struct cli_report *report, uint32_t node)
     uint32_t *path = kymo__cli_array(length, sizeof *path);
     size_t left = length;
     for (uint32_t at = node; at; at = tree->nodes[at].parent)
-        path[--left] = at;
-    const char *arrow = "";
+        path[--left] = tree->nodes[at].callable;
+    /* A function that calls itself takes one place, however often. */
+    size_t *times = kymo__cli_array(length, sizeof *times), places = 0;
     for (size_t i = 0; i < length; i++) {
-        if (length > FIRST + LAST + 1 && i == FIRST) {
-            printf("%s(%zu more)", arrow, length - FIRST - LAST);
-            i = length - LAST - 1;
+        if (places == 0 || path[places - 1] != path[i])
+            path[places++] = path[i];
+        times[places - 1]++;
+    }
+    for (size_t i = 0; i < places; i++) {
+        fputs(i > 0 ? " > " : "", out);
+        if (places > FIRST + LAST + 1 && i == FIRST) {
+            fprintf(out, "(%zu more)", places - FIRST - LAST);
+            i = places - LAST - 1;
             continue;
         }
-        uint32_t callable = tree->nodes[path[i]].callable;
-        size_t times = 1;
-        while (i + 1 < length && tree->nodes[path[i + 1]].callable == callable)
-            i++, times++;
-        fputs(arrow, stdout);
-        print_name(report, callable);
-        if (times > 1)
-            printf(" (%zu times)", times);
-        arrow = " > ";
+        put_name(out, report, path[i]);
+        if (times[i] > 1)
+            fprintf(out, " (%zu times)", times[i]);
     }
+    kymo__cli_free(times);
     kymo__cli_free(path);
 }
 
@@ -311,8 +324,15 @@ static void print_paths(const struct cli_report *report)
         printf("%*s%5s %%  %s%*s%s%s  ", INDENT, "", percent(node->self, report->inside).text,
                kymo__cli_colour(CLI_DIM), 11 - kymo__cli_cells(self.text), "", self.text,
                kymo__cli_colour(CLI_PLAIN));
-        print_path(report, nodes[i]);
-        putchar('\n');
+        char *path = NULL;
+        size_t size;
+        FILE *out = open_memstream(&path, &size);
+        if (out) {
+            put_path(out, report, nodes[i]);
+            fclose(out);
+        }
+        print_rest(path ? path : "", INDENT + 5 + 4 + 11 + 2);
+        free(path);
     }
     print_full(report);
 }
@@ -334,15 +354,15 @@ static uint32_t shown(const struct branches *b, uint32_t node)
     return node && b->report->survey->tree.nodes[node].total >= b->least ? node : 0;
 }
 
-static void print_rails(const struct branches *b, uint32_t level, bool branch)
+static void put_rails(FILE *out, const struct branches *b, uint32_t level, bool branch)
 {
     enum { DEEPEST = 30 };
     for (uint32_t i = 1; i < level && i < DEEPEST; i++)
-        fputs(b->more[i] ? "│ " : "  ", stdout);
+        fputs(b->more[i] ? "│ " : "  ", out);
     if (level > DEEPEST)
-        printf("(%u branches) ", level);
+        fprintf(out, "(%u branches) ", level);
     else if (level > 0)
-        fputs(b->more[level] ? (branch ? "├ " : "│ ") : (branch ? "└ " : "  "), stdout);
+        fputs(b->more[level] ? (branch ? "├ " : "│ ") : (branch ? "└ " : "  "), out);
 }
 
 static void print_node(const struct branches *b, const struct kymo_node *node, uint32_t level,
@@ -356,12 +376,18 @@ static void print_node(const struct branches *b, const struct kymo_node *node, u
     printf("%*s%s  ", 11 - kymo__cli_cells(total.text), "", total.text);
     printf("%*s%s  ", 11 - kymo__cli_cells(self.text), "", self.text);
     printf("%10s  ", kymo__cli_grouped(node->calls).text);
-    print_rails(b, level, branch);
-    print_name(report, node->callable);
-    char *place = where(callable);
-    printf("  %s", kymo__cli_colour(CLI_DIM));
-    kymo__cli_put_clean(stdout, place);
-    printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+    char *line = NULL, *place = where(callable);
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    if (out) {
+        put_rails(out, b, level, branch);
+        put_name(out, report, node->callable);
+        fputs("  ", out);
+        kymo__cli_put_clean(out, place);
+        fclose(out);
+    }
+    print_rest(line ? line : "", INDENT + 5 + 4 + 11 + 2 + 11 + 2 + 10 + 2);
+    free(line);
     kymo__cli_free(place);
 }
 
@@ -456,6 +482,36 @@ static void print_callers(const struct cli_report *report)
 
 /* ------------------------------------------------------------ the small ones --- */
 
+static int by_busy(const void *a, const void *b, void *arg)
+{
+    const struct kymo_survey *s = arg;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    kymo_ns left = s->threads[x].busy, right = s->threads[y].busy;
+    return left != right ? (left > right ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+static void add_thread(struct cli_table *table, const struct cli_report *report, uint32_t i)
+{
+    const struct kymo_survey *s = report->survey;
+    struct kymo_thread_info thread = {.size = sizeof thread};
+    if (kymo_capture_thread(report->capture, i, &thread) < 0)
+        return;
+    char index[16], tid[24];
+    snprintf(index, sizeof index, "%u", i);
+    snprintf(tid, sizeof tid, "%lld", (long long)thread.tid);
+    struct cli_text calls = kymo__cli_grouped(s->threads[i].calls);
+    struct cli_text busy = kymo__cli_duration(s->threads[i].busy);
+    struct cli_text share = percent(s->threads[i].busy, s->to - s->from);
+    struct cli_text first = {"-"}, last = {"-"};
+    if (thread.records > 0) {
+        first = kymo__cli_duration(thread.first - report->info.start);
+        last = kymo__cli_duration(thread.last - report->info.start);
+    }
+    const char *const cells[] = {index,     tid,        thread.name, calls.text,
+                                 busy.text, share.text, first.text,  last.text};
+    kymo__cli_table_add(table, cells);
+}
+
 static void print_threads(const struct cli_report *report)
 {
     static const struct cli_column columns[] = {
@@ -463,34 +519,26 @@ static void print_threads(const struct cli_report *report)
         {"CALLS", true, false},  {"BUSY", true, false}, {"%", true, false},
         {"FIRST", true, false},  {"LAST", true, false}, {0},
     };
-    const struct kymo_survey *s = report->survey;
+    struct kymo_survey *s = report->survey;
+    uint32_t *order = kymo__cli_array(s->thread_count + 1, sizeof *order);
+    size_t count = 0;
+    for (uint32_t i = 0; i < s->thread_count; i++)
+        if (s->threads[i].read)
+            order[count++] = i;
+    if (count > THREADS)
+        qsort_r(order, count, sizeof *order, by_busy, s);
     struct cli_table *table = kymo__cli_table_new(columns);
-    size_t rows = 0;
-    for (uint32_t i = 0; i < s->thread_count; i++) {
-        struct kymo_thread_info thread = {.size = sizeof thread};
-        if (!s->threads[i].read || kymo_capture_thread(report->capture, i, &thread) < 0)
-            continue;
-        char index[16], tid[24];
-        snprintf(index, sizeof index, "%u", i);
-        snprintf(tid, sizeof tid, "%lld", (long long)thread.tid);
-        struct cli_text calls = kymo__cli_grouped(s->threads[i].calls);
-        struct cli_text busy = kymo__cli_duration(s->threads[i].busy);
-        struct cli_text share = percent(s->threads[i].busy, s->to - s->from);
-        struct cli_text first = {"-"}, last = {"-"};
-        if (thread.records > 0) {
-            first = kymo__cli_duration(thread.first - report->info.start);
-            last = kymo__cli_duration(thread.last - report->info.start);
-        }
-        const char *const cells[] = {index,     tid,        thread.name, calls.text,
-                                     busy.text, share.text, first.text,  last.text};
-        kymo__cli_table_add(table, cells);
-        rows++;
-    }
-    if (rows > 0) {
-        heading("Threads");
+    for (size_t i = 0; i < count && i < THREADS; i++)
+        add_thread(table, report, order[i]);
+    if (count > 0) {
+        heading(count > THREADS ? "Threads, the busiest first" : "Threads");
         kymo__cli_table_print(table, INDENT);
     }
+    if (count > THREADS)
+        printf("%*s%s… and %s more; --json has them all%s\n", INDENT, "", kymo__cli_colour(CLI_DIM),
+               kymo__cli_grouped(count - THREADS).text, kymo__cli_colour(CLI_PLAIN));
     kymo__cli_table_free(table);
+    kymo__cli_free(order);
 }
 
 static void print_gc(const struct cli_report *report)

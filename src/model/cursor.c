@@ -10,7 +10,7 @@ struct kymo_cursor {
     struct lane {
         struct kymo_stream stream;
         struct kymo_event event; /* its next */
-    } **heap;                    /* by time of `event`; those at their end are not in it */
+    } * *heap;                   /* by time of `event`; those at their end are not in it */
     struct lane **lanes;         /* all, to free */
     size_t count, lane_count;
 };

@@ -22,8 +22,8 @@ void kymo__stream_fini(struct kymo_stream *s)
     kymo__buffer_fini(&s->encoded);
 }
 
-static void fill_gap(struct kymo_stream *s, struct kymo_event *event, uint64_t ticks, uint64_t count,
-                     unsigned reason)
+static void fill_gap(struct kymo_stream *s, struct kymo_event *event, uint64_t ticks,
+                     uint64_t count, unsigned reason)
 {
     *event = (struct kymo_event){
         .time = kymo__timebase_ns(&s->capture->base, ticks, &s->hint),
@@ -55,7 +55,8 @@ static int open_run(struct kymo_stream *s, struct kymo_event *event)
         }
         int rc = kymo__reader_payload(r, run, &s->encoded);
         if (rc == 0) {
-            kymo__decode_begin(&s->decoder, s->encoded.bytes, run->header.token_bytes, s->encoded.len);
+            kymo__decode_begin(&s->decoder, s->encoded.bytes, run->header.token_bytes,
+                               s->encoded.len);
             s->open = true;
             return 1;
         }

@@ -13,7 +13,7 @@ struct kymo_stream {
     uint32_t thread;
     uint64_t from, to; /* ticks: runs outside are not decoded */
     size_t run, run_end;
-    bool open;                 /* a run is being read: the decoder's, or `live` */
+    bool open;                      /* a run is being read: the decoder's, or `live` */
     const struct kymo_record *live; /* rest of a run that is not a block */
     size_t live_left;
     struct kymo_buffer encoded;

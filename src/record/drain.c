@@ -9,10 +9,10 @@
 #include "session.h"
 
 enum {
-    BATCH = 256,                  /* chunks sorted and written at a time */
-    PERIOD_NS = 100 * 1000000,    /* between two looks */
-    SNAPSHOT_NS = 500 * 1000000,  /* between two clock snapshots */
-    AHEAD = 32,                   /* chunks to make usable when free ones run low */
+    BATCH = 256,                 /* chunks sorted and written at a time */
+    PERIOD_NS = 100 * 1000000,   /* between two looks */
+    SNAPSHOT_NS = 500 * 1000000, /* between two clock snapshots */
+    AHEAD = 32,                  /* chunks to make usable when free ones run low */
 };
 
 int kymo__drain_append(void *arg, const struct kymo_packed *packed)

@@ -165,36 +165,38 @@ static void enrol(struct kymo_local *local)
     pthread_mutex_unlock(&registry_lock);
 }
 
-static struct kymo_local *local_new(void)
+static struct kymo_local *local_new(uint32_t tid)
 {
     struct kymo_local *local = kymo__alloc_zeroed(sizeof(*local));
     if (!local)
         return NULL;
     local->lane.next = local->lane.end = &nowhere;
     local->gap = &local->spare;
+    local->tid = tid;
     return local;
 }
 
-/* The local that another thread began for thread TID, if there is one. */
-static struct kymo_local *orphan_of(uint32_t tid)
+/* The local of thread TID, or the one that another thread began for it; NULL when there is
+   none. */
+static struct kymo_local *local_of(uint32_t tid)
 {
     struct kymo_local *local = all;
-    while (local && local->orphan != tid)
+    while (local && local->tid != tid)
         local = local->after;
     return local;
 }
 
-/* A local for the calling thread. */
+/* A local for the calling thread, which has none. */
 static struct kymo_local *local_mine(void)
 {
     pthread_once(&once, make_key);
     pthread_mutex_lock(&registry_lock);
-    struct kymo_local *local = orphan_of(kymo__tid_now());
-    bool adopted = local != NULL;
+    struct kymo_local *local = local_of(kymo__tid_now());
+    bool adopted = local && local->orphan;
     if (adopted)
         local->orphan = 0;
     pthread_mutex_unlock(&registry_lock);
-    if (!adopted && !(local = local_new()))
+    if (!adopted && !(local = local_new(kymo__tid_now())))
         return NULL;
     /* An adopted one without its destructor stays for kymo_stop to tidy up. */
     if (pthread_setspecific(at_exit, local) != 0 && !adopted) {
@@ -269,12 +271,20 @@ KYMO__COLD void kymo_lane_drop(struct kymo_lane *lane, struct kymo_record *at, u
 
 struct kymo_lane *kymo_lane_of_thread(uint32_t tid, unsigned count, struct kymo_record **at)
 {
-    struct kymo_local *local = kymo__switch_now() ? local_new() : NULL;
-    if (!local)
+    pthread_mutex_lock(&registry_lock);
+    struct kymo_local *local = local_of(tid);
+    bool taken = local && !local->orphan;
+    pthread_mutex_unlock(&registry_lock);
+    if (taken || !kymo__switch_now())
         return NULL;
-    local->orphan = tid;
-    local->lane.claimed = 1;
-    enrol(local);
+    if (!local) {
+        if (!(local = local_new(tid)))
+            return NULL;
+        local->orphan = 1;
+        enrol(local);
+    }
+    kymo__store_relaxed(&local->lane.claimed, 1u);
+    kymo__compiler_fence();
     /* Claimed: from here on kymo_stop waits. If it was quicker, there is nothing to do. */
     if (!kymo__switch_now()) {
         kymo_lane_release(&local->lane, &nowhere);
@@ -354,6 +364,7 @@ void kymo__locals_forked(void)
     all = self; /* the others' threads are not in this process */
     if (self) {
         self->before = self->after = NULL;
+        self->tid = kymo__tid_now();
         self->gap = &self->spare;
         self->chunk = NULL;
         self->lane.next = self->lane.end = &nowhere;

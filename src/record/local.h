@@ -13,13 +13,14 @@
 #define KYMO__RECENT 64 /* a power of two */
 
 struct kymo_local {
-    struct kymo_lane lane;    /* first: a lane is a local. Below: its owner, while claimed */
-    struct kymo_names *names; /* of the session; NULL once kymo_stop has taken the chunk */
-    struct kymo_chunk *chunk; /* NULL: none could be had */
-    uint64_t number;          /* of the next chunk */
+    struct kymo_lane lane;     /* first: a lane is a local. Below: its owner, while claimed */
+    struct kymo_names *names;  /* of the session; NULL once kymo_stop has taken the chunk */
+    struct kymo_chunk *chunk;  /* NULL: none could be had */
+    uint64_t number;           /* of the next chunk */
     struct kymo_gap_slot *gap; /* in the live file, or &spare */
     struct kymo_gap_slot spare;
-    uint32_t orphan; /* system thread id that is to adopt it; 0: it has its thread */
+    uint32_t tid;    /* system id of its thread. This and orphan: under the registry's lock */
+    uint32_t orphan; /* 1: that thread has yet to adopt it */
     struct kymo_local *before, *after; /* all locals; under the registry's lock */
     /* Names met lately and their keys, by address: most look-ups end here. */
     struct kymo_recent {

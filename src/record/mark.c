@@ -99,7 +99,8 @@ void kymo_thread_name(const char *name)
     if (!at)
         return;
     at = kymo__lane_join(lane, at);
-    const uint64_t numbers[] = {lane->thread, kymo__names_string(&kymo__session->names, name, NULL)};
+    const uint64_t numbers[] = {lane->thread,
+                                kymo__names_string(&kymo__session->names, name, NULL)};
     if (numbers[1])
         kymo__names_define(&kymo__session->names, KYMO__DEF_THREAD_NAME, numbers);
     kymo_lane_release(lane, at);

@@ -16,8 +16,8 @@
 #include "switch.h"
 
 enum {
-    FIRST_CHUNKS = 32,     /* made usable by start: 2 MiB */
-    LEAST_CHUNKS = 16,     /* a budget below this is raised to it */
+    FIRST_CHUNKS = 32, /* made usable by start: 2 MiB */
+    LEAST_CHUNKS = 16, /* a budget below this is raised to it */
     DEFAULT_BUDGET = 64 << 20,
 };
 
@@ -83,7 +83,8 @@ static int packers_new(struct kymo_session *s)
         return -ENOMEM;
     /* One helper is needed for the policy to hold; the others are for speed. */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    for (int i = 0; s->policy == KYMO_HELP && i < KYMO__HELPERS && i < (cores < 1 ? 1 : cores); i++) {
+    for (int i = 0; s->policy == KYMO_HELP && i < KYMO__HELPERS && i < (cores < 1 ? 1 : cores);
+         i++) {
         s->helpers[i] = kymo__packer_new(s->level);
         if (!s->helpers[i] && i == 0)
             return -ENOMEM;

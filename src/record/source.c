@@ -78,7 +78,8 @@ const char *kymo_tracer_name(void)
     return name;
 }
 
-int kymo_queue_enter(struct kymo_queue *queue, uint64_t trace_key, int32_t device, uint32_t resource)
+int kymo_queue_enter(struct kymo_queue *queue, uint64_t trace_key, int32_t device,
+                     uint32_t resource)
 {
     /* The claim keeps kymo_stop from taking the entries away meanwhile. */
     struct kymo_lane *lane;
@@ -104,8 +105,8 @@ void kymo__source_begin(struct kymo_session *s)
     if (!tracer_table || !tracer.create)
         return;
     uint64_t bytes = (uint64_t)s->live.limit * KYMO__CHUNK_BYTES / 16;
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                     -1, 0);
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return;
     running.queue.entries = map;

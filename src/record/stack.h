@@ -8,7 +8,7 @@
 #include "format.h"
 
 struct kymo_stack {
-    uint64_t head; /* changes << 32 | index + 1 of the top; 0 in the low half: empty */
+    uint64_t head;  /* changes << 32 | index + 1 of the top; 0 in the low half: empty */
     uint32_t count; /* about how many are in it */
 };
 

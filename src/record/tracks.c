@@ -80,7 +80,7 @@ void kymo__tracks_finish(void *arg, const struct kymo_finished *event)
     struct kymo_record *at = &track->chunk->records[track->used];
     kymo_ns duration = event->end > event->start ? event->end - event->start : 0;
     kymo_lane_store(at, kymo__timebase_ticks(&t->base, event->start),
-                       kymo_word(KYMO_COMPLETE, 0, key));
+                    kymo_word(KYMO_COMPLETE, 0, key));
     kymo_lane_store(at + 1, (uint64_t)duration, KYMO_VALUE_WORD);
     track->used += 2;
 }

@@ -23,7 +23,7 @@ struct kymo_tracks {
         uint64_t lost;
         struct kymo_chunk *chunk;
         size_t used;
-    } *tracks;
+    } * tracks;
     size_t count, capacity;
 };
 

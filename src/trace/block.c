@@ -54,7 +54,8 @@ void kymo__packer_free(struct kymo_packer *packer)
 
 void kymo__block_seal(struct kymo_block_header *header)
 {
-    header->crc = kymo__crc32c(&header->type, sizeof(*header) - offsetof(struct kymo_block_header, type));
+    header->crc =
+        kymo__crc32c(&header->type, sizeof(*header) - offsetof(struct kymo_block_header, type));
 }
 
 /* Compress BYTES behind HEADER, which has everything but the stored length. */
@@ -84,7 +85,8 @@ int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chun
     kymo__encode_begin(e, packer->encoded, packer->times);
     for (size_t i = 0; i < count; i++)
         kymo__encode(e, chunks[i]->records, kymo__chunk_count(chunks[i]));
-    size_t tokens = (size_t)(e->tokens - packer->encoded), times = (size_t)(e->times - packer->times);
+    size_t tokens = (size_t)(e->tokens - packer->encoded),
+           times = (size_t)(e->times - packer->times);
     memcpy(e->tokens, packer->times, times);
     struct kymo_block_header header = {
         .type = KYMO__BLOCK_RECORDS,

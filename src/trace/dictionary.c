@@ -64,12 +64,14 @@ static int add_text(struct kymo_reader *r, const struct kymo_def *def)
 
 static int add_key(struct kymo_reader *r, const uint64_t *n)
 {
-    int rc = reach(&r->keys, &r->key_count, &r->key_capacity, n[0], most_ids(r, 1),
-                   sizeof(*r->keys));
+    int rc =
+        reach(&r->keys, &r->key_count, &r->key_capacity, n[0], most_ids(r, 1), sizeof(*r->keys));
     if (rc < 0)
         return rc;
-    r->keys[n[0]] = (struct kymo_reader_key){
-        .name = (uint32_t)n[1], .file = (uint32_t)n[2], .line = (uint32_t)n[3], .class = (uint32_t)n[4]};
+    r->keys[n[0]] = (struct kymo_reader_key){.name = (uint32_t)n[1],
+                                             .file = (uint32_t)n[2],
+                                             .line = (uint32_t)n[3],
+                                             .class = (uint32_t)n[4]};
     return 0;
 }
 

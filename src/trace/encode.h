@@ -12,7 +12,7 @@ struct kymo_encoder {
     uint64_t last;           /* tick of the record before */
     uint64_t first_ticks, last_ticks;
     uint32_t records; /* values belong to the record before and do not count */
-    uint64_t depth; /* of open, counting also what is beyond it */
+    uint64_t depth;   /* of open, counting also what is beyond it */
     uint32_t open[KYMO__ENCODE_DEPTH];
 };
 

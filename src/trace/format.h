@@ -86,12 +86,12 @@ struct kymo_block_header {
     uint32_t crc; /* CRC-32C of the 56 bytes that follow */
     uint8_t type; /* a reader skips types it does not know */
     uint8_t reserved0[3];
-    uint32_t stored_bytes;  /* of payload: one zstd frame with its checksum */
-    uint32_t encoded_bytes; /* of payload when decompressed */
-    uint32_t records; /* events: values are part of the record before */
-    uint32_t thread; /* index, or KYMO__NO_THREAD */
-    uint32_t chunks; /* how many chunks, with numbers from first_chunk on */
-    uint64_t first_chunk; /* definitions: position in their stream */
+    uint32_t stored_bytes;            /* of payload: one zstd frame with its checksum */
+    uint32_t encoded_bytes;           /* of payload when decompressed */
+    uint32_t records;                 /* events: values are part of the record before */
+    uint32_t thread;                  /* index, or KYMO__NO_THREAD */
+    uint32_t chunks;                  /* how many chunks, with numbers from first_chunk on */
+    uint64_t first_chunk;             /* definitions: position in their stream */
     uint64_t first_ticks, last_ticks; /* least and greatest in it */
     uint32_t token_bytes;             /* of encoded_bytes; the times follow. Records only */
     uint32_t reserved1;

@@ -35,7 +35,8 @@ static int read_file_header(struct kymo_reader *r)
         return -KYMO_EDAMAGED;
     if (h->major > KYMO__MAJOR)
         return -KYMO_ENEWER;
-    if (n < (ssize_t)sizeof(*h) || h->crc != kymo__crc32c(h, offsetof(struct kymo_file_header, crc)))
+    if (n < (ssize_t)sizeof(*h) ||
+        h->crc != kymo__crc32c(h, offsetof(struct kymo_file_header, crc)))
         return -KYMO_EDAMAGED;
     return 0;
 }

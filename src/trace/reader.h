@@ -60,11 +60,11 @@ struct kymo_reader {
     struct kymo_reader_string {
         struct kymo_buffer text; /* ends in a zero byte, which is not counted */
         uint32_t meta;           /* metadata entry whose key it is, plus 1; 0 none */
-    } *strings;                  /* string ID stands at ID */
+    } * strings;                 /* string ID stands at ID */
     size_t string_count, string_capacity;
     struct kymo_reader_meta {
         uint32_t key, value;
-    } *metas;
+    } * metas;
     size_t meta_count, meta_capacity;
     struct kymo_snapshot *snapshots;
     size_t snapshot_count, snapshot_capacity;

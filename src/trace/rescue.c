@@ -208,7 +208,8 @@ int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, u
     uint64_t skip = covered > rescue->defs_position ? covered - rescue->defs_position : 0;
     int rc = 0;
     if (skip < rescue->defs.len)
-        rc = kymo__dictionary_apply(reader, rescue->defs.bytes + skip, rescue->defs.len - (size_t)skip);
+        rc = kymo__dictionary_apply(reader, rescue->defs.bytes + skip,
+                                    rescue->defs.len - (size_t)skip);
     for (size_t i = 0; rc == 0 && i < rescue->gap_count; i++)
         rc = apply_gap(reader, &rescue->gaps[i]);
     for (size_t i = 0; rc == 0 && i < rescue->run_count; i++) {

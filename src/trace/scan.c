@@ -76,8 +76,8 @@ static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
         if (rc == 0)
             rc = kymo__scan_payload(r, offset, &header, &part);
         /* A block is longer than its entry, so an index is never longer than its file. */
-        if (rc == 0 && (part.len % sizeof(struct kymo_index_entry) ||
-                        entries->len + part.len > r->file_bytes))
+        if (rc == 0 &&
+            (part.len % sizeof(struct kymo_index_entry) || entries->len + part.len > r->file_bytes))
             rc = -ENOENT;
         if (rc == 0)
             rc = kymo__buffer_add(entries, part.bytes, part.len);

@@ -187,7 +187,8 @@ struct finishing {
 static int copy_definitions(void *arg, uint64_t offset, const struct kymo_block_header *header)
 {
     struct finishing *f = arg;
-    return header->type == KYMO__BLOCK_DEFS ? append_copy(f->sink, offset, *header, &f->scratch) : 0;
+    return header->type == KYMO__BLOCK_DEFS ? append_copy(f->sink, offset, *header, &f->scratch)
+                                            : 0;
 }
 
 static int flush_index(struct finishing *f)

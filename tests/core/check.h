@@ -121,7 +121,10 @@ static inline int check_main(const struct check_case *cases, size_t count, int a
     return failed != 0;
 }
 
-#define CHECK_CASE(name) {#name, name}
+#define CHECK_CASE(name)                                                                           \
+    {                                                                                              \
+#name, name                                                                                \
+    }
 #define CHECK_MAIN(cases)                                                                          \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \

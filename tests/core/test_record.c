@@ -8,8 +8,8 @@ static struct kymo_capture *capture;
 
 static void begin(const char *name)
 {
-    CHECK_OK(kymo_start(&(struct kymo_options){.size = sizeof(struct kymo_options),
-                                               .path = check_path(name)}));
+    CHECK_OK(kymo_start(
+        &(struct kymo_options){.size = sizeof(struct kymo_options), .path = check_path(name)}));
 }
 
 /* Stop, open, and give a cursor over everything. */
@@ -86,7 +86,8 @@ static void flows_and_async_spans_keep_their_ids(void)
     kymo_instant("instant");
     struct kymo_cursor *cursor = finish("links");
 
-    const int kinds[] = {KYMO_FLOW_OUT, KYMO_FLOW_IN, KYMO_ASYNC_BEGIN, KYMO_ASYNC_END, KYMO_INSTANT};
+    const int kinds[] = {KYMO_FLOW_OUT, KYMO_FLOW_IN, KYMO_ASYNC_BEGIN, KYMO_ASYNC_END,
+                         KYMO_INSTANT};
     const uint64_t ids[] = {1, UINT64_MAX, 0, UINT64_C(1) << 63, 0};
     for (int i = 0; i < 5; i++) {
         struct kymo_event event = next(cursor);

@@ -60,7 +60,10 @@ def bad(*arguments: object, code: int = 2, **options: Any) -> str:
 
 def start_recorder(path: Path, code: str) -> subprocess.Popen[bytes]:
     """A Python of its own that records into `path` and runs `code`."""
-    prelude = "import os, resource, signal, sys, threading, time, kymo; kymo.start(sys.argv[1], calls=False)\n"
+    prelude = (
+        "import os, resource, signal, sys, threading, time, kymo\n"
+        "kymo.start(sys.argv[1], calls=False)\n"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", prelude + code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

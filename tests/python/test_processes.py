@@ -170,7 +170,9 @@ def test_a_program_that_does_not_stop_its_session_keeps_it(
 
 
 def test_a_session_is_stopped_at_exit(run_code: RunCode, capture_path: Path) -> None:
-    run_code("import sys, kymo; kymo.start(sys.argv[1], calls=False); kymo.instant('tick')", capture_path)
+    run_code(
+        "import sys, kymo; kymo.start(sys.argv[1], calls=False); kymo.instant('tick')", capture_path
+    )
 
     with kymo.open(capture_path) as capture:
         assert capture.info.ending == "clean"

@@ -483,6 +483,51 @@ def test_names_that_could_disturb_a_terminal_are_spelled_out(tmp_path: Path) -> 
     assert report(path)["functions"][0]["name"] == "line\nend \x1b[31m red"
 
 
+def test_on_a_terminal_lines_fit_its_width(traced: Path) -> None:
+    for options in ([], ["--tree", "--threshold", "0"], ["--callers", "fib"]):
+        code = (
+            "import os, pty, sys\n"
+            "os.environ.update(COLUMNS='90', TERM='xterm')\n"
+            "sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, PROGRAM, "report", *options, str(traced)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+
+        assert done.returncode == 0 and "\x1b[1m" in done.stdout
+        plain = re.sub(r"\x1b\[\d*m", "", done.stdout)
+        tables = plain[plain.index("\n\n") :]
+        assert all(len(line) <= 90 for line in tables.splitlines()), options
+        assert options == ["--callers", "fib"] or "…" in tables
+
+
+def test_of_many_threads_the_busiest_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "trace.kymo"
+
+    def body(times: int) -> None:
+        with kymo.span("work"):
+            for _ in range(times):
+                fib(3)
+
+    kymo.start(path, calls=False)
+    for i in range(30):
+        thread = threading.Thread(target=body, args=(1 + 1000 * (i == 29),))
+        thread.start()
+        thread.join()
+    kymo.stop()
+
+    table = text_of(path).split("Threads, the busiest first\n")[1].splitlines()
+
+    assert table[1].split()[0] == "29"
+    assert len(table) == 22 and "and 10 more" in table[-1]
+    assert len(report(path)["threads"]) == 30
+
+
 # ---------------------------------------------------------------------- wrong usage
 
 

@@ -533,6 +533,16 @@ def test_a_chrome_trace_has_the_same_durations() -> None:
         Path(name).unlink()
 
 
+def test_a_program_that_ignores_its_children_gets_its_chrome_trace() -> None:
+    write("script.py", "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n")
+
+    done = execute(*RUN, "-o", "trace.json", "script.py")
+
+    assert "→ trace.json (" in done.stderr
+    assert json.loads(Path("trace.json").read_text())["traceEvents"]
+    assert not Path("trace.json.kymo").exists()
+
+
 def test_the_capture_is_kept_when_the_chrome_trace_cannot_be_written() -> None:
     write("script.py", "import os\nos.mkdir('trace.json')")
 
@@ -826,6 +836,7 @@ def refused(*arguments: object, code: int = 2) -> str:
         (["-o", "no/x.json", "script.py"], "no/x.json cannot be recorded into: No such file"),
         (["-o", "folder.kymo", "script.py"], "folder.kymo cannot be recorded into: Is a directory"),
         (["-o", "folder.json", "script.py"], "folder.json: this is a directory; name a file in it"),
+        (["-o", "other", "script.py"], "-o other: the name chooses the format"),
         (["-o", "other.kymo", "script.py"], "other.kymo cannot be recorded into: the file exists"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -59,6 +60,7 @@ def check(events: Iterable[kymo.Event], interleaved: bool = False) -> None:
     On every thread times do not decrease and a leave is that of the innermost call open
     there. (`interleaved`: of any call open there; greenlets change places.) The slices of a
     generator follow each other: one that goes on was suspended before. No record is missing.
+    After a resync what is open is told anew.
     """
     stacks: dict[int, list[tuple[int, str, int]]] = {}
     times: dict[int, int] = {}
@@ -88,6 +90,8 @@ def check(events: Iterable[kymo.Event], interleaved: bool = False) -> None:
             del stack[at]
             if slice_id:
                 suspended[slice_id, key] = event.detail == "yield"
+        elif kind == "resync":
+            stacks[thread] = []
         else:
             assert kind != "gap", f"{event.id} records are missing: {event.detail}"
 
@@ -99,6 +103,7 @@ class Trace:
     events: list[kymo.Event]
     result: Any = None
 
+    @functools.cached_property
     def roots(self) -> list[Call]:
         """The calls that nothing recorded calls, in the order of time."""
         roots: list[Call] = []
@@ -113,11 +118,13 @@ class Trace:
                 stack.append(call)
             elif event.kind == "leave":
                 stack.pop().left = event.detail
+            elif event.kind == "resync":
+                stack.clear()
         return roots
 
     def calls(self) -> Iterable[Call]:
         """Every call, a caller before what it calls."""
-        for root in self.roots():
+        for root in self.roots:
             yield from root.walk()
 
     def find(self, name: str) -> list[Call]:

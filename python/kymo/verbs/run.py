@@ -215,6 +215,13 @@ def parse(arguments: list[str]) -> Request:
 # ---- the recording
 
 
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # it is gone already, or stays
+
+
 class Recording:
     """The session of a program, and what becomes of its capture."""
 
@@ -260,7 +267,8 @@ class Recording:
         try:
             kymo.start(self.capture, exclude=exclude, **self.settings)
         except OSError as error:
-            raise Refused(f"{self.shown} cannot be recorded into: {error.strerror}") from None
+            path = self.shown_capture if os.path.exists(self.capture) else self.shown
+            raise Refused(f"{path} cannot be recorded into: {error.strerror}") from None
         except (ValueError, RuntimeError) as error:
             raise Refused(str(error)) from None
         # Registered before anything of the program's, and so called after all of it.
@@ -298,7 +306,7 @@ class Recording:
             _summary.say(_summary.recorded(self.capture, self.output, self.shown, seconds))
             _summary.say(f"next: {self.next()}")
         if self.chrome:
-            os.unlink(self.capture)
+            _remove(self.capture)
 
     def next(self) -> str:
         if self.chrome:
@@ -307,13 +315,14 @@ class Recording:
 
     def export(self) -> bool:
         """Write the Chrome trace; False, after one line, when that fails."""
+        import signal
+
         arguments = ["export", self.capture, "--to", "chrome", "-o", self.output]
         try:
-            # Not through subprocess: at exit there is no more to set up than this needs.
+            # Not with subprocess: neither its threads nor its imports are wanted at exit.
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore its children
             child = os.posix_spawn(self.native, [self.native, *arguments], os.environ)
             done = os.waitpid(child, 0)[1] == 0
-        except ChildProcessError:
-            done = os.path.exists(self.output)  # the program ignores its children
         except OSError:
             done = False
         if not done:
@@ -328,10 +337,7 @@ class Recording:
         atexit.unregister(self.finish)
         if kymo.running():
             kymo.stop()
-        try:
-            os.unlink(self.capture)
-        except OSError:
-            pass
+        _remove(self.capture)
 
 
 def _quoted(word: str) -> str:
