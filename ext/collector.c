@@ -76,6 +76,8 @@ void kymo__collector_remove(void)
     if (!callback)
         return;
     slice_key = 0;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* the caller may be failing already */
     PyObject *list = callbacks();
     for (Py_ssize_t i = list ? PyList_GET_SIZE(list) : 0; i-- > 0;)
         if (PyList_GET_ITEM(list, i) == callback && PySequence_DelItem(list, i) < 0)
@@ -83,4 +85,5 @@ void kymo__collector_remove(void)
     PyErr_Clear();
     Py_XDECREF(list);
     Py_CLEAR(callback);
+    PyErr_Restore(type, value, trace);
 }

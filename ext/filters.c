@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct patterns {
     char **text;
@@ -18,15 +19,29 @@ struct patterns {
 
 static struct patterns include, exclude;
 
-/* Is PART, LEN bytes, a directory of FILE or its name without .py? */
+/* Is the directory that the first LEN bytes of FILE name a package? */
+static bool is_package(const char *file, size_t len)
+{
+    char path[4096];
+    if (len + sizeof "/__init__.py" > sizeof path)
+        return false;
+    memcpy(path, file, len);
+    memcpy(path + len, "/__init__.py", sizeof "/__init__.py");
+    return access(path, F_OK) == 0;
+}
+
+/* Is PART the package FILE lies in, the module it is, or, for C callables whose FILE is the
+   name of a module, a part of that? Any other directory of the path may be called anything. */
 static bool has_part(const char *file, const char *part)
 {
     size_t len = strlen(part);
-    for (const char *at = file; at && *at; at = strchr(at, '/'), at = at ? at + 1 : NULL) {
+    for (const char *at = file; at; at = strchr(at, '/'), at = at ? at + 1 : NULL) {
         if (strncmp(at, part, len) != 0)
             continue;
         const char *rest = at + len;
-        if (*rest == '/' || *rest == '\0' || strcmp(rest, ".py") == 0 || *rest == '.')
+        if (*rest == '\0' || strcmp(rest, ".py") == 0 || (*rest == '.' && !strchr(file, '/')))
+            return true;
+        if (*rest == '/' && is_package(file, (size_t)(rest - file)))
             return true;
     }
     return false;

@@ -44,15 +44,18 @@ static PyObject *run(struct thunk *thunk, void *a, void *b, void *c, void *d, vo
     }
 #define T16(n)                                                                                     \
     T1(n##0)                                                                                       \
-    T1(n##1) T1(n##2) T1(n##3) T1(n##4) T1(n##5) T1(n##6) T1(n##7) T1(n##8) T1(n##9) T1(n##a)      \
-        T1(n##b) T1(n##c) T1(n##d) T1(n##e) T1(n##f)
+    T1(n##1)                                                                                       \
+    T1(n##2) T1(n##3) T1(n##4) T1(n##5) T1(n##6) T1(n##7) T1(n##8) T1(n##9) T1(n##a) T1(n##b)      \
+        T1(n##c) T1(n##d) T1(n##e) T1(n##f)
 #define T256(n)                                                                                    \
     T16(n##0)                                                                                      \
-    T16(n##1) T16(n##2) T16(n##3) T16(n##4) T16(n##5) T16(n##6) T16(n##7) T16(n##8) T16(n##9)      \
-        T16(n##a) T16(n##b) T16(n##c) T16(n##d) T16(n##e) T16(n##f)
+    T16(n##1)                                                                                      \
+    T16(n##2) T16(n##3) T16(n##4) T16(n##5) T16(n##6) T16(n##7) T16(n##8) T16(n##9) T16(n##a)      \
+        T16(n##b) T16(n##c) T16(n##d) T16(n##e) T16(n##f)
 T256(0)
-T256(1) T256(2) T256(3) T256(4) T256(5) T256(6) T256(7) T256(8) T256(9) T256(a) T256(b) T256(c)
-    T256(d) T256(e) T256(f)
+T256(1)
+T256(2) T256(3) T256(4) T256(5) T256(6) T256(7) T256(8) T256(9) T256(a) T256(b) T256(c) T256(d)
+    T256(e) T256(f)
 #undef T1
 #define T1(n) thunk_##n,
         static any_function *const functions[THUNKS] = {

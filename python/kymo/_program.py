@@ -100,7 +100,8 @@ def _set_spec(main: dict[str, Any], spec: Any) -> None:
     main["__package__"] = spec.parent
     main["__spec__"] = spec
     main["__file__"] = spec.origin
-    main["__cached__"] = spec.cached
+    if sys.version_info < (3, 15):
+        main["__cached__"] = spec.cached
 
 
 class Script(Program):
@@ -146,7 +147,8 @@ class Script(Program):
             return self._code
         main["__loader__"] = self._loader
         main["__file__"] = self.path
-        main["__cached__"] = None
+        if sys.version_info < (3, 15):
+            main["__cached__"] = None
         return self._code
 
 
@@ -210,7 +212,8 @@ class Command(Program):
             import linecache
 
             # Where `python -c` puts it too, for tracebacks to show it; 3.13.0 by the name.
-            key = self._code if hasattr(linecache, "_code_key") else "<string>"
+            by_code = hasattr(linecache, "_code_key") or hasattr(linecache, "_make_key")
+            key = self._code if by_code else "<string>"
             linecache._register_code(key, self.source, "<string>")
 
     def load(self, main: dict[str, Any]) -> CodeType:
