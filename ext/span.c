@@ -68,7 +68,7 @@ static void span_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     /* Not kymo__core_of: at the very end the type may have been cleared. */
     PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
-    struct core *core = SPARES_MOST && module ? kymo__core_of_module(module) : NULL;
+    struct core *core = SPARES_MOST > 0 && module ? kymo__core_of_module(module) : NULL;
     Py_XDECREF(((struct span *)object)->name);
     if (core && core->spare_count < SPARES_MOST) {
         *next_of((struct span *)object) = core->spare_spans;

@@ -37,6 +37,8 @@ static PyObject *run(struct thunk *thunk, void *a, void *b, void *c, void *d, vo
     return result;
 }
 
+/* The formatter folds lists of macros differently each time. */
+/* clang-format off */
 #define T1(n)                                                                                      \
     static PyObject *thunk_##n(void *a, void *b, void *c, void *d, void *e)                        \
     {                                                                                              \
@@ -61,6 +63,7 @@ T256(2) T256(3) T256(4) T256(5) T256(6) T256(7) T256(8) T256(9) T256(a) T256(b) 
         static any_function *const functions[THUNKS] = {
             T256(0) T256(1) T256(2) T256(3) T256(4) T256(5) T256(6) T256(7) T256(8) T256(9) T256(a)
                 T256(b) T256(c) T256(d) T256(e) T256(f)};
+/* clang-format on */
 
 /* Store FUNCTION into DEF, also where the loader has made it read-only. */
 static void set_function(PyMethodDef *def, PyCFunction function)
