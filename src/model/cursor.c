@@ -137,7 +137,7 @@ void kymo_cursor_free(struct kymo_cursor *cursor)
 {
     if (!cursor)
         return;
-    for (size_t i = 0; i < cursor->lane_count; i++) {
+    for (size_t i = 0; cursor->lanes && i < cursor->lane_count; i++) {
         kymo__stream_fini(&cursor->lanes[i]->stream);
         kymo__free(cursor->lanes[i]);
     }

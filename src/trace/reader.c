@@ -333,7 +333,7 @@ int kymo__reader_verify(struct kymo_reader *r)
     int rc = 0;
     r->damaged_blocks = r->damaged_bytes = 0;
     for (size_t i = 0; rc >= 0 && i < r->run_count; i++) {
-        struct kymo_block_header header;
+        struct kymo_block_header header = {0};
         if (!r->runs[i].damaged)
             continue;
         /* One whose header is damaged is met again on the way through the file. */

@@ -70,7 +70,7 @@ static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
     uint64_t offset = footer->index_offset;
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < footer->index_blocks; i++) {
-        struct kymo_block_header header;
+        struct kymo_block_header header = {0};
         rc = kymo__scan_header(r, offset, &header);
         rc = rc < 0 ? rc : rc && header.type == KYMO__BLOCK_INDEX ? 0 : -ENOENT;
         if (rc == 0)
@@ -119,7 +119,7 @@ static int64_t next_block(struct kymo_reader *r, uint64_t from)
             result = n;
             break;
         }
-        struct kymo_block_header header;
+        struct kymo_block_header header = {0};
         ssize_t i = 0;
         for (; i + (ssize_t)sizeof(header) <= n; i += 8) {
             memcpy(&header, window + i, sizeof(header));
@@ -143,7 +143,7 @@ int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_f
     struct kymo_footer footer;
     uint64_t end = reader->file_bytes - (read_footer(reader, &footer) ? sizeof(footer) : 0);
     while (*offset < end) {
-        struct kymo_block_header header;
+        struct kymo_block_header header = {0};
         int rc = kymo__scan_header(reader, *offset, &header);
         if (rc < 0)
             return rc;

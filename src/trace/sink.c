@@ -163,7 +163,7 @@ static int each_block(struct kymo_sink *sink, uint64_t end,
 {
     uint64_t offset = sizeof(struct kymo_file_header);
     while (offset < end) {
-        struct kymo_block_header header;
+        struct kymo_block_header header = {0};
         ssize_t n = kymo__file_read(sink->fd, &header, sizeof(header), offset);
         if (n != (ssize_t)sizeof(header) || !kymo__block_valid(&header))
             return n < 0 ? (int)n : -EIO; /* somebody else wrote into the file */
