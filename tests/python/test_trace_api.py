@@ -761,6 +761,11 @@ EVERYTHING = """if True:
 """
 
 
+@pytest.mark.xfail(
+    sys.version_info < (3, 11),
+    reason="KNOWN DEFECT: 3.10 may crash at exit while daemon threads are traced",
+    strict=False,
+)
 @pytest.mark.parametrize("how", ["as it is", "in a span"])
 def test_the_interpreter_may_exit_with_everything_running(
     run_code: RunCode, capture_path: Path, how: str
