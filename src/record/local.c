@@ -44,9 +44,10 @@ static void forget(struct kymo_local *local)
 void kymo__gap_record(struct kymo_session *s, struct kymo_gap_slot *slot)
 {
     uint64_t count = kymo__load_acquire(&slot->count);
-    if (!count || !slot->thread)
+    uint32_t thread = kymo__load_relaxed(&slot->thread); /* others look for a free slot */
+    if (!count || !thread)
         return;
-    const uint64_t numbers[] = {slot->thread - 1, slot->reason, count, slot->first_ticks,
+    const uint64_t numbers[] = {thread - 1, slot->reason, count, slot->first_ticks,
                                 slot->last_ticks};
     if (kymo__names_define(&s->names, KYMO__DEF_GAP, numbers) < 0)
         return; /* it stays pending */

@@ -162,8 +162,10 @@ static void load(const char *path)
     free(text);
     text = NULL;
     text_len = 0;
+    size_t room = 0;
     for (int n = 1; n > 0;) {
-        text = realloc(text, text_len + 65536 + 1);
+        if (room < text_len + 65536 + 1)
+            text = realloc(text, room = 2 * (text_len + 65536 + 1));
         n = gzread(file, text + text_len, 65536);
         CHECK_LE(0, n);
         text_len += (size_t)n;
