@@ -39,10 +39,8 @@ static const char *const kind_words[KYMO__KINDS] = {
 static const char *const enter_words[] = {"call", "resume", "throw", "open"};
 static const char *const leave_words[] = {"return", "yield", "unwind"};
 static const char *const gap_words[] = {
-    [KYMO_GAP_BUDGET] = "budget",
-    [KYMO_GAP_DISK] = "disk",
-    [KYMO_GAP_NESTED] = "nested",
-    [KYMO_GAP_DAMAGED] = "damaged",
+    [KYMO_GAP_BUDGET] = "budget",   [KYMO_GAP_DISK] = "disk",     [KYMO_GAP_NESTED] = "nested",
+    [KYMO_GAP_DAMAGED] = "damaged", [KYMO_GAP_FLIGHT] = "flight",
 };
 
 /* What detail means depends on the kind; kinds not listed have none. */

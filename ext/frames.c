@@ -225,16 +225,18 @@ void kymo__frames_tell_again(void)
     tell(false);
 }
 
-void kymo__frames_begin(void)
+void kymo__frames_prepare(void)
 {
-    uint64_t ticks = kymo_ticks();
     paused = 0;
     told_count = 0;
-    kymo__epoch_told = ++kymo__epoch;
-    kymo__depth = 0;
-    name_thread();
-    record_own(ticks, false);
+    kymo__epoch++;
+}
+
+void kymo__frames_begin(void)
+{
+    kymo__frames_check(false);
 #ifndef Py_GIL_DISABLED
+    uint64_t ticks = kymo_ticks();
     /* The GIL keeps the others from moving. Their list changes only under a lock of the
        interpreter's that we cannot take; with the GIL held, threads may still be added
        or removed by native code at its very beginning or end, which touches the ends of

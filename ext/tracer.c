@@ -31,6 +31,7 @@ static int begin(void)
 {
     if (kymo__functions_watch() < 0 || kymo__functions_begin() < 0)
         return -1;
+    kymo__frames_prepare();
     /* The hook last: what it takes to set up is not the program's doing. */
     if (kymo__tracing.gc && kymo__collector_install() < 0)
         return -1;

@@ -97,6 +97,9 @@ const char *kymo__hook_name(void);
 
 /* frames.c: the frames that are open when tracing begins, or goes on after a pause. */
 
+/* The hook is about to be installed: from now on threads tell of their frames. */
+void kymo__frames_prepare(void);
+
 /* Tracing begins: record the open frames of every thread that can be looked into now; the
    others tell of theirs with their first event. */
 void kymo__frames_begin(void);

@@ -46,7 +46,8 @@ typedef int64_t kymo_ns;
     X(KYMO_ENOTREGISTERED, 4008, "this source is not registered")                                  \
     X(KYMO_EMPTYFILE, 4009, "the file is empty: nothing was recorded into it")                     \
     X(KYMO_EBLOCK, 4010, "a block of the capture is damaged")                                      \
-    X(KYMO_EFORMAT, 4011, "there is no such export format")
+    X(KYMO_EFORMAT, 4011, "there is no such export format")                                        \
+    X(KYMO_ENOTFLIGHT, 4012, "the running session is not a flight recorder")
 
 enum kymo_error {
 #define KYMO_ERROR_ENUM(name, number, text) name = number,
@@ -76,13 +77,22 @@ struct kymo_options {
     int policy;       /* enum kymo_policy */
     int level;        /* zstd level, 1 to 19; 0 means 1 */
     int clock;        /* 0: the counter register where it is sound; 1: CLOCK_MONOTONIC */
+    /* One or both not 0: a flight recorder. Records are kept in memory, and the last of them
+       are written when kymo_flight_write asks for them, and at the end; older ones expire. */
+    uint64_t flight_bytes; /* memory for them, packed; 0 means 64 MiB when flight_ns is given */
+    kymo_ns flight_ns;     /* what is older than this expires; 0: only flight_bytes counts */
+    kymo_ns slow_ns;       /* not 0: it is also written when a call or span has taken so long,
+                              at most a tenth of a second after its end */
 };
 
 /* Start recording into OPTIONS->path. An older capture at that path is replaced;
    any other file there is left alone (KYMO_EOCCUPIED). Returns 0, KYMO_ERUNNING,
    KYMO_EBUSYFILE, or the errno of what failed; on failure nothing is left behind.
    A child made by fork does not record, whatever its parent does, until it calls
-   kymo_start itself. */
+   kymo_start itself.
+   A flight recorder needs flight_bytes of memory on top of the budget. If its process is
+   killed, what is in the budget's memory is recovered as ever, but records that had moved
+   on to flight_bytes are gone, and counted. */
 KYMO_API int kymo_start(const struct kymo_options *options);
 
 /* Stop recording: wait for calls in progress on other threads, write what is
@@ -90,6 +100,25 @@ KYMO_API int kymo_start(const struct kymo_options *options);
    KYMO_EIDLE when nothing runs, or the errno of the first write that failed (the
    capture still opens, and tells what is missing). Runs by itself at exit. */
 KYMO_API int kymo_stop(void);
+
+/* Write what a flight recorder keeps, and what the budget's memory still holds, up to this
+   moment, which is marked on the calling thread as "kymo flight: WHY"; then go on with
+   nothing kept. Nothing is ever written twice. WHY is UTF-8 and copied; NULL is "". The
+   work is done by kymo's own thread, and the caller waits for it. Returns 0, KYMO_EIDLE,
+   KYMO_ENOTFLIGHT, ENOMEM, or the errno of the write that failed: what could not be written
+   is still kept, and may be tried again. */
+KYMO_API int kymo_flight_write(const char *why);
+
+/* Ask kymo's thread to do the same soon; WHY is then "signal" and the mark is on that
+   thread. Requests that come before it does are one. Does nothing when no flight recorder
+   runs. May be called from a signal handler. */
+KYMO_API void kymo_flight_request(void);
+
+/* Until kymo_stop, let signal NUMBER do the same. With END not 0 the process then ends by
+   the signal, as it would have done without a handler; otherwise it goes on. A program that
+   installs its own handler later has it. Returns 0, KYMO_EIDLE, KYMO_ENOTFLIGHT, EBUSY when
+   the program handles or ignores that signal, or EINVAL when none can. */
+KYMO_API int kymo_flight_on_signal(int number, int end);
 
 /* What the running session has done so far. */
 struct kymo_stats {
@@ -102,6 +131,7 @@ struct kymo_stats {
     uint64_t budget_bytes;    /* of chunk memory at most */
     uint64_t pool_bytes;      /* of chunk memory in use so far */
     int error;                /* first failure of a write: negative errno, or 0 */
+    uint64_t expired_records; /* that a flight recorder keeps no longer */
 };
 
 /* Fill STATS (set its size first). Returns 0 or KYMO_EIDLE. */
@@ -266,11 +296,13 @@ struct kymo_info {
     uint64_t threads;           /* that recorded */
     uint64_t records;           /* events, in the file and the live file together */
     uint64_t recovered_records; /* of those, only in the live file */
-    uint64_t gaps;              /* times at which records were given up */
+    uint64_t gaps;              /* times at which records were given up; expiry is none */
     uint64_t lost_records;      /* records given up in those gaps */
     uint64_t damaged_blocks;    /* that cannot be read, as far as has been noticed */
     uint64_t damaged_bytes;     /* of the file that belong to no readable block */
     int indexed;                /* 1: the index was there, 0: rebuilt by scanning */
+    uint64_t expired_records;   /* that a flight recorder kept no longer; and if it was killed or
+                                   still runs, those that only its memory had */
 };
 
 /* Fill INFO (set its size first). */
@@ -286,7 +318,7 @@ struct kymo_thread_info {
     int64_t tid;         /* the system's */
     const char *name;    /* "" when it has none; lent until kymo_close */
     uint64_t records;    /* read or readable */
-    uint64_t lost;       /* given up */
+    uint64_t lost;       /* given up; expired ones are not */
     kymo_ns first, last; /* time of its first and last record; 0 when it has none */
 };
 
@@ -309,6 +341,7 @@ enum kymo_gap {
     KYMO_GAP_DISK = 2,    /* the file could not be written */
     KYMO_GAP_NESTED = 3,  /* a marking call interrupted another one */
     KYMO_GAP_DAMAGED = 4, /* a block of the file is damaged */
+    KYMO_GAP_FLIGHT = 5,  /* older than the flight recorder keeps: expired, not lost */
 };
 
 struct kymo_event {

@@ -137,6 +137,7 @@ class Event:
         "disk",
         "nested",
         "damaged",
+        "flight",
         "unknown",
     ]: ...
     @property

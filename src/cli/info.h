@@ -6,7 +6,7 @@
 
 #include <kymo/kymo.h>
 
-enum { CLI_GAP_REASONS = KYMO_GAP_DAMAGED + 1 };
+enum { CLI_GAP_REASONS = KYMO_GAP_FLIGHT + 1 };
 
 struct cli_facts {
     const char *path;

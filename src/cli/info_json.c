@@ -11,6 +11,7 @@ static void write_losses(struct cli_json *json, const struct cli_facts *facts)
 {
     kymo__cli_json_uint(json, "gaps", facts->info.gaps);
     kymo__cli_json_uint(json, "lost_records", facts->info.lost_records);
+    kymo__cli_json_uint(json, "expired_records", facts->info.expired_records);
     kymo__cli_json_array(json, "losses");
     for (int reason = 0; reason < CLI_GAP_REASONS; reason++) {
         const struct cli_loss *loss = &facts->losses[reason];

@@ -72,6 +72,15 @@ static void print_losses(const struct cli_facts *facts)
     }
 }
 
+static void print_expired(const struct kymo_info *info)
+{
+    if (info->expired_records == 0)
+        return;
+    label("expired");
+    printf("%s, older than the flight recorder keeps\n",
+           kymo__cli_count(info->expired_records, "record", "records").text);
+}
+
 static void print_size(const struct kymo_info *info)
 {
     uint64_t in_file = info->records - info->recovered_records;
@@ -166,6 +175,7 @@ void kymo__cli_info_text(const struct cli_facts *facts)
     printf("%s on %s\n", kymo__cli_grouped(info->records).text,
            kymo__cli_count(info->threads, "thread", "threads").text);
     print_losses(facts);
+    print_expired(info);
     print_size(info);
     label("clock");
     printf("%s, %s, %s\n", kymo__cli_name_clock(info->clock).phrase,

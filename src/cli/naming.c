@@ -42,6 +42,7 @@ struct cli_name kymo__cli_name_gap(int reason)
         [KYMO_GAP_DISK] = {"disk", "the file could not be written"},
         [KYMO_GAP_NESTED] = {"nested", "a marking call interrupted another one"},
         [KYMO_GAP_DAMAGED] = {"damaged", "a block of the file is damaged"},
+        [KYMO_GAP_FLIGHT] = {"flight", "older than the flight recorder keeps"},
     };
     return LOOK_UP(names, reason);
 }

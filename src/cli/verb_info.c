@@ -20,8 +20,8 @@ static int count_losses(struct cli_facts *facts)
         return error;
     struct kymo_event event = {.size = sizeof event};
     while ((error = kymo_cursor_next(cursor, &event)) > 0) {
-        if (event.kind != KYMO_GAP)
-            continue;
+        if (event.kind != KYMO_GAP || event.detail == KYMO_GAP_FLIGHT)
+            continue; /* what has expired is not lost */
         int reason = event.detail < CLI_GAP_REASONS ? event.detail : 0;
         facts->losses[reason].gaps++;
         facts->losses[reason].records += event.id;

@@ -349,8 +349,9 @@ static int take(struct kymo_calls *c, const struct kymo_event *event)
         return leave(c, event);
     if (event->kind == KYMO_GAP) {
         c->doubtful = c->depth;
-        c->counts.gaps += c->inside;
-        c->counts.missing += c->inside ? event->id : 0;
+        bool lost = c->inside && event->detail != KYMO_GAP_FLIGHT;
+        c->counts.gaps += lost;
+        c->counts.missing += lost ? event->id : 0;
         c->counts.events -= c->inside;
     }
     c->held = *event;

@@ -113,10 +113,10 @@ int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info
         .live_bytes = r->live_bytes,
         .threads = r->thread_count,
         .recovered_records = r->live_records,
-        .gaps = r->gap_count,
         .damaged_blocks = r->damaged_blocks,
         .damaged_bytes = r->damaged_bytes,
         .indexed = r->indexed,
+        .expired_records = r->ring_records,
     };
     for (size_t i = 0; i < r->run_count; i++) {
         const struct kymo_block_header *h = &r->runs[i].header;
@@ -126,8 +126,11 @@ int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info
         first = h->first_ticks < first ? h->first_ticks : first;
         last = h->last_ticks > last ? h->last_ticks : last;
     }
-    for (size_t i = 0; i < r->gap_count; i++)
-        full.lost_records += r->gaps[i].count;
+    for (size_t i = 0; i < r->gap_count; i++) {
+        bool expired = r->gaps[i].reason == KYMO_GAP_FLIGHT;
+        full.gaps += !expired;
+        *(expired ? &full.expired_records : &full.lost_records) += r->gaps[i].count;
+    }
     if (first > last)
         first = last = r->header.ticks;
     full.start = at(capture, first);
@@ -186,7 +189,8 @@ int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
         last = h->last_ticks > last ? h->last_ticks : last;
     }
     for (size_t i = 0; i < r->gap_count; i++)
-        full.lost += r->gaps[i].thread == index ? r->gaps[i].count : 0;
+        if (r->gaps[i].thread == index && r->gaps[i].reason != KYMO_GAP_FLIGHT)
+            full.lost += r->gaps[i].count;
     if (first <= last) {
         full.first = at(capture, first);
         full.last = at(capture, last);

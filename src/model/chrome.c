@@ -463,16 +463,15 @@ static int write_off(struct chrome *c, const struct kymo_event *event)
 static int write_gap(struct chrome *c, const struct kymo_event *event)
 {
     static const char *const reasons[] = {
-        [KYMO_GAP_BUDGET] = "budget",
-        [KYMO_GAP_DISK] = "disk",
-        [KYMO_GAP_NESTED] = "nested",
-        [KYMO_GAP_DAMAGED] = "damaged",
+        [KYMO_GAP_BUDGET] = "budget",   [KYMO_GAP_DISK] = "disk",     [KYMO_GAP_NESTED] = "nested",
+        [KYMO_GAP_DAMAGED] = "damaged", [KYMO_GAP_FLIGHT] = "flight",
     };
     const char *reason =
-        event->detail <= KYMO_GAP_DAMAGED && event->detail ? reasons[event->detail] : "unknown";
+        event->detail <= KYMO_GAP_FLIGHT && event->detail ? reasons[event->detail] : "unknown";
     char *at = begin(c, OWN_INSTANT, sizeof(OWN_INSTANT) - 1, NULL, 0);
     at = put_uint(at, event->id);
-    at += sprintf(at, " events lost (%s)\",", reason);
+    at += sprintf(at, " events %s (%s)\",", event->detail == KYMO_GAP_FLIGHT ? "expired" : "lost",
+                  reason);
     at = put(at, c->place, c->place_len);
     at = put_time(at, kymo__ns_add(event->time, c->shift));
     done(c, PUT(at, "}"));

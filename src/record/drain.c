@@ -12,8 +12,11 @@ enum {
     BATCH = 256,                 /* chunks sorted and written at a time */
     PERIOD_NS = 100 * 1000000,   /* between two looks */
     SNAPSHOT_NS = 500 * 1000000, /* between two clock snapshots */
+    FLIGHT_SNAPSHOTS = 10,       /* so many times more in a recording that may last for months */
     AHEAD = 32,                  /* chunks to make usable when free ones run low */
 };
+
+sem_t kymo__wake;
 
 int kymo__drain_append(void *arg, const struct kymo_packed *packed)
 {
@@ -37,13 +40,7 @@ int kymo__drain_chunks(struct kymo_session *s, struct kymo_packer *packer,
     if (rc < 0)
         return rc;
     kymo__add_relaxed(&s->written_records, (uint64_t)packed.header->records);
-    for (size_t i = 0; i < count; i++) {
-        /* Free first, zero then: a kill in between leaves a free chunk. */
-        size_t used = kymo__chunk_count(chunks[i]) * sizeof(chunks[i]->records[0]);
-        kymo__store_release(&chunks[i]->state, (uint32_t)KYMO__CHUNK_FREE);
-        memset(chunks[i]->records, 0, used);
-        kymo__stack_push(&s->free, s->live.chunks, chunks[i]);
-    }
+    kymo__pool_free(s, chunks, count);
     return 0;
 }
 
@@ -105,6 +102,8 @@ static int write_batch(struct kymo_session *s)
 static int write_all(struct kymo_session *s)
 {
     int rc = kymo__names_flush(&s->names);
+    if (kymo__flight_on(&s->flight))
+        return kymo__flight_drain(s); /* needs no file */
     while (rc == 0) {
         rc = write_batch(s);
         if (rc <= 0)
@@ -124,9 +123,10 @@ static void wait(struct kymo_session *s)
         until.tv_sec++;
     }
     /* While the file cannot be written, haste is of no use. */
-    while (sem_clockwait(&s->wake, CLOCK_MONOTONIC, &until) < 0
+    while (sem_clockwait(&kymo__wake, CLOCK_MONOTONIC, &until) < 0
                ? errno == EINTR
-               : kymo__load_relaxed(&s->failing) && !kymo__load_acquire(&s->finishing))
+               : kymo__load_relaxed(&s->failing) && !kymo__flight_on(&s->flight) &&
+                     !kymo__load_acquire(&s->finishing))
         continue;
     kymo__store_release(&s->awake, 0u);
 }
@@ -135,20 +135,25 @@ void *kymo__drain_thread(void *arg)
 {
     struct kymo_session *s = arg;
     struct kymo_snapshot last = s->started;
+    const int64_t apart =
+        (int64_t)SNAPSHOT_NS * (kymo__flight_on(&s->flight) ? FLIGHT_SNAPSHOTS : 1);
     while (!kymo__load_acquire(&s->finishing)) {
         wait(s);
         struct kymo_snapshot now = kymo__clock_snapshot();
-        if (now.monotonic - last.monotonic >= SNAPSHOT_NS) {
+        if (now.monotonic - last.monotonic >= apart) {
             kymo__names_snapshot(&s->names, &now);
             last = now;
         }
         if (kymo__load_relaxed(&s->free.count) < AHEAD / 4)
             kymo__pool_grow(s, AHEAD);
+        if (kymo__flight_on(&s->flight))
+            kymo__flight_serve(s);
         write_all(s);
+        kymo__flight_watch(s);
     }
     struct kymo_snapshot end = kymo__clock_snapshot();
     kymo__names_snapshot(&s->names, &end);
-    int rc = write_all(s);
+    int rc = kymo__flight_on(&s->flight) ? kymo__flight_flush(s) : write_all(s);
     if (rc == 0)
         rc = kymo__sink_finish(&s->sink, s->packer);
     return (void *)(intptr_t)rc;

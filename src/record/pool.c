@@ -4,6 +4,7 @@
    session's policy, either the thread writes a full one itself and takes that, or
    there is none. */
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 
 #include "session.h"
@@ -16,7 +17,7 @@ enum {
 void kymo__pool_wake(struct kymo_session *s)
 {
     if (!kymo__load_relaxed(&s->awake) && !kymo__exchange(&s->awake, 1u))
-        sem_post(&s->wake);
+        sem_post(&kymo__wake);
 }
 
 uint32_t kymo__pool_grow(struct kymo_session *s, uint32_t more)
@@ -39,6 +40,18 @@ void kymo__pool_give(struct kymo_session *s, struct kymo_chunk *chunk)
         kymo__pool_wake(s);
 }
 
+void kymo__pool_free(struct kymo_session *s, struct kymo_chunk **chunks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        /* Free first, zero then: a kill in between leaves a free chunk. */
+        size_t used = kymo__chunk_count(chunks[i]) * sizeof(chunks[i]->records[0]);
+        kymo__store_release(&chunks[i]->state, (uint32_t)KYMO__CHUNK_FREE);
+        kymo__store_relaxed(&chunks[i]->passed, 0u);
+        memset(chunks[i]->records, 0, used);
+        kymo__stack_push(&s->free, s->live.chunks, chunks[i]);
+    }
+}
+
 static struct kymo_packer *helper_take(struct kymo_session *s)
 {
     for (int i = 0; i < KYMO__HELPERS; i++) {
@@ -58,6 +71,18 @@ static void helper_return(struct kymo_session *s, struct kymo_packer *packer)
     }
 }
 
+static int write_one(struct kymo_session *s, struct kymo_packer *packer)
+{
+    struct kymo_chunk *chunk = kymo__stack_pop(&s->full, s->live.chunks);
+    if (!chunk)
+        return 0;
+    int rc = kymo__drain_chunks(s, packer, &chunk, 1);
+    if (rc == 0)
+        return 1;
+    kymo__stack_push(&s->full, s->live.chunks, chunk);
+    return rc;
+}
+
 /* Write one full chunk. 1 done, 0 nothing to do or nobody to do it with, negative:
    the file cannot be written. */
 static int help(struct kymo_session *s)
@@ -65,24 +90,24 @@ static int help(struct kymo_session *s)
     struct kymo_packer *packer = helper_take(s);
     if (!packer)
         return 0;
-    int rc = 0;
-    struct kymo_chunk *chunk = kymo__stack_pop(&s->full, s->live.chunks);
-    if (chunk) {
-        rc = kymo__drain_chunks(s, packer, &chunk, 1);
-        if (rc < 0)
-            kymo__stack_push(&s->full, s->live.chunks, chunk);
-        else
-            kymo__add_relaxed(&s->helped_chunks, 1u);
-    }
+    int rc = kymo__flight_on(&s->flight) ? kymo__flight_keep(s, packer, 1) : write_one(s, packer);
+    if (rc > 0)
+        kymo__add_relaxed(&s->helped_chunks, 1u);
     helper_return(s, packer);
-    return rc < 0 ? rc : chunk != NULL;
+    return rc;
+}
+
+/* True when full chunks have to wait, since the file cannot be written. */
+static bool blocked(const struct kymo_session *s)
+{
+    return kymo__load_relaxed(&s->failing) && !kymo__flight_on(&s->flight);
 }
 
 static struct kymo_chunk *take_by_helping(struct kymo_session *s, int *reason)
 {
     for (;;) {
         kymo__pool_wake(s);
-        int helped = kymo__load_relaxed(&s->failing) ? -1 : help(s);
+        int helped = blocked(s) ? -1 : help(s);
         struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
         if (chunk)
             return chunk;
@@ -117,7 +142,7 @@ static struct kymo_chunk *take(struct kymo_session *s, int *reason)
     if (s->policy == KYMO_HELP)
         return take_by_helping(s, reason);
     kymo__pool_wake(s);
-    *reason = kymo__load_relaxed(&s->failing) ? KYMO_GAP_DISK : KYMO_GAP_BUDGET;
+    *reason = blocked(s) ? KYMO_GAP_DISK : KYMO_GAP_BUDGET;
     return NULL;
 }
 

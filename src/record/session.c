@@ -100,9 +100,9 @@ static void session_free(struct kymo_session *s, bool keep_live)
         kymo__packer_free(s->helpers[i]);
     kymo__sink_close(&s->sink);
     kymo__live_close(&s->live, keep_live);
+    kymo__flight_fini(&s->flight);
     pthread_mutex_destroy(&s->file_lock);
     pthread_mutex_destroy(&s->grow_lock);
-    sem_destroy(&s->wake);
     kymo__free(s);
 }
 
@@ -134,12 +134,14 @@ static int session_new(const struct kymo_options *o, struct kymo_session **out)
     s->level = o->level ? o->level : 1;
     pthread_mutex_init(&s->file_lock, NULL);
     pthread_mutex_init(&s->grow_lock, NULL);
-    sem_init(&s->wake, 0, 0);
+    kymo__flight_init(&s->flight);
     int clock = kymo__clock_choose(o->clock);
     s->started = kymo__clock_snapshot();
     struct kymo_file_header header;
     fill_header(&header, clock, s->started);
     int rc = packers_new(s);
+    if (rc == 0)
+        rc = kymo__flight_begin(&s->flight, o->flight_bytes, o->flight_ns, o->slow_ns);
     if (rc == 0)
         rc = kymo__sink_create(&s->sink, o->path, &header);
     if (rc < 0)
@@ -147,6 +149,8 @@ static int session_new(const struct kymo_options *o, struct kymo_session **out)
     uint64_t chunks = (o->budget ? o->budget : DEFAULT_BUDGET) / KYMO__CHUNK_BYTES;
     chunks = chunks < LEAST_CHUNKS ? LEAST_CHUNKS : chunks > 1u << 24 ? 1u << 24 : chunks;
     rc = kymo__live_create(&s->live, s->sink.path, header.capture, (uint32_t)chunks);
+    if (rc == 0)
+        s->live.header->flight = kymo__flight_on(&s->flight);
     if (rc == 0 && !kymo__pool_grow(s, FIRST_CHUNKS))
         rc = s->live.reason ? s->live.reason : -ENOMEM;
     if (rc == 0)
@@ -168,6 +172,7 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, forked_child);
+    sem_init(&kymo__wake, 0, 0);
 }
 
 /* OPTIONS as this version of the library knows them; what the caller's older version
@@ -178,7 +183,8 @@ static int read_options(const struct kymo_options *options, struct kymo_options 
     if (!options || options->size < sizeof(size_t) + sizeof(char *))
         return -EINVAL;
     memcpy(o, options, options->size < sizeof(*o) ? options->size : sizeof(*o));
-    if (!o->path || !*o->path || o->level < 0 || o->level > 19 ||
+    if (!o->path || !*o->path || o->level < 0 || o->level > 19 || o->flight_ns < 0 ||
+        o->slow_ns < 0 || (o->slow_ns && !o->flight_bytes && !o->flight_ns) ||
         (o->policy != KYMO_HELP && o->policy != KYMO_DROP))
         return -EINVAL;
     return 0;
@@ -224,12 +230,15 @@ static int stop(void)
     struct kymo_session *s = kymo__session;
     if (!s)
         return -KYMO_EIDLE;
+    kymo__signals_restore();
     kymo__source_end(s);
     kymo__switch_set(0);
+    kymo__flight_hold(s);
     unsigned stuck = kymo__locals_detach(s->number);
+    kymo__flight_release(s);
     kymo__source_finish(s);
     kymo__store_release(&s->finishing, 1u);
-    sem_post(&s->wake);
+    sem_post(&kymo__wake);
     void *failure;
     pthread_join(s->writer, &failure);
     int rc = s->sink.error ? s->sink.error : (int)(intptr_t)failure;
@@ -274,6 +283,7 @@ int kymo_stats(struct kymo_stats *stats)
         .threads = kymo__load_relaxed(&s->threads),
         .budget_bytes = (uint64_t)s->live.limit * KYMO__CHUNK_BYTES,
         .pool_bytes = (uint64_t)kymo__load_relaxed(&s->live.header->chunks) * KYMO__CHUNK_BYTES,
+        .expired_records = kymo__load_relaxed(&s->flight.expired_records),
     };
     for (uint32_t i = 0; i < KYMO__GAP_SLOTS; i++)
         now.dropped_records += kymo__load_acquire(&s->live.gaps[i].count);
@@ -292,6 +302,7 @@ static void forked_child(void)
 {
     kymo__switch_set(0);
     pthread_mutex_init(&life, NULL);
+    sem_init(&kymo__wake, 0, 0);
     struct kymo_session *s = kymo__session;
     kymo__session = NULL;
     if (s) {

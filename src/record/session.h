@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include "flight.h"
 #include "live.h"
 #include "names.h"
 #include "sink.h"
@@ -30,9 +31,10 @@ struct kymo_session {
     uint32_t failing; /* 1: the last write failed; the writer thread tries again, nobody else */
     uint32_t held;    /* chunks that threads record into; never more than there are */
 
+    struct kymo_flight flight;
+
     pthread_t writer;
-    sem_t wake;
-    uint32_t awake;     /* 1: `wake` has been posted and not yet answered */
+    uint32_t awake;     /* 1: kymo__wake has been posted and not yet answered */
     uint32_t finishing; /* 1: write everything and end */
 
     uint32_t threads; /* indices given out */
@@ -42,6 +44,10 @@ struct kymo_session {
 
 /* The running session; valid inside a claim and under the life lock. */
 extern struct kymo_session *kymo__session;
+
+/* What the writer thread waits for. It outlives every session, so that a signal handler
+   may post it at any time. */
+extern sem_t kymo__wake;
 
 /* pool.c: a free chunk for the calling thread, or NULL with *REASON (enum kymo_gap). */
 struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason);
@@ -54,6 +60,9 @@ uint32_t kymo__pool_grow(struct kymo_session *s, uint32_t more);
 
 /* Tell the writer thread that there is something to do now. */
 void kymo__pool_wake(struct kymo_session *s);
+
+/* CHUNKS have been written: they may be taken again. */
+void kymo__pool_free(struct kymo_session *s, struct kymo_chunk **chunks, size_t count);
 
 /* drain.c: pack CHUNKS, of one thread and consecutive numbers, with PACKER, append
    them and free them. On failure they are as before. */

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "alloc.h"
+#include "atomic.h"
 #include "crc32c.h"
 
 /* Both columns are written at full speed without looking at their ends, so each has
@@ -78,28 +79,49 @@ static int finish(struct kymo_packer *p, struct kymo_block_header header, const 
     return 0;
 }
 
-int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chunks, size_t count,
-                      struct kymo_packed *packed)
+/* Compress what has been encoded of COUNT chunks from FIRST on, without PASSED records at
+   its beginning. */
+static int finish_records(struct kymo_packer *p, const struct kymo_chunk *first, size_t passed,
+                          size_t count, struct kymo_packed *packed)
 {
-    struct kymo_encoder *e = &packer->encoder;
-    kymo__encode_begin(e, packer->encoded, packer->times);
-    for (size_t i = 0; i < count; i++)
-        kymo__encode(e, chunks[i]->records, kymo__chunk_count(chunks[i]));
-    size_t tokens = (size_t)(e->tokens - packer->encoded),
-           times = (size_t)(e->times - packer->times);
-    memcpy(e->tokens, packer->times, times);
+    const struct kymo_encoder *e = &p->encoder;
+    size_t tokens = (size_t)(e->tokens - p->encoded), times = (size_t)(e->times - p->times);
+    memcpy(e->tokens, p->times, times);
     struct kymo_block_header header = {
         .type = KYMO__BLOCK_RECORDS,
         .encoded_bytes = (uint32_t)(tokens + times),
         .records = e->records,
-        .thread = chunks[0]->thread,
+        .thread = first->thread,
         .chunks = (uint32_t)count,
-        .first_chunk = chunks[0]->number,
+        .first_chunk = first->number,
         .first_ticks = e->first_ticks,
         .last_ticks = e->last_ticks,
         .token_bytes = (uint32_t)tokens,
+        .skipped = kymo__count_events(first->records, passed),
     };
-    return finish(packer, header, packer->encoded, packed);
+    return finish(p, header, p->encoded, packed);
+}
+
+int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chunks, size_t count,
+                      struct kymo_packed *packed)
+{
+    struct kymo_encoder *e = &packer->encoder;
+    size_t passed = kymo__load_relaxed(&chunks[0]->passed);
+    kymo__encode_begin(e, packer->encoded, packer->times);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i ? 0 : passed;
+        kymo__encode(e, chunks[i]->records + from, kymo__chunk_count(chunks[i]) - from);
+    }
+    return finish_records(packer, chunks[0], passed, count, packed);
+}
+
+int kymo__pack_part(struct kymo_packer *packer, const struct kymo_chunk *chunk, size_t end,
+                    struct kymo_packed *packed)
+{
+    size_t passed = kymo__load_relaxed(&chunk->passed);
+    kymo__encode_begin(&packer->encoder, packer->encoded, packer->times);
+    kymo__encode(&packer->encoder, chunk->records + passed, end - passed);
+    return finish_records(packer, chunk, passed, 1, packed);
 }
 
 int kymo__pack_bytes(struct kymo_packer *packer, int type, uint64_t position, const void *bytes,

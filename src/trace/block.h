@@ -21,9 +21,14 @@ struct kymo_packed {
 };
 
 /* Pack COUNT chunks of records of one thread, of consecutive numbers, at most
-   KYMO__BLOCK_CHUNKS. Returns 0, or -EIO should zstd fail. */
+   KYMO__BLOCK_CHUNKS. Of the first, records that were passed are left out; the others
+   have none. Returns 0, or -EIO should zstd fail. */
 int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chunks, size_t count,
                       struct kymo_packed *packed);
+
+/* Pack those records of CHUNK that come before END and were not passed. */
+int kymo__pack_part(struct kymo_packer *packer, const struct kymo_chunk *chunk, size_t end,
+                    struct kymo_packed *packed);
 
 /* Pack LEN bytes as a block of TYPE whose first_chunk is POSITION; at most
    KYMO__PACK_BYTES. */

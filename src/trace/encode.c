@@ -134,6 +134,14 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
     e->depth = depth;
 }
 
+uint32_t kymo__count_events(const struct kymo_record *records, size_t count)
+{
+    uint32_t events = 0;
+    for (size_t i = 0; i < count; i++)
+        events += kymo__word_kind(records[i].word) != KYMO__VALUE;
+    return events;
+}
+
 size_t kymo__chunk_count(const struct kymo_chunk *chunk)
 {
     /* Records are finished in order, so the end can be found by halving. Acquire

@@ -21,6 +21,9 @@ void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times)
 /* Append COUNT records. */
 void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, size_t count);
 
+/* How many of COUNT records are events; the others are values of these. */
+uint32_t kymo__count_events(const struct kymo_record *records, size_t count);
+
 /* How many records of CHUNK are finished: all before the first with a zero word. */
 size_t kymo__chunk_count(const struct kymo_chunk *chunk);
 

@@ -18,6 +18,9 @@
        pending gaps           one entry per recording thread
        chunk, chunk, …        each KYMO__CHUNK_BYTES, 64 bytes of header first
 
+   A flight recorder writes, when it is asked to, what a chunk holds so far, and the rest
+   with a later block or never: a chunk may be in several blocks, a part in each.
+
    In a chunk of records every record is 16 bytes: the tick and a word,
 
        word = kind (8 bits) << 56 | detail (8 bits) << 48 | key (32 bits)
@@ -94,7 +97,7 @@ struct kymo_block_header {
     uint64_t first_chunk;             /* definitions: position in their stream */
     uint64_t first_ticks, last_ticks; /* least and greatest in it */
     uint32_t token_bytes;             /* of encoded_bytes; the times follow. Records only */
-    uint32_t reserved1;
+    uint32_t skipped; /* events at the beginning of first_chunk that are not in this block */
 };
 static_assert(sizeof(struct kymo_block_header) == 64, "a block header is 64 bytes");
 
@@ -173,7 +176,9 @@ struct kymo_live_header {
     int32_t error;       /* negative errno of the first write that failed, or 0 */
     uint64_t gap_offset; /* where the gap slots begin */
     uint64_t chunk_offset;
-    uint32_t stopped; /* 1: recording is over, and this is what could not be written */
+    uint32_t stopped;      /* 1: recording is over, and this is what could not be written */
+    uint32_t flight;       /* 1: the recorder is a flight recorder */
+    uint64_t ring_records; /* which keeps this many in other memory */
 };
 
 /* What a thread has given up and not yet been able to record as a gap. */
@@ -197,7 +202,8 @@ struct kymo_chunk {
     uint32_t used;   /* bytes of definitions; records tell their end themselves */
     uint64_t number; /* of this thread's chunks, from 0; definitions: stream position */
     uint32_t next;   /* recorder only: links chunks in a stack, index + 1 */
-    uint8_t reserved[36];
+    uint32_t passed; /* records at its beginning that a flight recorder wrote or let expire */
+    uint8_t reserved[32];
     struct kymo_record records[KYMO__CHUNK_RECORDS];
 };
 static_assert(sizeof(struct kymo_chunk) == KYMO__CHUNK_BYTES, "a chunk fills its place");

@@ -19,7 +19,8 @@
 #endif
 
 #define HEADER_BYTES 4096u
-#define GAP_BYTES (KYMO__GAP_SLOTS * sizeof(struct kymo_gap_slot))
+#define SLOTS (KYMO__GAP_SLOTS + KYMO__EXPIRED_SLOTS)
+#define GAP_BYTES (SLOTS * sizeof(struct kymo_gap_slot))
 #define CHUNK_OFFSET (HEADER_BYTES + GAP_BYTES)
 static_assert(CHUNK_OFFSET % 4096 == 0, "chunks begin on a page");
 
@@ -93,13 +94,14 @@ int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t ca
        decided elsewhere, but it could not do so here. */
     madvise(live->header, bytes, MADV_DONTFORK);
     live->gaps = (void *)((char *)live->header + HEADER_BYTES);
+    live->expired = live->gaps + KYMO__GAP_SLOTS;
     live->chunks = (void *)((char *)live->header + CHUNK_OFFSET);
     *live->header = (struct kymo_live_header){
         .major = KYMO__MAJOR,
         .minor = KYMO__MINOR,
         .header_bytes = HEADER_BYTES,
         .chunk_bytes = KYMO__CHUNK_BYTES,
-        .gap_slots = KYMO__GAP_SLOTS,
+        .gap_slots = SLOTS,
         .gap_offset = HEADER_BYTES,
         .chunk_offset = CHUNK_OFFSET,
     };

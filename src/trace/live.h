@@ -9,10 +9,12 @@
 #include "format.h"
 
 #define KYMO__GAP_SLOTS 2048u
+#define KYMO__EXPIRED_SLOTS 512u
 
 struct kymo_live {
     struct kymo_live_header *header;
-    struct kymo_gap_slot *gaps; /* KYMO__GAP_SLOTS of them */
+    struct kymo_gap_slot *gaps;    /* KYMO__GAP_SLOTS of them */
+    struct kymo_gap_slot *expired; /* KYMO__EXPIRED_SLOTS more, the flight recorder's */
     struct kymo_chunk *chunks;
     uint32_t ready, limit; /* chunks usable now, and at most */
     int fd;                /* -1: no file could be had; the memory is private */

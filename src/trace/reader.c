@@ -130,13 +130,41 @@ static int apply_definitions(struct found *f, uint64_t *covered)
 
 static int by_thread(const void *a, const void *b)
 {
-    const struct kymo_block_header *x = &((const struct kymo_run *)a)->header;
-    const struct kymo_block_header *y = &((const struct kymo_run *)b)->header;
+    const struct kymo_run *run = a, *other = b;
+    const struct kymo_block_header *x = &run->header, *y = &other->header;
     if (x->thread != y->thread)
         return x->thread < y->thread ? -1 : 1;
     if (x->first_chunk != y->first_chunk)
         return x->first_chunk < y->first_chunk ? -1 : 1;
+    if (!run->records != !other->records)
+        return run->records ? 1 : -1; /* the file first: it cannot change */
+    if (x->skipped != y->skipped)
+        return x->skipped < y->skipped ? -1 : 1;
     return x->chunks > y->chunks ? -1 : x->chunks < y->chunks;
+}
+
+/* How many events at the beginning of RUN are also in LAST, the run kept before it. */
+static uint64_t repeated(const struct kymo_run *last, const struct kymo_run *run)
+{
+    const struct kymo_block_header *x = &last->header, *y = &run->header;
+    if (x->thread != y->thread || y->first_chunk >= x->first_chunk + x->chunks)
+        return 0;
+    if (x->first_chunk < y->first_chunk || x->chunks > 1)
+        return UINT64_MAX; /* a block goes on to its next chunk only after all of the last */
+    uint64_t end = (uint64_t)x->skipped + x->records;
+    return end > y->skipped ? end - y->skipped : 0;
+}
+
+/* Take EVENTS events, but not all of them, from the beginning of RUN, a live chunk. */
+static void cut_beginning(struct kymo_run *run, uint64_t events)
+{
+    run->header.records -= (uint32_t)events;
+    run->header.skipped += (uint32_t)events;
+    size_t from = 0;
+    while (events || kymo__word_kind(run->records[from].word) == KYMO__VALUE)
+        events -= kymo__word_kind(run->records[from++].word) != KYMO__VALUE;
+    run->length -= from;
+    memmove(run->records, run->records + from, run->length * sizeof(*run->records));
 }
 
 /* While recording goes on, a chunk may be copied half full and the next one, begun
@@ -171,21 +199,17 @@ static void arrange(struct kymo_reader *r)
     size_t kept = 0;
     for (size_t i = 0; i < r->run_count; i++) {
         struct kymo_run *run = &r->runs[i], *last = kept ? &r->runs[kept - 1] : NULL;
-        if (last && last->header.thread == run->header.thread &&
-            run->header.first_chunk < last->header.first_chunk + last->header.chunks) {
-            /* The same chunk twice: keep the one from the file, which cannot change. */
-            if (last->records && !run->records) {
-                kymo__free(last->records);
-                *last = *run;
-            } else {
-                kymo__free(run->records);
-            }
+        uint64_t twice = last ? repeated(last, run) : 0;
+        if (twice && (!run->records || twice >= run->header.records)) {
+            kymo__free(run->records);
             continue;
         }
+        if (twice)
+            cut_beginning(run, twice);
         r->runs[kept++] = *run;
     }
     r->run_count = kept;
-    if (r->running)
+    if (r->running && !r->flight)
         cut_at_holes(r);
     for (size_t i = 0; i < r->run_count; i++) {
         struct kymo_reader_thread *t = &r->threads[r->runs[i].header.thread];
@@ -194,6 +218,16 @@ static void arrange(struct kymo_reader *r)
         if (r->runs[i].records)
             r->live_records += r->runs[i].header.records;
     }
+}
+
+static int by_first_tick(const void *a, const void *b)
+{
+    const struct kymo_reader_gap *x = a, *y = b;
+    if (x->first_ticks != y->first_ticks)
+        return x->first_ticks < y->first_ticks ? -1 : 1;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->last_ticks < y->last_ticks ? -1 : x->last_ticks > y->last_ticks;
 }
 
 static int judge_ending(const struct kymo_reader *r)
@@ -254,6 +288,9 @@ static int load(struct kymo_reader *r, const char *path)
         rc = kymo__rescue_apply(&rescue, r, covered);
     if (rc == 0) {
         arrange(r);
+        /* A thread tells of its gaps as they come, the flight recorder long after. */
+        if (r->gap_count)
+            qsort(r->gaps, r->gap_count, sizeof(*r->gaps), by_first_tick);
         r->ending = judge_ending(r);
     }
 done:

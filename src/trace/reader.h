@@ -44,12 +44,14 @@ struct kymo_reader {
     bool indexed;  /* the index was there */
     bool finished; /* the footer was there: recording stopped */
     bool running;  /* its process is recording: the file grows while it is read */
+    bool flight;   /* by a flight recorder: chunks may be missing. The live file tells */
     int ending;    /* enum kymo_ending */
     int error;     /* the recorder's, negative errno or 0 */
 
     struct kymo_run *runs;
     size_t run_count, run_capacity;
     uint64_t live_records;   /* in runs from the live file */
+    uint64_t ring_records;   /* that a flight recorder had in memory, and neither file has */
     uint64_t damaged_blocks; /* known so far */
     uint64_t damaged_bytes;  /* of the file, in no block */
 

@@ -36,8 +36,10 @@ static size_t count_records(const struct kymo_chunk *chunk)
 static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count,
                         uint64_t offset)
 {
-    if (!count)
+    size_t passed = chunk->passed;
+    if (count <= passed)
         return 0;
+    count -= passed;
     int rc = kymo__array_grow(&rescue->runs, &rescue->run_capacity, rescue->run_count,
                               sizeof(*rescue->runs));
     if (rc < 0)
@@ -46,7 +48,7 @@ static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chu
     run.records = kymo__alloc(count * sizeof(*run.records));
     if (!run.records)
         return -ENOMEM;
-    memcpy(run.records, chunk->records, count * sizeof(*run.records));
+    memcpy(run.records, chunk->records + passed, count * sizeof(*run.records));
     run.length = count;
     run.header = (struct kymo_block_header){
         .type = KYMO__BLOCK_RECORDS,
@@ -54,6 +56,7 @@ static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chu
         .chunks = 1,
         .first_chunk = chunk->number,
         .first_ticks = UINT64_MAX,
+        .skipped = kymo__count_events(chunk->records, passed),
     };
     for (size_t i = 0; i < count; i++) {
         uint64_t ticks = run.records[i].ticks;
@@ -151,6 +154,8 @@ static int load_file(struct kymo_rescue *rescue, int fd, const uint8_t capture[1
     rescue->bytes = (uint64_t)st.st_size;
     rescue->error = header.error;
     rescue->stopped = header.stopped;
+    rescue->flight = header.flight;
+    rescue->ring_records = header.ring_records;
     int rc = header.gap_offset < rescue->bytes ? keep_gaps(rescue, fd, &header) : 0;
     struct kymo_chunk *scratch = kymo__alloc(sizeof(*scratch) * 2);
     if (!scratch)
@@ -203,6 +208,8 @@ static int apply_gap(struct kymo_reader *r, const struct kymo_gap_slot *slot)
 int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, uint64_t covered)
 {
     reader->live_bytes = rescue->bytes;
+    reader->flight = rescue->flight;
+    reader->ring_records = rescue->ring_records;
     if (rescue->error && !reader->error)
         reader->error = rescue->error;
     uint64_t skip = covered > rescue->defs_position ? covered - rescue->defs_position : 0;

@@ -5,9 +5,11 @@
 #include "reader.h"
 
 struct kymo_rescue {
-    int fd;       /* of the live file, -1 when there is none */
-    bool found;   /* there is one and it belongs to the capture */
-    bool stopped; /* recording is over */
+    int fd;                /* of the live file, -1 when there is none */
+    bool found;            /* there is one and it belongs to the capture */
+    bool stopped;          /* recording is over */
+    bool flight;           /* of a flight recorder, */
+    uint64_t ring_records; /* which had so many in other memory */
     uint64_t bytes;
     int error; /* the recorder's, negative errno or 0 */
     struct kymo_run *runs;

@@ -52,6 +52,7 @@ static void a_block_header_is_as_documented(void)
     AT(kymo_block_header, first_ticks, 40, 8);
     AT(kymo_block_header, last_ticks, 48, 8);
     AT(kymo_block_header, token_bytes, 56, 4);
+    AT(kymo_block_header, skipped, 60, 4);
     CHECK_EQ(KYMO__BLOCK_RECORDS, 1);
     CHECK_EQ(KYMO__BLOCK_DEFS, 2);
     CHECK_EQ(KYMO__BLOCK_INDEX, 3);
@@ -116,6 +117,8 @@ static void the_live_file_is_as_documented(void)
     AT(kymo_live_header, gap_offset, 48, 8);
     AT(kymo_live_header, chunk_offset, 56, 8);
     AT(kymo_live_header, stopped, 64, 4);
+    AT(kymo_live_header, flight, 68, 4);
+    AT(kymo_live_header, ring_records, 72, 8);
     CHECK(memcmp(KYMO__LIVE_MAGIC, "\x89\x4b\x59\x4c\x56\x0d\x0a\x1a", 8) == 0);
     CHECK_EQ(sizeof(struct kymo_gap_slot), 32);
     AT(kymo_gap_slot, thread, 0, 4);
@@ -124,6 +127,7 @@ static void the_live_file_is_as_documented(void)
     AT(kymo_gap_slot, first_ticks, 16, 8);
     AT(kymo_gap_slot, last_ticks, 24, 8);
     CHECK_EQ(KYMO__GAP_SLOTS, 2048);
+    CHECK_EQ(KYMO__EXPIRED_SLOTS, 512);
     CHECK_EQ(sizeof(struct kymo_chunk), 65536);
     AT(kymo_chunk, state, 0, 4);
     AT(kymo_chunk, type, 4, 4);
@@ -131,6 +135,7 @@ static void the_live_file_is_as_documented(void)
     AT(kymo_chunk, used, 12, 4);
     AT(kymo_chunk, number, 16, 8);
     AT(kymo_chunk, next, 24, 4);
+    AT(kymo_chunk, passed, 28, 4);
     AT(kymo_chunk, records, 64, 65472);
     CHECK_EQ(KYMO__CHUNK_RECORDS, 4092);
 }

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 HERE = pathlib.Path(__file__).parent
 GOLDEN = HERE.parent / "golden"
-FILE_HEADER, BLOCK_HEADER, LIVE_HEADER, CHUNK = 128, 64, 72, 65536
+FILE_HEADER, BLOCK_HEADER, LIVE_HEADER, CHUNK = 128, 64, 80, 65536
 RESERVED = 96  # where the file header's reserved bytes begin
 RECORDS, INDEX, COPY = 1, 3, 4
 PARTS = 1 << 31
