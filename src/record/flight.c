@@ -195,10 +195,10 @@ static void push(struct kymo_session *s, const struct kymo_packed *packed)
 static void line_up(struct kymo_session *s)
 {
     struct kymo_flight *f = &s->flight;
-    struct kymo_chunk *chunk;
-    while ((chunk = kymo__stack_pop(&s->full, s->live.chunks))) {
-        kymo__store_relaxed(&chunk->next, f->first);
-        f->first = (uint32_t)(chunk - s->live.chunks) + 1;
+    for (uint32_t at = kymo__stack_take(&s->full, s->live.chunks), next; at; at = next) {
+        next = kymo__load_relaxed(&s->live.chunks[at - 1].next);
+        kymo__store_relaxed(&s->live.chunks[at - 1].next, f->first);
+        f->first = at;
     }
 }
 
@@ -381,9 +381,29 @@ static void expire_old(struct kymo_session *s)
     pthread_mutex_unlock(&f->lock);
 }
 
+/* How many ticks the nanoseconds NS are, by the clock since the session began. */
+static uint64_t ticks_in(const struct kymo_session *s, const struct kymo_snapshot *now, kymo_ns ns)
+{
+    kymo_ns lasted = now->monotonic - s->started.monotonic;
+    if (lasted <= 0)
+        return UINT64_MAX;
+    return (uint64_t)((double)(now->ticks - s->started.ticks) / (double)lasted * (double)ns);
+}
+
+/* The clock's rate is known better and better. */
+static void measure_slow(struct kymo_session *s)
+{
+    struct kymo_snapshot now = kymo__clock_snapshot();
+    pthread_mutex_lock(&s->flight.lock);
+    s->flight.watch.ticks = ticks_in(s, &now, s->flight.watch.slow);
+    pthread_mutex_unlock(&s->flight.lock);
+}
+
 void kymo__flight_serve(struct kymo_session *s)
 {
     struct kymo_flight *f = &s->flight;
+    if (f->watch.slow)
+        measure_slow(s);
     bool asked = kymo__exchange(&f->asked, 0u);
     uint32_t number = kymo__exchange(&requested, 0u);
     bool signalled = number && number == kymo__switch_now();
@@ -402,23 +422,12 @@ void kymo__flight_serve(struct kymo_session *s)
     }
 }
 
-/* How many ticks the nanoseconds NS are, by the clock since the session began. */
-static uint64_t ticks_in(const struct kymo_session *s, const struct kymo_snapshot *now, kymo_ns ns)
-{
-    kymo_ns lasted = now->monotonic - s->started.monotonic;
-    if (lasted <= 0)
-        return UINT64_MAX;
-    return (uint64_t)((double)(now->ticks - s->started.ticks) / (double)lasted * (double)ns);
-}
-
 void kymo__flight_watch(struct kymo_session *s)
 {
     struct kymo_flight *f = &s->flight;
     if (!f->watch.slow)
         return;
-    struct kymo_snapshot now = kymo__clock_snapshot();
     pthread_mutex_lock(&f->lock);
-    f->watch.ticks = ticks_in(s, &now, f->watch.slow);
     uint32_t count = kymo__load_acquire(&s->live.header->chunks);
     for (uint32_t i = 0; i < count; i++) {
         const struct kymo_chunk *chunk = &s->live.chunks[i];

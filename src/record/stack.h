@@ -38,4 +38,20 @@ static inline struct kymo_chunk *kymo__stack_pop(struct kymo_stack *stack,
     return chunk;
 }
 
+/* Take everything at once, linked as it was: the index + 1 of the top, or 0. What is pushed
+   meanwhile is not among it, so that the order is that of the pushes. */
+static inline uint32_t kymo__stack_take(struct kymo_stack *stack, struct kymo_chunk *chunks)
+{
+    uint64_t head = kymo__load_acquire(&stack->head);
+    do {
+        if (!(uint32_t)head)
+            return 0;
+    } while (!kymo__swap_if(&stack->head, &head, ((head >> 32) + 1) << 32));
+    uint32_t taken = 0;
+    for (uint32_t at = (uint32_t)head; at; at = kymo__load_relaxed(&chunks[at - 1].next))
+        taken++;
+    kymo__add_relaxed(&stack->count, -taken);
+    return (uint32_t)head;
+}
+
 #endif
