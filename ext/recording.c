@@ -4,6 +4,16 @@
 #include "core.h"
 #include "tracer.h"
 
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
+
+static bool is_text(PyObject *value, const char *what)
+{
+    if (PyUnicode_Check(value))
+        return true;
+    PyErr_Format(PyExc_TypeError, "%s must be a str, not %.100s", what, Py_TYPE(value)->tp_name);
+    return false;
+}
+
 /* ---- the session */
 
 static int policy_from(const char *word)
@@ -42,12 +52,17 @@ static PyObject *session_start(PyObject *module, PyObject *args)
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *arg, *bytes;
-    unsigned long long budget;
+    unsigned long long budget, flight_bytes;
+    long long flight_ns, slow_ns;
     const char *policy_word;
     struct kymo_options options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "OKsi:start", &arg, &budget, &policy_word, &options.level))
+    if (!PyArg_ParseTuple(args, "OKsiKLL:start", &arg, &budget, &policy_word, &options.level,
+                          &flight_bytes, &flight_ns, &slow_ns))
         return NULL;
     options.budget = budget;
+    options.flight_bytes = flight_bytes;
+    options.flight_ns = flight_ns;
+    options.slow_ns = slow_ns;
     options.policy = policy_from(policy_word);
     if (options.policy < 0)
         return NULL;
@@ -104,13 +119,53 @@ static PyObject *session_stats(PyObject *module, PyObject *Py_UNUSED(ignored))
     return kymo__row_stats(core, &stats);
 }
 
+static PyObject *flight_write(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    struct core *core = kymo__core_of_module(module);
+    PyObject *owner = NULL;
+    const char *why = "";
+    if (count > 1)
+        return PyErr_Format(PyExc_TypeError, "flight_write() takes at most 1 argument (%zd given)",
+                            count);
+    if (count && (!is_text(args[0], "a reason") || !(why = kymo__text_utf8(args[0], &owner))))
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    int code = kymo_flight_write(why);
+    PyEval_RestoreThread(thread);
+    Py_XDECREF(owner);
+    if (code == 0)
+        Py_RETURN_NONE;
+    PyObject *path = path_get(core);
+    kymo__raise(core, code, path);
+    Py_XDECREF(path);
+    return NULL;
+}
+
+/* flight_on_signal(number, end): False when the program handles that signal itself. */
+static PyObject *flight_on_signal(PyObject *module, PyObject *args)
+{
+    int number, end;
+    if (!PyArg_ParseTuple(args, "ip:flight_on_signal", &number, &end))
+        return NULL;
+    int code = kymo_flight_on_signal(number, end);
+    if (code == 0 || code == -EBUSY)
+        return PyBool_FromLong(code == 0);
+    return kymo__raise(kymo__core_of_module(module), code, NULL);
+}
+
 PyMethodDef kymo__session_methods[] = {
-    {"start", session_start, METH_VARARGS, "start(path, budget, policy, level)"},
+    {"start", session_start, METH_VARARGS, "start(path, budget, policy, level, flight_bytes, flight_ns, slow_ns)"},
     {"stop", session_stop, METH_NOARGS,
      "stop($module, /)\n--\n\n"
      "Stop recording and close the capture.\n\n"
      "Raises SessionError when nothing is being recorded, and OSError when a write\n"
      "failed; the capture opens nevertheless and says what is missing."},
+    {"flight_write", FAST(flight_write), METH_FASTCALL,
+     "flight_write($module, why='', /)\n--\n\n"
+     "Write what a flight recorder has kept until now, and go on.\n\n"
+     "WHY is marked in the capture. Raises SessionError when no flight recorder runs, and\n"
+     "OSError when the write failed; then everything is still kept."},
+    {"flight_on_signal", flight_on_signal, METH_VARARGS, "flight_on_signal(number, end)"},
     {"running", session_running, METH_NOARGS,
      "running($module, /)\n--\n\nTrue while this process records."},
     {"stats", session_stats, METH_NOARGS,
@@ -120,14 +175,6 @@ PyMethodDef kymo__session_methods[] = {
 };
 
 /* ---- the marks */
-
-static bool is_text(PyObject *value, const char *what)
-{
-    if (PyUnicode_Check(value))
-        return true;
-    PyErr_Format(PyExc_TypeError, "%s must be a str, not %.100s", what, Py_TYPE(value)->tp_name);
-    return false;
-}
 
 static bool has_two(const char *function, Py_ssize_t count)
 {
@@ -245,8 +292,6 @@ static PyObject *mark_metadata(PyObject *Py_UNUSED(module), PyObject *const *arg
         return NULL;
     Py_RETURN_NONE;
 }
-
-#define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 PyMethodDef kymo__marking_methods[] = {
     {"span", kymo__span_new, METH_O,

@@ -87,6 +87,7 @@ static PyStructSequence_Field info_fields[] = {
     {"damaged_blocks", "that cannot be read"},
     {"damaged_bytes", "of the file that belong to no readable block"},
     {"indexed", "False when the index had to be rebuilt by scanning"},
+    {"expired_records", "older than a flight recorder keeps"},
     {0},
 };
 
@@ -114,6 +115,7 @@ PyObject *kymo__row_info(struct core *core, const struct kymo_info *info)
     put_unsigned(&row, info->damaged_blocks);
     put_unsigned(&row, info->damaged_bytes);
     put(&row, PyBool_FromLong(info->indexed));
+    put_unsigned(&row, info->expired_records);
     return finish(&row);
 }
 
@@ -172,6 +174,7 @@ static PyStructSequence_Field stats_fields[] = {
     {"budget_bytes", "of record memory at most"},
     {"pool_bytes", "of record memory in use so far"},
     {"error", "errno of the first failed write, or 0"},
+    {"expired_records", "older than a flight recorder keeps"},
     {0},
 };
 
@@ -186,6 +189,7 @@ PyObject *kymo__row_stats(struct core *core, const struct kymo_stats *stats)
     put_unsigned(&row, stats->budget_bytes);
     put_unsigned(&row, stats->pool_bytes);
     put_signed(&row, -(int64_t)stats->error);
+    put_unsigned(&row, stats->expired_records);
     return finish(&row);
 }
 

@@ -35,6 +35,7 @@ from kymo._core import (
     async_begin,
     async_end,
     counter,
+    flight_write,
     flow_in,
     flow_out,
     instant,
@@ -79,6 +80,7 @@ __all__ = [
     "async_begin",
     "async_end",
     "counter",
+    "flight_write",
     "flow_in",
     "flow_out",
     "instant",
@@ -110,6 +112,14 @@ def _native_callables() -> list[object]:
     return native_callables()
 
 
+def _flight_options(flight: int | str | None, slow: float | str | None) -> tuple[int, int, int]:
+    if flight is None and slow is None:
+        return 0, 0, 0
+    from kymo._flight import parse  # most sessions are not flight recorders
+
+    return parse(flight, slow)
+
+
 def start(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
@@ -124,6 +134,8 @@ def start(
     stdlib: bool = True,
     max_depth: int = 0,
     overhead: float = 0.0,
+    flight: int | str | None = None,
+    slow: float | str | None = None,
 ) -> None:
     """Record this process into the capture `path`, until `stop` or the end of the process.
 
@@ -143,6 +155,10 @@ def start(
     overhead: the share of its time the program may lose to tracing, 0.05 for 5 %; the
         tiniest and most frequent calls are switched off until it fits, and the capture
         says which. 0 records everything. Needs Python 3.12 or later.
+    flight: keep only the last part, in memory, and write it when the session ends and
+        whenever `flight_write` asks for it: "10s", "100M" (of packed records), or both as
+        "10s,100M".
+    slow: with `flight`, write also when a call has taken this long: "200ms", or seconds.
 
     An older capture at `path` is replaced; any other file there is left alone and
     FileExistsError is raised. Raises SessionError when a session runs already, ValueError
@@ -158,6 +174,7 @@ def start(
             if overhead < 0
             else "an overhead budget needs Python 3.12 or later"
         )
+    flight_bytes, flight_ns, slow_ns = _flight_options(flight, slow)
     if calls:
         fast = c_calls == "fast"
         if fast:
@@ -166,7 +183,15 @@ def start(
         left_out = [*exclude, *_patterns.own(), *(() if stdlib else _patterns.stdlib())]
         _core.trace_filter(list(include), left_out)
         _core.trace(2 if fast else bool(c_calls), gc, max_depth, overhead, *cost)
-    _core.start(path, 0 if budget is None else parse_size(budget), policy, level)
+    _core.start(
+        path,
+        0 if budget is None else parse_size(budget),
+        policy,
+        level,
+        flight_bytes,
+        flight_ns,
+        slow_ns,
+    )
     try:
         _core.trace_failure()
     except Exception:

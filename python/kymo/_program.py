@@ -18,6 +18,7 @@ from kymo import _core
 
 TYPE_CHECKING = False  # typing is not imported for it
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType, ModuleType, TracebackType
     from typing import Any
 
@@ -240,6 +241,10 @@ def _is_ours(traceback: TracebackType) -> bool:
     return runpy is not None and file == runpy._run_code.__code__.co_filename
 
 
+# Called with an exception that the program did not catch, before it is reported.
+on_uncaught: Callable[[BaseException], None] | None = None
+
+
 def _say_nothing(kind: object, error: object, traceback: object) -> None:
     """An excepthook for an exception that was reported already."""
 
@@ -254,6 +259,8 @@ def report(error: BaseException) -> int:
     while traceback is not None and _is_ours(traceback):
         traceback = traceback.tb_next
     error.__traceback__ = traceback
+    if on_uncaught is not None:
+        on_uncaught(error)
     _core.show_exception(error)
     if type(error) is KeyboardInterrupt:
         sys.excepthook = _say_nothing

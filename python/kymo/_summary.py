@@ -61,8 +61,12 @@ def say(line: str) -> None:
 
 def _lost(info: _core.Info) -> str:
     if info.lost_records:
-        return f"{counted(info.lost_records, 'record', 'records')} lost, 'kymo info' says why"
-    return "nothing lost"
+        lost = f"{counted(info.lost_records, 'record', 'records')} lost, 'kymo info' says why"
+    else:
+        lost = "nothing lost"
+    if info.expired_records:
+        lost += f"; {counted(info.expired_records, 'older event', 'older events')} not kept"
+    return lost
 
 
 def recorded(capture: str, output: str, shown: str, seconds: float) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         stdlib: bool
         max_depth: int
         overhead: float
+        flight: int | str | None
+        slow: float | str | None
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 

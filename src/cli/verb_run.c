@@ -21,6 +21,10 @@ static const struct cli_option options[] = {
     {"overhead", 0, "5%",
      "the share of its time the program may lose: the tiniest, most frequent calls are switched "
      "off until it fits, and the capture says which; Python 3.12 and later"},
+    {"flight", 0, "10s|100M",
+     "a flight recorder: keep only the last seconds or megabytes, in memory, and write them at "
+     "the end, on SIGUSR2, and on an exception that nobody catches; both as 10s,100M"},
+    {"slow", 0, "200ms", "with --flight: write also when a call has taken this long"},
     {"budget", 0, "SIZE", "memory for records not yet written, 64M without it"},
     {"policy", 0, "help|drop",
      "when that is used up: help, the program waits and nothing is lost (the default); drop, "
@@ -36,6 +40,7 @@ static const struct cli_example examples[] = {
     {"kymo run -o trace.json train.py", "a Chrome trace, for ui.perfetto.dev"},
     {"kymo run --no-stdlib --c-calls off train.py", "a smaller recording: your own code"},
     {"kymo run --overhead 5% server.py", "whatever is worth recording at that price"},
+    {"kymo run --flight 30s --slow 500ms server.py", "stays on; keeps what led to a slow call"},
     {"kymo run --include '*/myapp/*' -m pytest tests", "only what lies in myapp"},
     {"kymo run -c 'import myapp'", "what an import costs"},
     {0},

@@ -74,6 +74,20 @@ def _size(text: str) -> int:
         raise ValueError("a size like 64M or 1G") from None
 
 
+def _flight(text: str) -> str:
+    from kymo._flight import parse
+
+    parse(text, None)
+    return text
+
+
+def _slow(text: str) -> str:
+    from kymo._flight import parse_duration
+
+    parse_duration(text)
+    return text
+
+
 class _Option:
     """How an option is read; `keyword` is what `kymo.start` calls it, if it does."""
 
@@ -99,6 +113,8 @@ OPTIONS = {
     "no-stdlib": _Option(),
     "max-depth": _Option(keyword="max_depth", read=_number(1, 2**31 - 1)),
     "overhead": _Option(keyword="overhead", read=_share),
+    "flight": _Option(keyword="flight", read=_flight),
+    "slow": _Option(keyword="slow", read=_slow),
     "budget": _Option(keyword="budget", read=_size),
     "policy": _Option(keyword="policy", read=_word("help", "drop")),
     "level": _Option(keyword="level", read=_number(1, 19)),
@@ -207,6 +223,8 @@ def parse(arguments: list[str]) -> Request:
             raise Refused("a program cannot be read from standard input; write it to a file")
         elif word != "--":
             request.program = _program.Script([word, *words])
+    if "slow" in request.given and "flight" not in request.given and not request.help:
+        raise Refused("--slow needs --flight, of which it writes what is kept; see 'kymo help run'")
     if not request.program and not request.help:
         raise Refused("'run' needs a script, -m MODULE or -c CODE; see 'kymo help run'")
     return request
@@ -271,6 +289,10 @@ class Recording:
             raise Refused(f"{path} cannot be recorded into: {error.strerror}") from None
         except (ValueError, RuntimeError) as error:
             raise Refused(str(error)) from None
+        if "flight" in self.settings:
+            from kymo import _flight
+
+            _flight.watch()
         # Registered before anything of the program's, and so called after all of it.
         atexit.register(self.finish)
 

@@ -1,0 +1,210 @@
+"""The flight recorder from Python: what is kept, and what makes it write."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import kymo
+from kymo._flight import parse, parse_duration
+
+SPIN = """if True:
+    import time, threading, os, sys, signal
+    def leaf(): pass
+    def spin(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end: leaf()
+"""
+
+
+def marks(path: Path) -> list[str]:
+    with kymo.open(path) as capture:
+        return [
+            event.name.removeprefix("kymo flight: ")
+            for event in capture.events()
+            if event.kind == "instant" and event.name.startswith("kymo flight: ")
+        ]
+
+
+def fly(path: Path, code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kymo", "run", "-o", str(path), *options, "-c", SPIN + code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_only_the_last_part_is_kept(capture_path: Path) -> None:
+    done = fly(capture_path, "    spin(1)\n    print('done')\n", "--flight", "200ms")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "older events not kept" in done.stderr and "nothing lost" in done.stderr
+    with kymo.open(capture_path) as capture:
+        info = capture.info
+        assert info.expired_records > 0 and info.lost_records == 0
+        # What the program did after the loop is in it, and the clock runs on meanwhile.
+        assert 0.15e9 < info.end - info.start < 0.6e9
+
+
+def test_a_size_bounds_it_too(capture_path: Path) -> None:
+    assert fly(capture_path, "    spin(1)\n", "--flight", "100K").returncode == 0
+    with kymo.open(capture_path) as capture:
+        assert capture.info.expired_records > 0
+    assert capture_path.stat().st_size < 600_000  # definitions are all there
+
+
+def test_a_slow_call_has_it_written(capture_path: Path) -> None:
+    code = "    spin(.1)\n    time.sleep(.3)\n    spin(.6)\n"
+    assert fly(capture_path, code, "--flight", "50M", "--slow", "250ms").returncode == 0
+    found = marks(capture_path)
+    assert found and set(found) == {"slow call"}
+    with kymo.open(capture_path) as capture:
+        assert "sleep" in {event.name for event in capture.events() if event.kind == "enter"}
+
+
+def test_a_signal_has_it_written_and_the_program_goes_on(capture_path: Path) -> None:
+    code = """
+    spin(.05)
+    os.kill(os.getpid(), signal.SIGUSR2)
+    spin(.3)
+    print('alive')
+    """
+    done = fly(capture_path, code, "--flight", "10s")
+    assert (done.returncode, done.stdout) == (0, "alive\n")
+    assert marks(capture_path) == ["signal"]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGABRT", "SIGSEGV"])
+def test_a_signal_that_ends_the_program_leaves_what_was_kept(capture_path: Path, name: str) -> None:
+    code = f"    spin(.05)\n    os.kill(os.getpid(), signal.{name})\n    spin(5)\n"
+    done = fly(capture_path, code, "--flight", "10s")
+    assert done.returncode == -getattr(signal, name)
+    assert marks(capture_path) == ["signal"]
+    with kymo.open(capture_path) as capture:
+        assert sum(event.name == "leaf" for event in capture.events()) > 100
+
+
+def test_a_signal_that_the_program_handles_is_its_own(capture_path: Path) -> None:
+    code = """
+    def handle(number, frame):
+        print('handled')
+        sys.exit(5)
+    signal.signal(signal.SIGTERM, handle)
+    os.kill(os.getpid(), signal.SIGTERM)
+    spin(5)
+    """
+    done = fly(capture_path, code, "--flight", "10s")
+    assert (done.returncode, done.stdout) == (5, "handled\n")
+    assert marks(capture_path) == []
+
+
+def test_an_uncaught_exception_has_it_written(capture_path: Path) -> None:
+    done = fly(capture_path, "    raise LookupError('no')\n", "--flight", "10s")
+    assert done.returncode == 1
+    assert done.stderr.count("LookupError: no") == 1
+    assert marks(capture_path) == ["uncaught LookupError"]
+
+
+def test_an_uncaught_exception_of_a_thread_has_it_written(capture_path: Path) -> None:
+    code = """
+    thread = threading.Thread(target=lambda: 1 // 0)
+    thread.start()
+    thread.join()
+    """
+    done = fly(capture_path, code, "--flight", "10s")
+    assert done.returncode == 0
+    assert done.stderr.count("ZeroDivisionError") == 1
+    assert marks(capture_path) == ["uncaught ZeroDivisionError"]
+
+
+def test_a_child_does_not_write_into_its_parents_file(capture_path: Path) -> None:
+    code = """
+    child = os.fork()
+    if child == 0:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os._exit(3)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = fly(capture_path, code, "--flight", "10s")
+    assert (done.returncode, done.stdout) == (0, f"-{int(signal.SIGTERM)}\n")
+    assert marks(capture_path) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--flight", "10x"], '--flight 10x is not a part to keep like "10s" or "100M"'),
+        (["--flight", "10m"], "--flight 10m is not"),
+        (["--flight", "0s"], "--flight 0s is not"),
+        (["--flight", "10s", "--slow", "soon"], '--slow soon is not a time like "10s"'),
+        (["--slow", "1s"], "--slow needs --flight"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(capture_path: Path, options: list[str], said: str) -> None:
+    done = fly(capture_path, "    print('ran')\n", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and said in done.stderr
+    assert not capture_path.exists()
+
+
+def test_the_program_can_ask_for_it(capture_path: Path) -> None:
+    kymo.start(capture_path, flight="10s", calls=False)
+    try:
+        kymo.instant("first")
+        kymo.flight_write("größe \udcff")
+        assert kymo.stats().written_records == 2
+        kymo.instant("second")
+        assert kymo.stats().written_records == 2
+        kymo.flight_write()
+    finally:
+        kymo.stop()
+    assert marks(capture_path) == ["größe \\udcff", ""]
+
+
+def test_only_a_flight_recorder_can_be_written(capture_path: Path) -> None:
+    with pytest.raises(kymo.SessionError):
+        kymo.flight_write("none runs")
+    with kymo.trace(capture_path), pytest.raises(kymo.SessionError, match="flight"):
+        kymo.flight_write()
+    with pytest.raises(TypeError):
+        kymo.flight_write(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="slow needs flight"):
+        kymo.start(capture_path, slow="1s")
+    assert not kymo.running()
+
+
+def test_memory_is_bounded_however_long_it_runs(capture_path: Path) -> None:
+    if "coverage" in sys.modules:
+        pytest.skip("coverage changes what is measured")
+    with kymo.trace(capture_path, flight="1M", budget="4M", gc=False):
+        before = resident()
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            for _ in range(1000):
+                abs(1)
+        assert resident() - before < 12 << 20
+        assert kymo.stats().expired_records > 100_000
+    assert capture_path.stat().st_size < 2 << 20
+
+
+def resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_durations_are_read() -> None:
+    assert [parse_duration(text) for text in ("10s", "200ms", "1.5 s", "5min", "1h")] == [
+        10_000_000_000,
+        200_000_000,
+        1_500_000_000,
+        300_000_000_000,
+        3_600_000_000_000,
+    ]
+    assert parse_duration(0.25) == 250_000_000
+    for wrong in ("", "s", "1", "-1s", "1 fortnight", "nan", "1e9s", 0, -1):
+        with pytest.raises(ValueError, match="a time like"):
+            parse_duration(wrong)
+    assert parse("10s,100M", None) == (100 << 20, 10_000_000_000, 0)
+    assert parse(4096, "1ms") == (4096, 0, 1_000_000)
