@@ -52,11 +52,11 @@ static PyObject *session_start(PyObject *module, PyObject *args)
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *arg, *bytes;
-    unsigned long long budget, flight_bytes;
-    long long flight_ns, slow_ns;
+    unsigned long long budget, flight_bytes = 0;
+    long long flight_ns = 0, slow_ns = 0;
     const char *policy_word;
     struct kymo_options options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "OKsiKLL:start", &arg, &budget, &policy_word, &options.level,
+    if (!PyArg_ParseTuple(args, "OKsi|KLL:start", &arg, &budget, &policy_word, &options.level,
                           &flight_bytes, &flight_ns, &slow_ns))
         return NULL;
     options.budget = budget;
@@ -154,7 +154,8 @@ static PyObject *flight_on_signal(PyObject *module, PyObject *args)
 }
 
 PyMethodDef kymo__session_methods[] = {
-    {"start", session_start, METH_VARARGS, "start(path, budget, policy, level, flight_bytes, flight_ns, slow_ns)"},
+    {"start", session_start, METH_VARARGS,
+     "start(path, budget, policy, level, flight_bytes=0, flight_ns=0, slow_ns=0)"},
     {"stop", session_stop, METH_NOARGS,
      "stop($module, /)\n--\n\n"
      "Stop recording and close the capture.\n\n"

@@ -223,9 +223,9 @@ def start(
     budget: int,
     policy: str,
     level: int,
-    flight_bytes: int,
-    flight_ns: int,
-    slow_ns: int,
+    flight_bytes: int = 0,
+    flight_ns: int = 0,
+    slow_ns: int = 0,
     /,
 ) -> None: ...
 def stop() -> None: ...

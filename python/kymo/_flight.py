@@ -63,7 +63,7 @@ def _on_uncaught(error: BaseException) -> None:
 
 def watch() -> None:
     """Have it written on signals and on exceptions that nobody catches."""
-    import _signal
+    import _signal  # type: ignore[import-not-found]
     import threading
 
     from kymo import _program
