@@ -18,6 +18,7 @@ struct patterns {
 };
 
 static struct patterns include, exclude;
+unsigned kymo__filter_version;
 
 /* Is the directory that the first LEN bytes of FILE name a package? */
 static bool is_package(const char *file, size_t len)
@@ -86,6 +87,14 @@ static void patterns_fini(struct patterns *patterns)
     *patterns = (struct patterns){0};
 }
 
+static bool same(const struct patterns *a, const struct patterns *b)
+{
+    bool equal = a->count == b->count;
+    for (size_t i = 0; equal && i < a->count; i++)
+        equal = strcmp(a->text[i], b->text[i]) == 0;
+    return equal;
+}
+
 /* Fill PATTERNS from a sequence of str. 0, or -1 with an exception. */
 static int patterns_from(struct patterns *patterns, PyObject *sequence)
 {
@@ -117,9 +126,16 @@ PyObject *kymo__filter_set(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (kymo_running())
         Py_RETURN_NONE; /* the running session's stay; start will say that one runs */
+    struct patterns new_include = {0}, new_exclude = {0};
+    if (patterns_from(&new_include, including) < 0 || patterns_from(&new_exclude, excluding) < 0) {
+        patterns_fini(&new_include);
+        return NULL;
+    }
+    if (!same(&new_include, &include) || !same(&new_exclude, &exclude))
+        kymo__filter_version++;
     patterns_fini(&include);
     patterns_fini(&exclude);
-    if (patterns_from(&include, including) < 0 || patterns_from(&exclude, excluding) < 0)
-        return NULL;
+    include = new_include;
+    exclude = new_exclude;
     Py_RETURN_NONE;
 }

@@ -23,12 +23,36 @@ static PyTypeObject *callback_type;
 static PyObject *monitoring; /* sys.monitoring, while installed */
 static PyObject *disable;    /* sys.monitoring.DISABLE */
 static int tool = -1;
-static bool disabled_any; /* a location was switched off since events were last restarted */
+
+static int discard(PyObject *result)
+{
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+/* What was switched off since events were last restarted. Restarting them brings back what
+   other tools switched off too, so it is not done when the next session would switch off
+   the same. */
+static struct {
+    bool any, by_budget;
+    unsigned filters; /* the version of the filters that said so */
+} disabled;
 
 static PyObject *switch_off(void)
 {
-    disabled_any = true;
+    disabled.any = true;
+    disabled.by_budget |= kymo__throttling();
+    disabled.filters = kymo__filter_version;
     return Py_NewRef(disable);
+}
+
+/* 0, or -1 with an exception. */
+static int switch_on_again(void)
+{
+    if (!disabled.any || (!disabled.by_budget && disabled.filters == kymo__filter_version))
+        return 0;
+    disabled.any = disabled.by_budget = false;
+    return discard(PyObject_CallMethod(monitoring, "restart_events", NULL));
 }
 
 /* The entry of ARGS' code object. */
@@ -491,12 +515,6 @@ static long set_callback(const char *event, PyObject *callback)
     return result;
 }
 
-static int discard(PyObject *result)
-{
-    Py_XDECREF(result);
-    return result ? 0 : -1;
-}
-
 static int set_events(long bits)
 {
     return discard(PyObject_CallMethod(monitoring, "set_events", "il", tool, bits));
@@ -541,10 +559,7 @@ int kymo__hook_install(void)
             goto fail;
         bits |= bit;
     }
-    if (disabled_any && discard(PyObject_CallMethod(monitoring, "restart_events", NULL)) < 0)
-        goto fail;
-    disabled_any = false;
-    if (set_events(bits) < 0)
+    if (switch_on_again() < 0 || set_events(bits) < 0)
         goto fail;
     return 0;
 fail:

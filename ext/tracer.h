@@ -130,6 +130,9 @@ void kymo__collector_remove(void);
 
 /* filters.c: is the function recorded? FILE and NAME are UTF-8. */
 int kymo__filter_allows(const char *file, const char *name);
+
+/* Counted up whenever a session's filters are not those of the session before. */
+extern unsigned kymo__filter_version;
 PyObject *kymo__filter_set(PyObject *module, PyObject *args);
 
 /* tracer.c */

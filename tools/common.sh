@@ -18,6 +18,17 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Packages that tests trace, for Python $1. Only wheels are taken, and each by itself: where
+# there is none the tests skip and say so.
+guests=(greenlet)
+install_guests() {
+    local guest
+    for guest in "${guests[@]}"; do
+        quiet "$1" -m pip install -q --disable-pip-version-check --only-binary :all: "$guest" ||
+            say "there is no $guest for $1; its tests will be skipped"
+    done
+}
+
 on_debian() { have apt-get && have dpkg; }
 
 # Install Debian packages, or print the command that does and fail.

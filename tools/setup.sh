@@ -74,10 +74,11 @@ system_packages "${1:-}"
 choose_python
 
 # The stamp says which Python and which tools .venv/ was made with.
-want="$version $python ${tools[*]}"
+want="$version $python ${tools[*]} ${guests[*]}"
 if [ "$(cat "$venv/kymo-setup" 2>/dev/null)" != "$want" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
     say "making .venv with Python $version ($python)"
     make_venv
     "$venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade "${tools[@]}"
+    install_guests "$venv/bin/python"
     echo "$want" >"$venv/kymo-setup"
 fi

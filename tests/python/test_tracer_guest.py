@@ -1,0 +1,563 @@
+"""We are guests in the program: others trace too, and everything is left as it was found."""
+
+from __future__ import annotations
+
+import bdb
+import cProfile
+import functools
+import gc
+import os
+import pstats
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import RunCode
+from traced import MONITORING, Trace, read_trace, trace
+
+import kymo
+
+Traced = Callable[..., Trace]
+
+monitored = pytest.mark.skipif(not MONITORING, reason="sys.monitoring came with 3.12")
+monitoring: Any = getattr(sys, "monitoring", None)
+
+
+@pytest.fixture
+def traced(capture_path: Path) -> Traced:
+    return functools.partial(trace, capture_path)
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    yield
+    sys.setprofile(None)
+    sys.settrace(None)
+    threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def leaf() -> None:
+    # A line of its own: in a function of one line 3.13 reports the line only if somebody
+    # listens for the start of the function.
+    return
+
+
+def work() -> int:
+    for _ in range(10):
+        leaf()
+    return sum(map(int, "123"))
+
+
+# ---- profile and trace functions
+
+
+def test_a_profile_function_set_before_sees_what_it_would_see(traced: Traced) -> None:
+    def seen_while(run: Callable[[], Any]) -> Counter[tuple[str, str]]:
+        seen: Counter[tuple[str, str]] = Counter()
+
+        def profile(frame: Any, event: str, arg: Any) -> None:
+            name = arg.__name__ if event.startswith("c_") else frame.f_code.co_name
+            seen[event, name] += 1
+
+        sys.setprofile(profile)
+        run()
+        sys.setprofile(None)
+        return seen
+
+    alone = seen_while(work)
+    with_us = seen_while(lambda: traced(work))
+
+    assert {key: with_us[key] for key in alone if with_us[key] < alone[key]} == {}
+    assert with_us["call", "leaf"] == alone["call", "leaf"] == 10
+    assert with_us["return", "leaf"] == 10
+
+
+def test_with_a_profile_function_of_somebody_else_python_calls_are_recorded(
+    traced: Traced,
+) -> None:
+    sys.setprofile(lambda *_: None)
+
+    result = traced(work)
+
+    sys.setprofile(None)
+    assert len(result.find("leaf")) == 10
+    assert len(result.only("work").calls) >= 10
+
+
+def test_the_profile_function_is_the_same_before_while_and_after(capture_path: Path) -> None:
+    def profile(*_: Any) -> None: ...
+
+    sys.setprofile(profile)
+    kymo.start(capture_path)
+    during = sys.getprofile()
+    kymo.stop()
+    after = sys.getprofile()
+    sys.setprofile(None)
+
+    assert (during, after) == (profile, profile)
+
+
+def test_without_a_profile_function_there_is_none_while_tracing(capture_path: Path) -> None:
+    kymo.start(capture_path)
+    during = sys.getprofile(), sys.gettrace()
+    kymo.stop()
+
+    assert during == (None, None)
+    assert (sys.getprofile(), sys.gettrace()) == (None, None)
+
+
+def test_a_profile_function_may_come_and_go_while_tracing(traced: Traced) -> None:
+    def program() -> int:
+        seen = 0
+
+        def profile(frame: Any, event: str, arg: Any) -> None:
+            nonlocal seen
+            seen += event == "call"
+
+        def inside() -> None:
+            sys.setprofile(profile)
+            leaf()
+            leaf()
+
+        for _ in range(3):
+            inside()
+            leaf()
+            sys.setprofile(None)
+            leaf()
+        return seen
+
+    result = traced(program)
+
+    assert result.result == 9
+    assert len(result.find("leaf")) == 12
+    assert len(result.find("inside")) == 3
+    assert [call.plain for call in result.only("program").calls if call.line] == [
+        "inside",
+        "leaf",
+        "leaf",
+    ] * 3
+
+
+def test_a_trace_function_sees_what_it_would_see(traced: Traced) -> None:
+    lines: list[int] = []
+
+    def local(frame: Any, event: str, arg: Any) -> Any:
+        if event == "line":
+            lines.append(frame.f_lineno)
+        return local
+
+    def only_work(frame: Any, event: str, arg: Any) -> Any:
+        return local if frame.f_code is work.__code__ else None
+
+    def run() -> list[int]:
+        lines.clear()
+        sys.settrace(only_work)
+        work()
+        sys.settrace(None)
+        return list(lines)
+
+    alone = run()
+    result = traced(run)
+
+    assert result.result == alone
+    assert len(result.find("leaf")) == 10
+
+
+def test_a_debugger_may_stop_and_quit(traced: Traced) -> None:
+    class Debugger(bdb.Bdb):
+        stops = 0
+
+        def user_line(self, frame: Any) -> None:
+            self.stops += 1
+            if self.stops > 8:
+                self.set_quit()
+            else:
+                self.set_step()
+
+    debugger = Debugger()
+
+    def program() -> int:
+        debugger.runcall(work)
+        leaf()
+        return debugger.stops
+
+    result = traced(program)
+
+    assert result.result == 9
+    assert str(result.only("program").calls[-1]) == "leaf"
+
+
+def test_cprofile_inside_counts_what_it_would_count(traced: Traced) -> None:
+    def program() -> dict[str, int]:
+        profiler = cProfile.Profile()
+        profiler.runcall(work)
+        leaf()
+        stats: Any = pstats.Stats(profiler)
+        return {name: stat[1] for (_, _, name), stat in stats.stats.items()}
+
+    alone = program()
+    result = traced(program)
+
+    assert result.result == alone
+    assert alone["leaf"] == 10
+    assert len(result.find("leaf")) == 11
+
+
+def test_cprofile_around_counts_what_it_would_count(capture_path: Path) -> None:
+    profiler = cProfile.Profile()
+    profiler.enable()
+    kymo.start(capture_path)
+    work()
+    kymo.stop()
+    work()
+    profiler.disable()
+    stats: Any = pstats.Stats(profiler)
+
+    counts = {name: stat[1] for (_, _, name), stat in stats.stats.items()}
+    assert counts["leaf"] == 20
+    assert len(read_trace(capture_path).find("leaf")) == 10
+
+
+def test_threading_setprofile_is_left_alone(traced: Traced) -> None:
+    seen: Counter[str] = Counter()
+
+    def profile(frame: Any, event: str, arg: Any) -> None:
+        if event == "call":
+            seen[frame.f_code.co_name] += 1
+
+    def program() -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    threading.setprofile(profile)
+    result = traced(program)
+    threading.setprofile(None)  # type: ignore[arg-type]
+
+    assert seen["leaf"] == 10
+    assert len(result.find("leaf")) == 10
+
+
+# ---- tools of sys.monitoring
+
+
+@pytest.fixture
+def tool() -> Iterator[Callable[[int], None]]:
+    """`tool(id)`: somebody takes that id."""
+    taken: list[int] = []
+
+    def take(id: int) -> None:
+        monitoring.use_tool_id(id, f"tool {id}")
+        taken.append(id)
+
+    yield take
+    for id in taken:
+        monitoring.set_events(id, 0)
+        monitoring.free_tool_id(id)
+
+
+def our_tool() -> list[int]:
+    return [id for id in range(6) if monitoring.get_tool(id) == "kymo"]
+
+
+@monitored
+def test_we_are_tool_4(capture_path: Path) -> None:
+    kymo.start(capture_path)
+    during = our_tool()
+    kymo.stop()
+
+    assert during == [4]
+    assert our_tool() == []
+
+
+@monitored
+def test_where_4_is_taken_we_are_tool_3(tool: Callable[[int], None], capture_path: Path) -> None:
+    tool(4)
+
+    kymo.start(capture_path)
+    during = our_tool()
+    work()
+    kymo.stop()
+
+    assert during == [3]
+    assert monitoring.get_tool(4) == "tool 4"
+    assert len(read_trace(capture_path).find("leaf")) == 10
+
+
+@monitored
+def test_where_both_are_taken_start_says_so(
+    tool: Callable[[int], None], capture_path: Path
+) -> None:
+    tool(4)
+    tool(3)
+
+    with pytest.raises(RuntimeError, match="3 and 4 are both taken"):
+        kymo.start(capture_path)
+
+    assert not kymo.running()
+    assert not [x for x in gc.callbacks if "kymo" in str(x)]
+    assert (monitoring.get_tool(3), monitoring.get_tool(4)) == ("tool 3", "tool 4")
+
+
+@monitored
+def test_a_coverage_tool_sees_what_it_would_see(
+    tool: Callable[[int], None], traced: Traced
+) -> None:
+    tool(1)
+    events = monitoring.events
+    seen: Counter[tuple[str, int]] = Counter()
+
+    def on_line(code: Any, line: int) -> Any:
+        seen[code.co_name, line] += 1
+        return monitoring.DISABLE
+
+    monitoring.register_callback(1, events.LINE, on_line)
+
+    def run() -> Counter[tuple[str, int]]:
+        seen.clear()
+        monitoring.restart_events()
+        monitoring.set_events(1, events.LINE)
+        work()
+        monitoring.set_events(1, 0)
+        return Counter({k: n for k, n in seen.items() if k[0] in ("work", "leaf")})
+
+    alone = run()
+    result = traced(run)
+
+    assert result.result == alone
+    assert len(result.find("leaf")) == 10
+
+
+@monitored
+def test_what_another_tool_switched_off_stays_off(
+    tool: Callable[[int], None], capture_path: Path
+) -> None:
+    tool(1)
+    calls = 0
+
+    def on_start(code: Any, offset: int) -> Any:
+        nonlocal calls
+        calls += code is leaf.__code__
+        return monitoring.DISABLE
+
+    monitoring.register_callback(1, monitoring.events.PY_START, on_start)
+    monitoring.set_events(1, monitoring.events.PY_START)
+    for _ in range(3):
+        kymo.start(capture_path)
+        work()
+        kymo.stop()
+    monitoring.set_events(1, 0)
+
+    assert calls == 1
+
+
+@monitored
+def test_filters_of_one_session_are_not_those_of_the_next(capture_path: Path) -> None:
+    kymo.start(capture_path, exclude=["leaf"])
+    work()
+    kymo.stop()
+    first = len(read_trace(capture_path).find("leaf"))
+    kymo.start(capture_path)
+    work()
+    kymo.stop()
+
+    assert first == 0
+    assert len(read_trace(capture_path).find("leaf")) == 10
+
+
+# ---- nothing remains
+
+
+def test_after_stop_everything_is_as_before(capture_path: Path) -> None:
+    def state() -> list[Any]:
+        tools = [monitoring.get_tool(id) for id in range(6)] if monitoring else []
+        events = [monitoring.get_events(id) for id in range(6) if tools[id]] if monitoring else []
+        return [tools, events, list(gc.callbacks), sys.getprofile(), sys.gettrace(), gc.isenabled()]
+
+    before = state()
+    for c_calls in (True, False):
+        kymo.start(capture_path, c_calls=c_calls)
+        work()
+        kymo.stop()
+        assert state() == before
+
+
+def test_after_stop_calls_are_not_recorded_and_a_new_session_is_complete(
+    capture_path: Path, tmp_path: Path
+) -> None:
+    kymo.start(tmp_path / "first.kymo")
+    kymo.stop()
+    work()
+    kymo.start(capture_path)
+    work()
+    kymo.stop()
+
+    assert read_trace(tmp_path / "first.kymo").find("leaf") == []
+    assert len(read_trace(capture_path).find("leaf")) == 10
+
+
+def test_gc_callbacks_of_others_stay(capture_path: Path) -> None:
+    phases: list[str] = []
+
+    def callback(phase: str, info: dict[str, int]) -> None:
+        phases.append(phase)
+
+    gc.callbacks.append(callback)
+    try:
+        kymo.start(capture_path)
+        gc.collect()
+        kymo.stop()
+        gc.collect()
+    finally:
+        gc.callbacks.remove(callback)
+
+    assert phases.count("start") == phases.count("stop") >= 2
+    read_trace(capture_path)
+
+
+def test_emptying_gc_callbacks_while_tracing_does_no_harm(capture_path: Path) -> None:
+    before = list(gc.callbacks)
+    kymo.start(capture_path)
+    gc.callbacks.clear()
+    gc.collect()
+    kymo.stop()
+    gc.callbacks[:] = before
+
+    read_trace(capture_path)
+
+
+# ---- audit hooks; they cannot be removed, so each has a process of its own
+
+VETO = """
+import sys, threading, kymo
+vetoed = sys.argv[2]
+armed = False
+def audit(event, args):
+    if armed and event == vetoed:
+        raise PermissionError(event)
+sys.addaudithook(audit)
+def leaf(): pass
+"""
+
+
+def test_an_audit_hook_that_says_no_stops_the_start(run_code: RunCode, tmp_path: Path) -> None:
+    event = "sys.monitoring.register_callback" if MONITORING else "sys.setprofile"
+    code = f"""{VETO}
+armed = True
+try:
+    kymo.start(sys.argv[1])
+except PermissionError as error:
+    assert str(error) == vetoed
+else:
+    raise SystemExit("it started")
+assert not kymo.running()
+assert sys.getprofile() is None
+armed = False
+kymo.start(sys.argv[1])
+leaf()
+kymo.stop()
+"""
+    run_code(code, tmp_path / "t.kymo", event)
+
+    assert len(read_trace(tmp_path / "t.kymo").find("leaf")) == 1
+
+
+def test_an_audit_hook_that_says_no_later_does_not_stop_the_stop(
+    run_code: RunCode, tmp_path: Path
+) -> None:
+    event = "sys.monitoring.register_callback" if MONITORING else "sys.setprofile"
+    code = f"""{VETO}
+kymo.start(sys.argv[1])
+armed = True
+thread = threading.Thread(target=leaf)
+thread.start()
+thread.join()
+kymo.stop()
+leaf()
+armed = False
+kymo.start(sys.argv[1] + "2")
+leaf()
+kymo.stop()
+"""
+    run_code(code, tmp_path / "t.kymo", event)
+
+    assert len(read_trace(tmp_path / "t.kymo").find("leaf")) == 1
+    assert len(read_trace(tmp_path / "t.kymo2").find("leaf")) == 1
+
+
+# ---- pause and resume
+
+
+def test_what_happens_in_a_pause_is_not_recorded(capture_path: Path) -> None:
+    pause, resume = getattr(kymo, "pause", None), getattr(kymo, "resume", None)
+    if not pause or not resume:
+        pytest.skip("kymo has no pause")
+
+    def inner() -> None:
+        leaf()
+        pause()
+        leaf()
+
+    def outer() -> None:
+        inner()
+        leaf()
+        resume()
+        leaf()
+
+    for c_calls in (True, False):
+        kymo.start(capture_path, c_calls=c_calls)
+        outer()
+        leaf()
+        kymo.stop()
+        result = read_trace(capture_path)
+
+        assert len(result.find("leaf")) == 3
+        assert [str(call) for call in result.find("inner")] == ["inner call>never"]
+        assert [str(call) for call in result.find("outer")] == [
+            "outer call>never",
+            "outer open>return",
+        ]
+
+
+# ---- other interpreters
+
+
+def test_subinterpreters_are_not_disturbed(traced: Traced) -> None:
+    interpreters: Any = None
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        try:
+            interpreters = __import__(name)
+            break
+        except ImportError:
+            continue
+    if not interpreters:
+        pytest.skip("this Python has no subinterpreters")
+    read, write = os.pipe()
+    code = f"""
+def leaf(): pass
+for i in range(100):
+    leaf()
+import os
+os.write({write}, str(sum(map(int, "123"))).encode())
+"""
+
+    def program() -> None:
+        other = interpreters.create()
+        try:
+            leaf()
+            run = getattr(interpreters, "exec", None) or interpreters.run_string
+            run(other, code)
+            leaf()
+        finally:
+            interpreters.destroy(other)
+
+    result = traced(program)
+
+    assert os.read(read, 10) == b"6"
+    os.close(read)
+    os.close(write)
+    assert len([call for call in result.find("leaf") if call.file == __file__]) == 2
