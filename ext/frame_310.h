@@ -37,6 +37,18 @@ static inline PyFrameObject *kymo__caller(PyThreadState *state)
     return state->frame;
 }
 
+/* The frame of STATE that is being evaluated, innermost. */
+static inline kymo_eval_frame *kymo__current(PyThreadState *state)
+{
+    return state->frame;
+}
+
+/* The instruction that FRAME is at, to be compared only. */
+static inline const void *kymo__eval_position(const kymo_eval_frame *frame)
+{
+    return (const void *)(intptr_t)frame->f_lasti;
+}
+
 static inline PyObject *kymo__eval_code(PyFrameObject *frame)
 {
     return kymo__frame_code(frame);

@@ -44,6 +44,18 @@ static inline PyFrameObject *kymo__caller(PyThreadState *state)
     return frame ? frame->frame_obj : NULL;
 }
 
+/* The frame of STATE that is being evaluated, innermost. */
+static inline kymo_eval_frame *kymo__current(PyThreadState *state)
+{
+    return state->cframe->current_frame;
+}
+
+/* The instruction that FRAME is at, to be compared only. */
+static inline const void *kymo__eval_position(const kymo_eval_frame *frame)
+{
+    return frame->prev_instr;
+}
+
 static inline PyObject *kymo__eval_code(kymo_eval_frame *frame)
 {
     return (PyObject *)frame->f_code;

@@ -62,20 +62,94 @@ static bool caller_recorded(PyFrameObject *frame)
     return code_entry(code)->key != KYMO_LEFT_OUT;
 }
 
+/* The call of a C function that a frame makes: at most one at a time. When the program sets
+   a profile function of its own, the end of the calls open then is reported to that one and
+   not to us; it shows when the frame goes on. */
+struct c_call {
+    kymo_eval_frame *frame;
+    const void *at; /* the instruction that calls */
+    uint32_t key;   /* 0: none is open */
+    uint32_t epoch;
+};
+
 /* A frame that our evaluator evaluates, while it does so; on the C stack. */
 struct activation {
     struct activation *outer;
     kymo_eval_frame *frame;
+    struct c_call calling;
     unsigned depth;
     bool throwing; /* it goes on with an exception */
     bool entered;  /* its enter was recorded */
 };
 static __thread struct activation *innermost;
+static __thread struct c_call calling_before_us; /* of a frame that has no activation */
 
 /* The activation of FRAME, or NULL when it began before us. */
 static struct activation *activation_of(PyFrameObject *frame)
 {
     return innermost && innermost->frame == kymo__frame_eval(frame) ? innermost : NULL;
+}
+
+static bool is_open(const struct c_call *call)
+{
+    return call->key && call->epoch == kymo__epoch;
+}
+
+/* The C call of CALL has ended. */
+static void end_c_call(struct c_call *call, unsigned detail, uint64_t ticks)
+{
+    if (is_open(call) && !kymo__too_deep_leave())
+        kymo__trace_at(KYMO_LEAVE, detail, call->key, ticks);
+    call->key = 0;
+}
+
+/* Where the C call of FRAME is kept; NULL when FRAME has no activation and made none. */
+static struct c_call *c_call_of(kymo_eval_frame *frame)
+{
+    if (innermost && innermost->frame == frame)
+        return &innermost->calling;
+    return calling_before_us.frame == frame ? &calling_before_us : NULL;
+}
+
+static void on_c_call(PyFrameObject *object, PyObject *callable, uint64_t ticks)
+{
+    kymo_eval_frame *frame = kymo__frame_eval(object);
+    struct c_call *call = c_call_of(frame);
+    if (call)
+        end_c_call(call, 0, ticks);
+    const struct function *f = callable_entry(callable);
+    if (!f || f->key == KYMO_LEFT_OUT || !caller_recorded(object))
+        return;
+    *(call ? call : &calling_before_us) = (struct c_call){
+        .frame = frame,
+        .at = kymo__eval_position(frame),
+        .key = f->key,
+        .epoch = kymo__epoch,
+    };
+    if (!kymo__too_deep_enter())
+        kymo__trace_enter(0, f->key);
+}
+
+static void on_c_return(PyFrameObject *object, PyObject *callable, unsigned detail, uint64_t ticks)
+{
+    struct c_call *call = c_call_of(kymo__frame_eval(object));
+    if (call) {
+        end_c_call(call, detail, ticks); /* nothing if it began unseen */
+        return;
+    }
+    /* What the frames called that have no activation is not remembered for all of them. */
+    const struct function *f = callable_entry(callable);
+    if (f && f->key != KYMO_LEFT_OUT && caller_recorded(object) && !kymo__too_deep_leave())
+        kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
+}
+
+/* A frame is about to be evaluated, called by CALLER: unless it is the C call of CALLER that
+   calls it, that one has ended. */
+static void settle(kymo_eval_frame *caller)
+{
+    struct c_call *call = c_call_of(caller);
+    if (call && call->key && call->at != kymo__eval_position(caller))
+        end_c_call(call, 0, kymo_ticks());
 }
 
 static void on_call(PyFrameObject *frame)
@@ -93,6 +167,9 @@ static void on_return(PyFrameObject *frame, bool unwinding, uint64_t ticks)
 {
     /* The exception of a signal handler may end a frame before its call was reported. */
     const struct activation *mine = activation_of(frame);
+    struct c_call *call = c_call_of(kymo__frame_eval(frame));
+    if (call)
+        end_c_call(call, 0, ticks);
     if (!mine || mine->entered)
         leave(kymo__frame_code(frame), unwinding ? 2 : kymo__frame_yields(frame), ticks);
 }
@@ -103,7 +180,6 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
 {
     kymo__frames_check(what == PyTrace_CALL);
     uint64_t ticks = kymo_ticks();
-    const struct function *f;
     meet_new_threads();
     switch (what) {
     case PyTrace_CALL:
@@ -113,19 +189,13 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         on_return(frame, !arg, ticks);
         break;
     case PyTrace_C_CALL:
-        if (kymo__tracing.c_calls != 1)
-            break;
-        f = callable_entry(arg);
-        if (f && f->key != KYMO_LEFT_OUT && caller_recorded(frame) && !kymo__too_deep_enter())
-            kymo__trace_enter(0, f->key);
+        if (kymo__tracing.c_calls == 1)
+            on_c_call(frame, arg, ticks);
         break;
     case PyTrace_C_RETURN:
     case PyTrace_C_EXCEPTION:
-        if (kymo__tracing.c_calls != 1)
-            break;
-        f = callable_entry(arg);
-        if (f && f->key != KYMO_LEFT_OUT && caller_recorded(frame) && !kymo__too_deep_leave())
-            kymo__trace_at(KYMO_LEAVE, what == PyTrace_C_EXCEPTION ? 2 : 0, f->key, ticks);
+        if (kymo__tracing.c_calls == 1)
+            on_c_return(frame, arg, what == PyTrace_C_EXCEPTION ? 2 : 0, ticks);
         break;
     }
     return 0;
@@ -280,7 +350,8 @@ static bool unprofiled(PyThreadState *state)
 /* The interpreter evaluates every frame through this. */
 static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing)
 {
-    if (!installed || kymo__eval_creates_generator(frame))
+    /* What profile and trace functions do themselves is nobody's to see. */
+    if (!installed || state->tracing || kymo__eval_creates_generator(frame))
         return evaluator_before(state, frame, throwing);
     struct activation mine = {
         .outer = innermost,
@@ -290,6 +361,8 @@ static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int thro
     };
     PyObject *code = kymo__eval_code(frame);
     Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
+    if (state->c_profilefunc != on_event)
+        settle(kymo__current(state));
     if (state->c_profilefunc != on_event && unprofiled(state)) {
         if (!innermost)
             close_frames(kymo__caller(state));
@@ -307,8 +380,10 @@ static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int thro
     bool reported = state->c_profilefunc == on_event;
     if (deep)
         stand_back(state);
-    if (installed && mine.entered && !reported)
+    if (installed && mine.entered && !reported) {
+        end_c_call(&mine.calling, 0, ticks);
         leave(code, result ? kymo__eval_leave_detail(code, frame) : 2, ticks);
+    }
     Py_DECREF(code);
     return result;
 }

@@ -142,6 +142,37 @@ def test_a_profile_function_may_come_and_go_while_tracing(traced: Traced) -> Non
     ] * 3
 
 
+def test_c_calls_that_are_open_when_a_profile_function_comes_or_goes_keep_their_place(
+    capture_path: Path,
+) -> None:
+    def toggle(n: int) -> int:
+        if n == 1:
+            sys.setprofile(lambda *_: None)
+        elif n == 2:
+            sys.setprofile(None)
+        return n
+
+    def program() -> None:
+        sorted(range(4), key=toggle)
+        leaf()
+
+    kymo.start(capture_path)
+    program()
+    sys.setprofile(lambda *_: None)  # by a frame that was open before
+    leaf()
+    sys.setprofile(None)
+    leaf()
+    kymo.stop()
+    result = read_trace(capture_path)
+
+    assert [call.plain for call in result.only("sorted").calls] == ["toggle"] * 4
+    assert [call.plain for call in result.only("program").calls if call.line] == ["leaf"]
+    assert [call.calls for call in result.find("setprofile")] == [[]] * len(
+        result.find("setprofile")
+    )
+    assert len(result.find("leaf")) == 3
+
+
 def test_a_trace_function_sees_what_it_would_see(traced: Traced) -> None:
     lines: list[int] = []
 
