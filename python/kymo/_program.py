@@ -65,11 +65,20 @@ def _read(path: str) -> bytes:
         raise Refused(f"cannot open {path}: {error.strerror}") from None
 
 
+def _imports() -> Any:
+    """Where `importlib` has its loaders from.
+
+    The interpreter has it loaded; the modules of `importlib` would bring others along that
+    the program may not expect to be there.
+    """
+    import _frozen_importlib_external
+
+    return _frozen_importlib_external
+
+
 def _code_of(data: bytes, path: str) -> CodeType:
     """The code in `data`, source or compiled."""
-    from importlib.util import MAGIC_NUMBER
-
-    if data.startswith(MAGIC_NUMBER):
+    if data.startswith(_imports().MAGIC_NUMBER):
         import marshal
 
         compiled: CodeType = marshal.loads(memoryview(data)[16:])
@@ -125,9 +134,9 @@ class Script(Program):
             return
         _set_path(os.path.dirname(os.path.realpath(self.path)))
         self._code = _code_of(_read(self.path), self.path)
-        from importlib.machinery import SourceFileLoader, SourcelessFileLoader
-
-        loader = SourcelessFileLoader if self.path.endswith(".pyc") else SourceFileLoader
+        imports = _imports()
+        compiled = self.path.endswith(".pyc")
+        loader = imports.SourcelessFileLoader if compiled else imports.SourceFileLoader
         self._loader = loader("__main__", self.path)
 
     def _prepare_folder(self) -> None:

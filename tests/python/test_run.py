@@ -677,7 +677,11 @@ def test_the_summary_counts_calls_and_threads_and_names_the_next_step() -> None:
     assert done.stdout == ""
 
 
-def test_the_summary_comes_after_all_that_the_program_prints() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_summary_comes_after_all_that_the_program_prints(
+    monkeypatch: pytest.MonkeyPatch, unbuffered: str
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     write(
         "script.py", "import sys\nprint('out')\nprint('err', file=sys.stderr)\nraise SystemExit(2)"
     )
@@ -687,12 +691,8 @@ def test_the_summary_comes_after_all_that_the_program_prints() -> None:
     )
 
     assert done.returncode == 2
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [
-        "out",
-        "err",
-        "kymo:",
-        "kymo:",
-    ]
+    printed = ["out", "err"] if unbuffered else ["err", "out"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [*printed, "kymo:", "kymo:"]
 
 
 def test_the_summary_is_plain_where_the_locale_is(monkeypatch: pytest.MonkeyPatch) -> None:

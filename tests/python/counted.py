@@ -1,0 +1,232 @@
+"""Run programs one after the other and say how often each of them called what.
+
+    counted.py none|setprofile|cprofile OUT PROGRAM...   run, counting with that tool
+    counted.py read CAPTURE OUT PROGRAM...               the same from a recording of `none`
+
+A program is a script, or a module of the package `test` of the standard library. OUT becomes
+a JSON list with an entry for each: how it ended, and the calls of Python functions by file,
+first line and name and of C functions by owner and name.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import gc
+import importlib
+import io
+import json
+import os
+import random
+import sys
+import threading
+import types
+import unittest
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+Outcome = dict[str, Any]
+Counts = dict[str, dict[str, int]]
+
+FILE = os.path.abspath(__file__)
+HERE = os.path.dirname(FILE)
+
+
+def module_of(name: str) -> types.ModuleType | None:
+    """The module that holds the tests of NAME; None for a script."""
+    return None if name.endswith(".py") else importlib.import_module(f"test.{name}")
+
+
+def load(name: str) -> Any:
+    """What `program` runs for NAME; all that can be done before is done here."""
+    module = module_of(name)
+    if module:
+        return unittest.defaultTestLoader.loadTestsFromModule(module)
+    with open(os.path.join(HERE, "..", "programs", name), encoding="utf-8") as file:
+        return compile(file.read(), name, "exec")
+
+
+def program(loaded: Any) -> Any:
+    """Run it. What is called in here counts, and nothing else."""
+    if isinstance(loaded, types.CodeType):
+        exec(loaded, {"__name__": "__main__"})
+        return None
+    result = unittest.TestResult()
+    loaded.run(result)
+    return result
+
+
+def outcome(result: Any, printed: str) -> Outcome:
+    """How a program ended, in a form that does not depend on the run."""
+    if result is None:
+        return {"printed": printed}
+    return {
+        "run": result.testsRun,
+        "failures": sorted(str(test) for test, _ in result.failures),
+        "errors": sorted(str(test) for test, _ in result.errors),
+        "skipped": sorted(str(test) for test, _ in result.skipped),
+    }
+
+
+# ---- the tools
+
+
+def python_key(file: str, line: int, name: str) -> str:
+    return f"{file}:{line}:{name}"
+
+
+def method_owner(bound_to: Any, name: str) -> str:
+    """The type that defines the C method NAME of what it is bound to, as kymo names it."""
+    kind = bound_to if isinstance(bound_to, type) else type(bound_to)
+    for start in (kind, type(bound_to)):
+        for base in type.mro(start) if start is not type else (type, object):
+            found = base.__dict__.get(name)
+            if isinstance(
+                found,
+                types.MethodDescriptorType
+                | types.ClassMethodDescriptorType
+                | types.BuiltinFunctionType
+                | staticmethod,
+            ):
+                return base.__qualname__
+    return kind.__qualname__
+
+
+def c_key(function: Any) -> str:
+    bound_to = function.__self__
+    if bound_to is None or isinstance(bound_to, types.ModuleType):
+        return f"{function.__module__}:{function.__name__}"
+    return f"{method_owner(bound_to, function.__name__)}.{function.__name__}"
+
+
+class Profile:
+    """A counting profile function."""
+
+    def __init__(self) -> None:
+        self.python: Counter[tuple[str, int, str]] = Counter()
+        self.c: Counter[str] = Counter()
+        self.on = False
+
+    def __call__(self, frame: Any, event: str, arg: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            self.on |= code is program.__code__
+            if self.on:
+                self.python[code.co_filename, code.co_firstlineno, code.co_name] += 1
+        elif event == "c_call":
+            if self.on:
+                self.c[c_key(arg)] += 1
+        elif event == "return" and frame.f_code is program.__code__:
+            self.on = False
+
+    def counts(self) -> Counts:
+        python = {python_key(*key): count for key, count in self.python.items()}
+        return {"python": python, "c": dict(self.c)}
+
+
+def with_setprofile(loaded: Any) -> tuple[Any, Counts]:
+    profile = Profile()
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        result = program(loaded)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return result, profile.counts()
+
+
+def with_cprofile(loaded: Any) -> tuple[Any, Counts]:
+    profiler = cProfile.Profile()
+    result = profiler.runcall(program, loaded)
+    python: Counter[str] = Counter()
+    c: Counter[str] = Counter()
+    for entry in profiler.getstats():
+        code = entry.code
+        if isinstance(code, str):
+            c[code] += entry.callcount
+        else:
+            key = python_key(code.co_filename, code.co_firstlineno, code.co_name)
+            python[key] += entry.callcount
+    del c["<method 'disable' of '_lsprof.Profiler' objects>"]
+    return result, {"python": dict(python), "c": dict(c)}
+
+
+def with_none(loaded: Any) -> tuple[Any, Counts]:
+    return program(loaded), {}
+
+
+TOOLS = {"none": with_none, "setprofile": with_setprofile, "cprofile": with_cprofile}
+
+
+def run(tool: str, names: Iterable[str]) -> list[Outcome]:
+    gc.disable()  # what finalizers call would depend on when they run
+    done = []
+    for name in names:
+        loaded = load(name)
+        random.seed(0)
+        output = io.StringIO()
+        with redirect_stdout(output), redirect_stderr(output):
+            result, counts = TOOLS[tool](loaded)
+        done.append({**outcome(result, output.getvalue()), **counts})
+    return done
+
+
+# ---- kymo
+
+
+def read(capture: str) -> list[Counts]:
+    """The counts of each program of CAPTURE, in their order."""
+    import kymo
+
+    done: list[Counter[int]] = []
+    names: dict[int, tuple[bool, str]] = {}
+    counting: Counter[int] | None = None
+    with kymo.open(capture) as recording:
+        for event in recording.events():
+            kind = event.kind
+            if kind == "enter":
+                key = event.key
+                if key not in names:
+                    names[key] = name_of(event)
+                if names[key][1].endswith(":program") and event.file == FILE:
+                    counting = Counter()
+                    done.append(counting)
+                if counting is not None:
+                    counting[key] += 1
+            elif kind == "leave":
+                if counting is not None and event.name == "program" and event.file == FILE:
+                    counting = None
+            elif kind == "gap":
+                raise SystemExit(f"{event.id} records are missing: {event.detail}")
+    return [totals(counts, names) for counts in done]
+
+
+def name_of(event: Any) -> tuple[bool, str]:
+    """Is it a Python function, and its key."""
+    name = event.name
+    if event.line:
+        return True, python_key(event.file, event.line, name.rpartition(".")[2])
+    return False, f"{event.file}:{name}"
+
+
+def totals(counts: Counter[int], names: dict[int, tuple[bool, str]]) -> Counts:
+    result: dict[str, Counter[str]] = {"python": Counter(), "c": Counter()}
+    for key, count in counts.items():
+        is_python, name = names[key]
+        result["python" if is_python else "c"][name] += count
+    return {kind: dict(counter) for kind, counter in result.items()}
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[0] == "read":
+        out, done = arguments[2], read(arguments[1])
+    else:
+        out, done = arguments[1], run(arguments[0], arguments[2:])
+    with open(out, "w", encoding="utf-8") as file:
+        json.dump(done, file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
