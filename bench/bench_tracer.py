@@ -150,7 +150,9 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # a pipe shows each table when it is done
     chosen = [w for w in WORKLOADS if w.name in options.workloads]
-    viztracer = peers.load(BUILD / "bench-peers")
+    viztracer = peers.load(BUILD / "bench-peers", "viztracer")
+    if "lark" in options.workloads and not peers.load(BUILD / "bench-peers", "lark"):
+        chosen = [w for w in chosen if w.name != "lark"]
     with tempfile.TemporaryDirectory(prefix="kymo-bench-") as name:
         directory = Path(name)
         facts = machine.facts(directory)

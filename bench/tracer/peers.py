@@ -1,4 +1,4 @@
-"""The tracers to compare with, in a directory that only the benchmark sees."""
+"""Packages of others, in a directory that only the benchmark sees."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-PACKAGE = "viztracer"
 
-
-def load(directory: Path) -> ModuleType | None:
-    """VizTracer, installed under `directory` when it is not there; None when it cannot be."""
+def load(directory: Path, package: str) -> ModuleType | None:
+    """`package`, installed under `directory` when it is not there; None when it cannot be."""
     target = directory / str(sysconfig.get_config_var("SOABI"))
-    sys.path.append(str(target))
+    if str(target) not in sys.path:
+        sys.path.append(str(target))
     try:
-        return importlib.import_module(PACKAGE)
+        return importlib.import_module(package)
     except ImportError:
-        reason = install(target)
+        reason = install(target, package)
     importlib.invalidate_caches()
     try:
-        return importlib.import_module(PACKAGE)
+        return importlib.import_module(package)
     except ImportError as error:
-        print(f"no comparison with VizTracer, which could not be installed: {reason or error}")
+        print(f"nothing is measured with {package}, which is not to be had: {reason or error}")
         return None
 
 
-def install(target: Path) -> str:
+def install(target: Path, package: str) -> str:
     """Why it did not work, or nothing."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--retries", "1", "--timeout", "30", "--upgrade", "--target", str(target), PACKAGE]
-    print(f"installing {PACKAGE} for the comparison", flush=True)
+    command += ["--retries", "1", "--timeout", "30", "--upgrade", "--target", str(target), package]
+    print(f"installing {package} for the benchmark", flush=True)
     try:
         subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:

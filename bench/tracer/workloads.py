@@ -1,4 +1,4 @@
-"""What is traced: single kinds of call, and a few small programs of the standard library."""
+"""What is traced: single kinds of call, and a few small programs."""
 
 from __future__ import annotations
 
@@ -156,6 +156,31 @@ def run_difflib(count: int) -> None:
             pass
 
 
+GRAMMAR = r"""
+    ?start: sum
+    ?sum: product (("+" | "-") product)*
+    ?product: atom (("*" | "/") atom)*
+    ?atom: NUMBER | NAME | "-" atom | "(" sum ")" | NAME "(" [sum ("," sum)*] ")"
+    NUMBER: /[0-9]+(\.[0-9]+)?/
+    NAME: /[a-z_]+/
+    %ignore /[ \t]+/
+"""
+EXPRESSION = " + ".join(f"f(a * {i}, -(b / 2.5)) - (c_{'x' * (i % 5)} + 7)" for i in range(20))
+
+
+def run_lark(count: int) -> None:
+    """Not of the standard library: the benchmark has it installed beforehand."""
+    global _lark_parser
+    if _lark_parser is None:
+        import lark
+
+        _lark_parser = lark.Lark(GRAMMAR, parser="lalr").parse
+    for _ in range(count):
+        _lark_parser(EXPRESSION)
+
+
+_lark_parser: Callable[[str], object] | None = None
+
 WORKLOADS = [
     Workload("fib", "recursive Python function", run_fib, calls=FIB_CALLS),
     Workload("function", "Python function that does nothing", run_function),
@@ -168,4 +193,5 @@ WORKLOADS = [
     Workload("json", "encode with indentation", run_json, program=True),
     Workload("ast", "parse and unparse", run_ast, program=True),
     Workload("difflib", "ndiff of two texts", run_difflib, program=True),
+    Workload("lark", "a parser in pure Python", run_lark, program=True),
 ]
