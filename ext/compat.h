@@ -68,6 +68,15 @@
 /* 3.13 moved the handling of signals before the event of the instruction they come at. */
 #define KYMO_SIGNALS_COME_FIRST (PY_VERSION_HEX >= 0x030D0000)
 
+/* False where the instruction at OFFSET of CODE, as the interpreter has it while we are its
+   tool, is surely not RESUME. Needs opcode.h. */
+#if KYMO_SIGNALS_COME_FIRST
+#define KYMO_MAY_RESUME(code, offset)                                                              \
+    ((unsigned char)((PyCodeObject *)(code))->co_code_adaptive[offset] >= MIN_INSTRUMENTED_OPCODE)
+#else
+#define KYMO_MAY_RESUME(code, offset) ((void)(code), (void)(offset), 0)
+#endif
+
 /* 3.11 brought qualified names of code objects, and the thread's system id. */
 #if PY_VERSION_HEX >= 0x030B0000
 #define KYMO_CODE_QUALNAME(code) ((code)->co_qualname)

@@ -62,103 +62,36 @@ KYMO_INLINE const struct function *code_of(PyObject *const *args)
     return __builtin_expect(f != NULL, 1) ? f : kymo__function_add(args[0]);
 }
 
-/* The instruction at OFFSET of CODE, without what the interpreter made of it; -1 when there
-   is none. */
-static int instruction_at(PyObject *code, long offset)
+/* An instruction, without what the interpreter made of it. */
+struct instruction {
+    int code; /* -1: there is none */
+    unsigned argument;
+};
+
+/* The instruction at OFFSET of CODE. */
+static struct instruction instruction_at(PyObject *code, long offset)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *bytes = PyCode_GetCode((PyCodeObject *)code); /* kept by the code object */
-    const char *code_units = bytes ? PyBytes_AS_STRING(bytes) : NULL;
-    int opcode = -1;
+    const char *units = bytes ? PyBytes_AS_STRING(bytes) : NULL;
+    struct instruction found = {.code = -1};
     if (bytes && offset >= 0 && offset < PyBytes_GET_SIZE(bytes)) {
-        while (code_units[offset] == CACHE && offset >= 2)
+        while (units[offset] == CACHE && offset >= 2)
             offset -= 2; /* what an instruction keeps behind itself */
-        opcode = (unsigned char)code_units[offset];
+        found.code = (unsigned char)units[offset];
+        found.argument = (unsigned char)units[offset + 1];
     }
     Py_XDECREF(bytes);
     PyErr_Restore(type, value, trace);
-    return opcode;
+    return found;
 }
-
-#if KYMO_SIGNALS_COME_FIRST
-/* The slices of this thread that were entered by a throw and are not left yet. */
-static __thread struct {
-    uint32_t epoch;
-    unsigned count;
-    const void *frames[16]; /* when there are more, the outer ones */
-} thrown;
-enum { THROWN_MOST = sizeof thrown.frames / sizeof thrown.frames[0] };
-
-static void thrown_push(void)
-{
-    if (thrown.epoch != kymo__epoch)
-        thrown.count = 0;
-    thrown.epoch = kymo__epoch;
-    if (thrown.count < THROWN_MOST)
-        thrown.frames[thrown.count++] = KYMO_CURRENT_FRAME();
-}
-
-/* Was the slice that is being left entered by a throw, as far as is known? */
-static bool thrown_pop(void)
-{
-    const void *frame = KYMO_CURRENT_FRAME();
-    for (unsigned i = thrown.count; i-- > 0;) {
-        if (thrown.frames[i] == frame) {
-            thrown.count = i;
-            return true;
-        }
-    }
-    return thrown.count == THROWN_MOST;
-}
-
-/* Where the exception of ARGS came from, in their code; -1 when that is not known. */
-static long origin_of(PyObject *const *args)
-{
-    PyObject *trace = PyException_GetTraceback(args[2]);
-    long offset = -1;
-    if (trace && PyTraceBack_Check(trace)) {
-        PyCodeObject *code = PyFrame_GetCode(((PyTracebackObject *)trace)->tb_frame);
-        if ((PyObject *)code == args[0])
-            offset = ((PyTracebackObject *)trace)->tb_lasti;
-        Py_DECREF(code);
-    }
-    Py_XDECREF(trace);
-    return offset;
-}
-
-/* True when the frame of ARGS, which an exception leaves, was never entered: the exception
-   came from a signal handler, which is called at the instruction that begins a frame or
-   goes on after a yield, before that is reported. A slice has a handler of the compiler's
-   around it all, so that the event tells of that one. */
-static bool never_entered(PyObject *const *args)
-{
-    if (!PyCode_Check(args[0]))
-        return false;
-    if (!(((PyCodeObject *)args[0])->co_flags & KYMO_CODE_SLICES))
-        return instruction_at(args[0], PyLong_AsLong(args[1])) == RESUME;
-    return !thrown_pop() && instruction_at(args[0], origin_of(args)) == RESUME;
-}
-#else
-static void thrown_push(void) {}
-static bool thrown_pop(void)
-{
-    return false;
-}
-static bool never_entered(PyObject *const *args)
-{
-    (void)args;
-    return false;
-}
-#endif
 
 /* A slice of a generator or coroutine begins. */
 static void enter_slice(const struct function *f, unsigned detail)
 {
     const void *frame = KYMO_CURRENT_FRAME();
     kymo__trace_enter_slice(detail, f->key, frame);
-    if (detail == 2)
-        thrown_push();
     if (kymo__tasks)
         kymo__task_enter(frame, detail == 0);
 }
@@ -167,8 +100,6 @@ static void enter_slice(const struct function *f, unsigned detail)
    record, which is not before anything recorded meanwhile. */
 static uint64_t leave_slice(PyObject *const *args, unsigned detail, uint64_t ticks)
 {
-    if (detail != 2)
-        thrown_pop();
     if (!kymo__tasks)
         return ticks;
     if (detail == 1)
@@ -213,6 +144,29 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
     {                                                                                              \
         return expression;                                                                         \
     }
+
+/* The frame that goes on with an exception thrown into it, until that is raised. */
+static __thread const void *thrown;
+
+static void thrown_into(void)
+{
+    thrown = KYMO_CURRENT_FRAME();
+}
+
+/* An exception is raised in the frame of ARGS. Where signals come first, that of a signal
+   handler may be raised at the instruction that begins a frame or goes on after a yield,
+   before that is reported; and the frame may handle it, and go on. It is ENTERed now. */
+static PyObject *enter_late(PyObject *const *args,
+                            PyObject *(*enter_now)(PyObject *const *, unsigned, bool))
+{
+    bool was_thrown = thrown == KYMO_CURRENT_FRAME();
+    long offset = PyLong_AsLong(args[1]);
+    thrown = NULL;
+    if (was_thrown || !PyCode_Check(args[0]) || !KYMO_MAY_RESUME(args[0], offset))
+        Py_RETURN_NONE;
+    struct instruction at = instruction_at(args[0], offset);
+    return at.code == RESUME ? enter_now(args, (at.argument & 3) != 0, false) : Py_NewRef(Py_None);
+}
 
 /* Out of line, so that the callbacks below keep nothing on the stack. */
 static __attribute__((noinline)) PyObject *start_slowly(PyObject *const *args)
@@ -260,9 +214,10 @@ static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args,
     Py_RETURN_NONE;
 }
 CALLBACK(on_resume, enter(args, 1, true))
-CALLBACK(on_throw, enter(args, 2, false)) /* may not be switched off */
+CALLBACK(on_throw, (thrown_into(), enter(args, 2, false))) /* may not be switched off */
 CALLBACK(on_yield, leave(args, 1, true))
-CALLBACK(on_unwind, never_entered(args) ? Py_NewRef(Py_None) : leave(args, 2, false))
+CALLBACK(on_unwind, leave(args, 2, false))
+CALLBACK(on_raise, enter_late(args, enter))
 
 /* The entry of the C callable of ARGS, or NULL when it is a Python function. Asked at the
    call and at its end alike: the interpreter reports both for some Python functions too
@@ -282,7 +237,7 @@ KYMO_INLINE const struct function *callee_of(PyObject *const *args)
 {
     const struct function *f = callable_of(args);
     if (f && __builtin_expect(Py_TYPE(args[2]) == &PyMethod_Type, 0) && PyCode_Check(args[0]) &&
-        instruction_at(args[0], PyLong_AsLong(args[1])) == CALL_FUNCTION_EX)
+        instruction_at(args[0], PyLong_AsLong(args[1])).code == CALL_FUNCTION_EX)
         return NULL;
     return f;
 }
@@ -396,11 +351,11 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
 }
 CALLBACK(on_start_throttled, throttled_enter(args, 0, true))
 CALLBACK(on_resume_throttled, throttled_enter(args, 1, true))
-CALLBACK(on_throw_throttled, throttled_enter(args, 2, false))
+CALLBACK(on_throw_throttled, (thrown_into(), throttled_enter(args, 2, false)))
 CALLBACK(on_return_throttled, throttled_leave(args, 0, true))
 CALLBACK(on_yield_throttled, throttled_leave(args, 1, true))
-CALLBACK(on_unwind_throttled,
-         never_entered(args) ? Py_NewRef(Py_None) : throttled_leave(args, 2, false))
+CALLBACK(on_unwind_throttled, throttled_leave(args, 2, false))
+CALLBACK(on_raise_throttled, enter_late(args, throttled_enter))
 
 /* The place in the code that makes the call of ARGS. */
 static struct site *call_site(PyObject *const *args)
@@ -455,6 +410,7 @@ static const struct {
     {"PY_RETURN", on_return, on_return_throttled, false},
     {"PY_YIELD", on_yield, on_yield_throttled, false},
     {"PY_UNWIND", on_unwind, on_unwind_throttled, false},
+    {"RAISE", on_raise, on_raise_throttled, false}, /* only where signals come first */
     {"CALL", on_call, on_call_throttled, true},
     {"C_RETURN", on_c_return, on_c_return_throttled, true},
     {"C_RAISE", on_c_raise, on_c_raise_throttled, true},
@@ -548,6 +504,8 @@ int kymo__hook_install(void)
         goto fail;
     for (int i = 0; i < EVENTS; i++) {
         if (events[i].c_call && kymo__tracing.c_calls != 1)
+            continue;
+        if (events[i].call == on_raise && !KYMO_SIGNALS_COME_FIRST)
             continue;
         struct callback *callback = PyObject_New(struct callback, callback_type);
         if (!callback)

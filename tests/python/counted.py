@@ -76,28 +76,15 @@ def python_key(file: str, line: int, name: str) -> str:
     return f"{file}:{line}:{name}"
 
 
-def method_owner(bound_to: Any, name: str) -> str:
-    """The type that defines the C method NAME of what it is bound to, as kymo names it."""
-    kind = bound_to if isinstance(bound_to, type) else type(bound_to)
-    for start in (kind, type(bound_to)):
-        for base in type.mro(start) if start is not type else (type, object):
-            found = base.__dict__.get(name)
-            if isinstance(
-                found,
-                types.MethodDescriptorType
-                | types.ClassMethodDescriptorType
-                | types.BuiltinFunctionType
-                | staticmethod,
-            ):
-                return base.__qualname__
-    return kind.__qualname__
-
-
 def c_key(function: Any) -> str:
+    """Its module and name; of methods the name only.
+
+    A method is shown as bound to its object, whichever type it was taken from.
+    """
     bound_to = function.__self__
-    if bound_to is None or isinstance(bound_to, types.ModuleType):
-        return f"{function.__module__}:{function.__name__}"
-    return f"{method_owner(bound_to, function.__name__)}.{function.__name__}"
+    if isinstance(bound_to, types.ModuleType) or (bound_to is None and function.__module__):
+        return f"{function.__module__}.{function.__name__}"
+    return str(function.__name__)
 
 
 class Profile:
@@ -132,8 +119,11 @@ def with_setprofile(loaded: Any) -> tuple[Any, Counts]:
     try:
         result = program(loaded)
     finally:
+        lost = sys.getprofile() is not profile
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
+    if lost:
+        raise SystemExit("the program has removed the profile function")
     return result, profile.counts()
 
 
@@ -162,15 +152,25 @@ TOOLS = {"none": with_none, "setprofile": with_setprofile, "cprofile": with_cpro
 
 def run(tool: str, names: Iterable[str]) -> list[Outcome]:
     gc.disable()  # what finalizers call would depend on when they run
-    done = []
-    for name in names:
-        loaded = load(name)
-        random.seed(0)
-        output = io.StringIO()
-        with redirect_stdout(output), redirect_stderr(output):
-            result, counts = TOOLS[tool](loaded)
-        done.append({**outcome(result, output.getvalue()), **counts})
-    return done
+    # Programs that look at all modules shall find the same ones, whatever the tool. These
+    # are there when `python -m` runs a program, as kymo does.
+    for needed in ("atexit", "importlib.util", "runpy"):
+        importlib.import_module(needed)
+    tools = {name for name in sys.modules if name.partition(".")[0] == "kymo"}
+    hidden = {name: sys.modules.pop(name) for name in tools}
+    try:
+        return [run_one(tool, name) for name in names]
+    finally:
+        sys.modules.update(hidden)
+
+
+def run_one(tool: str, name: str) -> Outcome:
+    loaded = load(name)
+    random.seed(0)
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
+        result, counts = TOOLS[tool](loaded)
+    return {**outcome(result, output.getvalue()), **counts}
 
 
 # ---- kymo
@@ -208,7 +208,8 @@ def name_of(event: Any) -> tuple[bool, str]:
     name = event.name
     if event.line:
         return True, python_key(event.file, event.line, name.rpartition(".")[2])
-    return False, f"{event.file}:{name}"
+    is_method = "." in name or not event.file
+    return False, name.rpartition(".")[2] if is_method else f"{event.file}.{name}"
 
 
 def totals(counts: Counter[int], names: dict[int, tuple[bool, str]]) -> Counts:

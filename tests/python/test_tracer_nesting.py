@@ -256,6 +256,57 @@ def test_exceptions_of_signal_handlers(traced: Traced, c_calls: bool) -> None:
     assert result.result > 10
 
 
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(),
+    reason="signals are the main thread's",
+)
+@pytest.mark.parametrize("c_calls", [True, False])
+def test_generators_that_handle_the_exceptions_of_signal_handlers(
+    traced: Traced, c_calls: bool
+) -> None:
+    """A signal may come after a generator was asked to go on and before that is reported."""
+    handled = 0
+
+    def ring_inside(_: int, frame: Any) -> None:
+        if frame.f_code in (inner.__code__, outer.__code__):
+            raise Alarm
+
+    def inner(n: int) -> Iterator[int]:
+        nonlocal handled
+        if n:
+            yield from inner(n - 1)
+        for i in range(5):
+            try:
+                yield i
+            except Alarm:
+                handled += 1
+
+    def outer() -> Iterator[int]:
+        nonlocal handled
+        try:
+            yield from inner(2)
+        except Alarm:
+            handled += 1
+            yield 1
+
+    def program() -> None:
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            with contextlib.suppress(Alarm):
+                for _ in outer():
+                    len(())
+
+    before = signal.signal(signal.SIGALRM, ring_inside)
+    signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+    try:
+        traced(program, c_calls=c_calls)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert handled > 10
+
+
 def test_exceptions_sent_to_a_thread(traced: Traced) -> None:
     ready, alarms = threading.Event(), 0
 
