@@ -42,9 +42,8 @@ static void comes_back(struct kymo_packer *packer, struct kymo_chunk **chunks, s
     CHECK_EQ(kymo__unpack(unpacker, h, h + 1, &out), 0);
     CHECK_EQ(out.len, h->encoded_bytes);
     kymo__decode_begin(&decoder, out.bytes, h->token_bytes, out.len);
-    size_t total = 0;
     for (size_t c = 0; c < count; c++)
-        for (size_t i = 0; i < kymo__chunk_count(chunks[c]); i++, total++) {
+        for (size_t i = 0; i < kymo__chunk_count(chunks[c]); i++) {
             struct kymo_record record;
             CHECK_EQ(kymo__decode(&decoder, &record, 1), 1);
             CHECK_EQ(record.ticks, chunks[c]->records[i].ticks);

@@ -997,6 +997,24 @@ def test_calls_deeper_than_the_limit_are_left_out(traced: Traced) -> None:
     assert shown(traced(outer, max_depth=2), "outer") == ["outer", "  middle", "  middle"]
 
 
+def test_what_ends_below_the_limit_does_not_shift_it(traced: Traced) -> None:
+    def outer() -> None:
+        for _ in range(3):
+            middle()
+
+    def middle() -> None:
+        any(number for number in (0, 1, 2))  # closes the generator: GeneratorExit is thrown in
+        with contextlib.suppress(ValueError):
+            int("x")
+        with contextlib.suppress(ZeroDivisionError):
+            fail(3)
+
+    def fail(depth: int) -> None:
+        fail(depth - 1) if depth else 1 // 0
+
+    assert shown(traced(outer, max_depth=2), "outer") == ["outer", *["  middle"] * 3]
+
+
 def test_the_limit_counts_anew_in_every_session(capture_path: Path) -> None:
     def down(n: int) -> None:
         if n:
