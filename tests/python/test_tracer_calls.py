@@ -999,8 +999,9 @@ def test_calls_deeper_than_the_limit_are_left_out(traced: Traced) -> None:
 
 def test_what_ends_below_the_limit_does_not_shift_it(traced: Traced) -> None:
     def outer() -> None:
-        for _ in range(3):
-            middle()
+        middle()
+        middle()
+        middle()
 
     def middle() -> None:
         any(number for number in (0, 1, 2))  # closes the generator: GeneratorExit is thrown in
