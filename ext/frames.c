@@ -44,6 +44,51 @@ static uint32_t key_of(PyObject *code)
     return (f ? f : kymo__function_add(code))->key;
 }
 
+/* Record this thread's open frames, without the innermost when SKIP. */
+static void record_own(uint64_t ticks, bool skip)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    size_t count;
+    PyObject **codes = codes_of(frame, &count);
+    while (count-- > (size_t)skip) {
+        uint32_t key = key_of(codes[count]);
+        if (key != KYMO_LEFT_OUT)
+            kymo__trace_at(KYMO_ENTER, 3, key, ticks);
+    }
+    free(codes);
+}
+
+uint32_t kymo__epoch;
+__thread uint32_t kymo__epoch_told __attribute__((tls_model("initial-exec")));
+
+/* System ids of the threads whose frames were recorded for them when tracing began. */
+static uint32_t *told;
+static size_t told_count;
+static uint64_t paused; /* tick of the last pause; 0: there was none */
+
+static bool was_told(uint32_t tid)
+{
+    for (size_t i = 0; i < told_count; i++)
+        if (told[i] == tid)
+            return true;
+    return false;
+}
+
+#ifndef Py_GIL_DISABLED
+static void remember_told(uint32_t tid)
+{
+    static size_t told_capacity;
+    if (told_count == told_capacity) {
+        size_t capacity = told_capacity ? told_capacity * 2 : 64;
+        uint32_t *grown = realloc(told, capacity * sizeof *told);
+        if (!grown)
+            return;
+        told = grown;
+        told_capacity = capacity;
+    }
+    told[told_count++] = tid;
+}
+
 /* The system's id of STATE's thread, or 0. Versions that do not keep it have it in the
    objects of the module threading. */
 static uint32_t system_id(PyThreadState *state)
@@ -94,48 +139,26 @@ static bool record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
     return lane != NULL;
 }
 
-/* Record this thread's open frames, without the innermost when SKIP. */
-static void record_own(uint64_t ticks, bool skip)
+static void record_others(void)
 {
-    PyFrameObject *frame = PyEval_GetFrame();
-    size_t count;
-    PyObject **codes = codes_of(frame, &count);
-    while (count-- > (size_t)skip) {
-        uint32_t key = key_of(codes[count]);
-        if (key != KYMO_LEFT_OUT)
-            kymo__trace_at(KYMO_ENTER, 3, key, ticks);
+    uint64_t ticks = kymo_ticks();
+    /* The GIL keeps the others from moving. Their list changes only under a lock of the
+       interpreter's that we cannot take; with the GIL held, threads may still be added
+       or removed by native code at its very beginning or end, which touches the ends of
+       the list only. */
+    PyThreadState *own = PyThreadState_Get();
+    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(own);
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
+         state = PyThreadState_Next(state)) {
+        uint32_t tid = state == own ? 0 : system_id(state);
+        if (tid && record_other(state, tid, ticks))
+            remember_told(tid);
     }
-    free(codes);
 }
-
-uint32_t kymo__epoch;
-__thread uint32_t kymo__epoch_told __attribute__((tls_model("initial-exec")));
-
-/* System ids of the threads whose frames were recorded for them when tracing began. */
-static uint32_t *told;
-static size_t told_count, told_capacity;
-static uint64_t paused; /* tick of the last pause; 0: there was none */
-
-static void remember_told(uint32_t tid)
-{
-    if (told_count == told_capacity) {
-        size_t capacity = told_capacity ? told_capacity * 2 : 64;
-        uint32_t *grown = realloc(told, capacity * sizeof *told);
-        if (!grown)
-            return;
-        told = grown;
-        told_capacity = capacity;
-    }
-    told[told_count++] = tid;
-}
-
-static bool was_told(uint32_t tid)
-{
-    for (size_t i = 0; i < told_count; i++)
-        if (told[i] == tid)
-            return true;
-    return false;
-}
+#else
+/* Nothing keeps the others from moving: they tell of their frames themselves. */
+static void record_others(void) {}
+#endif
 
 /* What was recorded as open on this thread ended at TICKS, unseen. */
 static void record_resync(uint64_t ticks)
@@ -235,21 +258,7 @@ void kymo__frames_prepare(void)
 void kymo__frames_begin(void)
 {
     kymo__frames_check(false);
-#ifndef Py_GIL_DISABLED
-    uint64_t ticks = kymo_ticks();
-    /* The GIL keeps the others from moving. Their list changes only under a lock of the
-       interpreter's that we cannot take; with the GIL held, threads may still be added
-       or removed by native code at its very beginning or end, which touches the ends of
-       the list only. */
-    PyThreadState *own = PyThreadState_Get();
-    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(own);
-    for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
-         state = PyThreadState_Next(state)) {
-        uint32_t tid = state == own ? 0 : system_id(state);
-        if (tid && record_other(state, tid, ticks))
-            remember_told(tid);
-    }
-#endif
+    record_others();
 }
 
 void kymo__frames_pause(void)

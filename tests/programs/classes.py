@@ -17,7 +17,7 @@ class Vector(metaclass=Meta):
         self.items = items
 
     def __add__(self, other):
-        return type(self)(*map(sum, zip(self.items, other.items)))
+        return type(self)(*map(sum, zip(self.items, other.items, strict=True)))
 
     def __len__(self):
         return len(self.items)

@@ -15,7 +15,7 @@ def odd(n):
     return n != 0 and even(n - 1)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache
 def ways(n):
     return 1 if n < 2 else ways(n - 1) + ways(n - 2)
 

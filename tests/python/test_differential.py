@@ -27,7 +27,7 @@ SCRIPTS = sorted(path.name for path in (HERE.parent / "programs").glob("*.py"))
 
 MODULES = """
 test__colorize test__locale test__opcode test__osx_support test_abc test_abstract_numbers
-test_asyncgen test_augassign test_baseexception test_binascii test_binop test_bool
+test_augassign test_baseexception test_binascii test_binop test_bool
 test_charmapcodec test_cmath test_codeccallbacks test_codeop test_colorsys test_compare
 test_contains test_copy test_copyreg test_csv test_dbm_dumb test_decorators test_defaultdict
 test_dictcomps test_dictviews test_dynamic test_dynamicclassattribute test_errno
@@ -148,7 +148,7 @@ def reported_differences(theirs: Counts, ours: Counts) -> dict[str, tuple[int, i
 
 def plain(name: str) -> str:
     """What cProfile calls a C function, as `counted.c_key` does."""
-    method = re.match(r"<(?:slot wrapper|method|built-in method) '(\w+)' of .*>", name)
+    method = re.match(r"<[\w -]+ '?(\w+)'? of .*>", name)
     if method:
         return method[1]
     function = re.match(r"<(?:built-in method )?([\w.]+)>", name)
@@ -165,8 +165,27 @@ def plain(name: str) -> str:
 # before is not reported.
 THREADED = {"threads.py", "test_lzma"}
 
+# Calls of C functions that others do not report, by program.
+UNREPORTED: dict[str, set[str]] = {
+    # The types have the names of the functions that make them, and are called too.
+    "test_csv": {"_csv.reader", "_csv.writer"},
+    # It is called without an object, which is an error, and no call to them.
+    "test_ordered_dict": {"update"},
+}
+
 # Before 3.12 cProfile sees only the thread that it was started on.
 CPROFILE_THREADS = sys.version_info >= (3, 12)
+
+
+def without_unreported(
+    program: str, differences: dict[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    names = UNREPORTED.get(program, set())
+    return {
+        name: (there, here)
+        for name, (there, here) in differences.items()
+        if here < there or name not in names
+    }
 
 
 def without_threading(differences: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
@@ -193,7 +212,7 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
     ours, theirs = tools.ask("kymo", program), tools.ask("setprofile", program)
 
     python = differences(theirs["python"], ours["python"])
-    c = reported_differences(theirs["c"], ours["c"])
+    c = without_unreported(program, reported_differences(theirs["c"], ours["c"]))
 
     if program in THREADED:
         python, c = without_threading(python), without_threading(c)
@@ -211,6 +230,6 @@ def test_calls_are_those_that_cprofile_sees(tools: Tools, program: str) -> None:
         their_c[plain(name)] = their_c.get(plain(name), 0) + calls
 
     python = differences(theirs["python"], ours["python"])
-    c = reported_differences(their_c, ours["c"])
+    c = without_unreported(program, reported_differences(their_c, ours["c"]))
 
     assert (python, c) == ({}, {})
