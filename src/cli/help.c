@@ -87,6 +87,8 @@ void kymo__cli_help_verb(const struct cli_verb *verb)
         kymo__cli_wrap(stdout, verb->details, 0, kymo__cli_text_width(), 0);
     }
     print_options(verb->options, true);
+    if (verb->terms)
+        print_examples(verb->terms_title, verb->terms());
     if (verb->examples)
         print_examples("Examples", verb->examples);
     if (verb->next)

@@ -58,8 +58,10 @@ struct cli_verb {
     const struct cli_option *options; /* ends with a NULL name; may be NULL */
     const struct cli_example *examples;
     const struct cli_example *next; /* what to do afterwards */
-    bool hidden;                    /* works, but is not listed */
-    bool python;                    /* lives in the Python package; see handover.h */
+    const char *terms_title;        /* a table of the verb's own, below its options */
+    const struct cli_example *(*terms)(void);
+    bool hidden; /* works, but is not listed */
+    bool python; /* lives in the Python package; see handover.h */
     int (*run)(const struct cli_verb *verb, const struct cli_arguments *arguments);
 };
 

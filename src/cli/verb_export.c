@@ -17,6 +17,7 @@
 #include "verb.h"
 
 enum { OPTION_TO, OPTION_OUTPUT, OPTION_THREAD, OPTION_FROM, OPTION_UNTIL };
+enum { FORMATS_MOST = 32 };
 
 /* ---- being interrupted: the unfinished file must go before we do ---- */
 
@@ -65,6 +66,16 @@ static char *list_formats(void)
         list = longer;
     }
     return list;
+}
+
+/* The formats and what they are for, as the help lists them. */
+static const struct cli_example *explain_formats(void)
+{
+    static struct cli_example terms[FORMATS_MOST + 1];
+    const struct kymo_export_format *format;
+    for (size_t i = 0; i < FORMATS_MOST && (format = kymo__export_format(i)); i++)
+        terms[i] = (struct cli_example){format->name, format->purpose};
+    return terms;
 }
 
 /* The format that is meant, or NULL after a complaint. */
@@ -190,7 +201,7 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
 
 static const struct cli_option options[] = {
     [OPTION_TO] = {"to", 0, "FORMAT",
-                   "chrome: JSON for Perfetto, chrome://tracing and PyTorch's tools"},
+                   "the format, one of those below; without it the name of OUT tells"},
     [OPTION_OUTPUT] = {"output", 'o', "OUT",
                        "the file to write, - for stdout; with .gz at its end compressed. FILE "
                        "with another extension without it"},
@@ -203,6 +214,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"kymo export --to chrome trace.kymo", "writes trace.json, to be opened in ui.perfetto.dev"},
+    {"kymo export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
     {"kymo export -o trace.json.gz trace.kymo", "compressed; the format follows from the name"},
     {"kymo export --from 2s --until 2500ms -o part.json trace.kymo", "half a second of it"},
     {"kymo export --to chrome -o - trace.kymo | jq '.traceEvents | length'", "into a pipe"},
@@ -225,6 +237,8 @@ const struct cli_verb kymo__cli_verb_export = {
                "goes wrong, or with Ctrl-C, nothing is left behind. The capture is not changed and "
                "can be exported any number of times.",
     .options = options,
+    .terms_title = "Formats",
+    .terms = explain_formats,
     .examples = examples,
     .next = next,
     .run = run,

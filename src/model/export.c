@@ -4,11 +4,27 @@
 #include <errno.h>
 #include <string.h>
 
+#include "callgrind.h"
 #include "chrome.h"
+#include "collapsed.h"
+#include "flame.h"
+#include "pprof.h"
+#include "pstats.h"
+#include "speedscope.h"
 
 static const struct kymo_export_format formats[] = {
     {"chrome", ".json", "Perfetto, chrome://tracing, and what reads PyTorch's traces",
      kymo__chrome_write},
+    {"html", ".html", "a page with a flame graph for any browser", kymo__flame_write},
+    {"speedscope", ".speedscope.json", "speedscope.app: all calls in their order, and flame graphs",
+     kymo__speedscope_write},
+    {"pprof", ".pb.gz", "go tool pprof, Pyroscope, Parca; always compressed", kymo__pprof_write},
+    {"collapsed", ".collapsed", "flamegraph.pl, inferno, grep: a line for each call path",
+     kymo__collapsed_write},
+    {"pstats", ".pstats", "Python's pstats, SnakeViz, and what else reads cProfile's files",
+     kymo__pstats_write},
+    {"callgrind", ".callgrind", "KCachegrind, QCachegrind, callgrind_annotate",
+     kymo__callgrind_write},
 };
 
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -26,17 +42,40 @@ const struct kymo_export_format *kymo__export_named(const char *name)
     return NULL;
 }
 
+/* What else the names of files end in; and one that is known by how it begins. */
+static const struct {
+    const char *extension, *format;
+} also[] = {{".folded", "collapsed"}, {".prof", "pstats"}, {".htm", "html"}};
+
+static const char callgrind_out[] = "callgrind.out.";
+
+/* The length of TEXT without a .gz at its end. */
+static size_t unpacked(const char *text)
+{
+    size_t len = strlen(text);
+    return len > 3 && strcmp(text + len - 3, ".gz") == 0 ? len - 3 : len;
+}
+
+static bool ends_in(const char *path, const char *extension)
+{
+    size_t len = unpacked(path), n = unpacked(extension);
+    return len > n && memcmp(path + len - n, extension, n) == 0;
+}
+
 const struct kymo_export_format *kymo__export_for(const char *path)
 {
-    size_t len = strlen(path);
-    if (len > 3 && strcmp(path + len - 3, ".gz") == 0)
-        len -= 3;
-    for (size_t i = 0; i < FORMATS; i++) {
-        size_t n = strlen(formats[i].extension);
-        if (len > n && strncmp(path + len - n, formats[i].extension, n) == 0)
-            return &formats[i];
-    }
-    return NULL;
+    const struct kymo_export_format *found = NULL;
+    for (size_t i = 0; i < FORMATS; i++) /* the longest: .speedscope.json is more than .json */
+        if (ends_in(path, formats[i].extension) &&
+            (!found || strlen(formats[i].extension) > strlen(found->extension)))
+            found = &formats[i];
+    for (size_t i = 0; !found && i < sizeof(also) / sizeof(also[0]); i++)
+        if (ends_in(path, also[i].extension))
+            found = kymo__export_named(also[i].format);
+    const char *slash = strrchr(path, '/');
+    if (!found && strncmp(slash ? slash + 1 : path, callgrind_out, sizeof(callgrind_out) - 1) == 0)
+        found = kymo__export_named("callgrind");
+    return found;
 }
 
 int kymo_export(struct kymo_capture *capture, const char *path,
@@ -60,7 +99,10 @@ int kymo_export(struct kymo_capture *capture, const char *path,
     int rc = kymo__outfile_open(&out, path);
     if (rc < 0)
         return rc;
-    rc = format->write(capture, &all, &out);
+    if (unpacked(format->extension) < strlen(format->extension))
+        rc = kymo__outfile_pack(&out);
+    if (rc == 0)
+        rc = format->write(capture, &all, &out);
     int closed = kymo__outfile_close(&out, rc == 0);
     return rc < 0 ? rc : closed;
 }

@@ -7,7 +7,8 @@
 
 struct kymo_export_format {
     const char *name;
-    const char *extension; /* with its dot; .gz may follow */
+    const char *extension; /* with its dot; .gz may follow. One that ends in .gz: the format is
+                              always compressed */
     const char *purpose;   /* for which program, in a few words */
     int (*write)(struct kymo_capture *capture, const struct kymo_export_options *options,
                  struct kymo_outfile *out);
@@ -19,7 +20,7 @@ const struct kymo_export_format *kymo__export_format(size_t index);
 /* The one called NAME, or NULL. */
 const struct kymo_export_format *kymo__export_named(const char *name);
 
-/* The one that PATH's extension stands for, or NULL. */
+/* The one that PATH's name stands for, or NULL. */
 const struct kymo_export_format *kymo__export_for(const char *path);
 
 #endif

@@ -51,13 +51,14 @@ int kymo__functions_leave(struct kymo_functions *f, uint32_t callable,
 {
     struct kymo_function_cost *cost = f->of[callable];
     kymo_ns length = slice->end - slice->frame->start;
-    if (slice->frame->enter == ENTER_RESUME || slice->frame->enter == ENTER_THROW)
-        cost->resumes++;
-    else
-        cost->calls++;
+    bool resumed = slice->frame->enter == ENTER_RESUME || slice->frame->enter == ENTER_THROW;
+    bool outermost = --cost->active == 0;
+    cost->resumes += resumed;
+    cost->calls += !resumed;
+    cost->primitive += !resumed && outermost;
     cost->self = kymo__ns_add(cost->self, slice->self);
     cost->sum = kymo__ns_add(cost->sum, length);
-    if (--cost->active == 0)
+    if (outermost)
         cost->total = kymo__ns_add(cost->total, length);
     cost->least = length < cost->least ? length : cost->least;
     cost->most = length > cost->most ? length : cost->most;
@@ -86,6 +87,7 @@ int kymo__functions_merge(struct kymo_functions *f, const struct kymo_functions 
             return -ENOMEM;
         cost->calls += more->calls;
         cost->resumes += more->resumes;
+        cost->primitive += more->primitive;
         cost->self = kymo__ns_add(cost->self, more->self);
         cost->total = kymo__ns_add(cost->total, more->total);
         cost->sum = kymo__ns_add(cost->sum, more->sum);

@@ -12,8 +12,9 @@
 #include "histogram.h"
 
 struct kymo_function_cost {
-    uint64_t calls;   /* entered by a call, or open at the start */
-    uint64_t resumes; /* entered again: generators and coroutines */
+    uint64_t calls;     /* entered by a call, or open at the start */
+    uint64_t resumes;   /* entered again: generators and coroutines */
+    uint64_t primitive; /* of the calls, those not inside another of the same callable */
     kymo_ns self, total;
     kymo_ns sum;                   /* of all activations, nested ones too */
     kymo_ns least, most;           /* of a single activation */

@@ -143,15 +143,20 @@ static bool ends_in(const char *text, const char *end)
     return len >= n && strcmp(text + len - n, end) == 0;
 }
 
+int kymo__outfile_pack(struct kymo_outfile *out)
+{
+    if (!out->packing)
+        out->packing = packing_new();
+    return out->packing ? 0 : -ENOMEM;
+}
+
 int kymo__outfile_open(struct kymo_outfile *out, const char *path)
 {
     *out = (struct kymo_outfile){.fd = -1};
     out->bytes = kymo__alloc(KYMO__OUTFILE_ROOM);
     int rc = out->bytes ? 0 : -ENOMEM;
-    if (rc == 0 && ends_in(path, ".gz")) {
-        out->packing = packing_new();
-        rc = out->packing ? 0 : -ENOMEM;
-    }
+    if (rc == 0 && ends_in(path, ".gz"))
+        rc = kymo__outfile_pack(out);
     if (rc == 0)
         rc = open_path(out, path);
     if (rc < 0)

@@ -25,6 +25,9 @@ struct kymo_outfile {
 /* Begin the file at PATH. Returns 0, or negative errno with nothing left behind. */
 int kymo__outfile_open(struct kymo_outfile *out, const char *path);
 
+/* Compress what is added, whatever its name, before anything has been. 0 or -ENOMEM. */
+int kymo__outfile_pack(struct kymo_outfile *out);
+
 /* Room for SIZE bytes, to be counted in out->used by whoever fills it; NULL when SIZE is
    absurd. After a failure there is still room, and out->error tells. */
 enum { KYMO__OUTFILE_ROOM = 1 << 20 };

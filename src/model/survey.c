@@ -22,6 +22,7 @@ struct worker {
     struct kymo_capture *capture;
     struct kymo_survey part;        /* without callables and threads, which are the whole's */
     struct kymo_survey_thread *now; /* the thread being read */
+    uint32_t index;                 /* its */
     bool tree;
     int result;
 };
@@ -47,6 +48,16 @@ static unsigned class_of(const struct kymo_callable *callable)
 /* A frame's mark is its node of the tree, and whether it is folded into that. */
 #define FOLDED (UINT64_C(1) << 32)
 
+/* Where node CALLABLE below the one that ABOVE marks is, or a negative code. */
+static int64_t mark_below(struct worker *w, uint64_t above, uint32_t callable)
+{
+    bool folded;
+    if (kymo__unlikely(above & FOLDED))
+        return (int64_t)above;
+    int64_t node = kymo__tree_enter(&w->part.tree, (uint32_t)above, callable, &folded);
+    return node < 0 || !folded ? node : node | (int64_t)FOLDED;
+}
+
 static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
 {
     struct worker *w = arg;
@@ -54,16 +65,13 @@ static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
     int rc = kymo__functions_enter(&w->part.functions, callable);
     if (rc < 0 || !w->tree)
         return rc;
-    uint64_t above = depth ? frame[-1].mark : 0;
-    if (kymo__unlikely(above & FOLDED)) {
-        frame->mark = above;
-        return 0;
-    }
-    bool folded;
-    int64_t node = kymo__tree_enter(&w->part.tree, (uint32_t)above, callable, &folded);
-    if (node < 0)
-        return (int)node;
-    frame->mark = (uint64_t)node | (folded ? FOLDED : 0);
+    int64_t above = depth ? (int64_t)frame[-1].mark : 0;
+    if (!depth && w->work->options->by_thread)
+        above = mark_below(w, 0, w->index);
+    int64_t mark = above < 0 ? above : mark_below(w, (uint64_t)above, callable);
+    if (mark < 0)
+        return (int)mark;
+    frame->mark = (uint64_t)mark;
     return 0;
 }
 
@@ -160,6 +168,7 @@ static int read_thread(struct worker *w, uint32_t index)
     if (!calls)
         return -ENOMEM;
     w->now = &w->work->whole->threads[index];
+    w->index = index;
     int rc = kymo__calls_init(calls, w->capture, index, o->from, o->to, &visitor);
     if (rc == 0)
         rc = 1;
@@ -428,6 +437,9 @@ int kymo__survey(struct kymo_capture *capture, const struct kymo_survey_options 
         return rc;
     }
     add_counts(s);
+    if (options->nodes && options->by_thread)
+        for (uint32_t at = s->tree.nodes[0].child; at; at = s->tree.nodes[at].sibling)
+            s->tree.nodes[at].total = s->threads[s->tree.nodes[at].callable].busy;
     kymo__tree_sort(&s->tree);
     *survey = s;
     return 0;

@@ -16,6 +16,8 @@ struct kymo_survey_options {
     const bool *chosen; /* by thread; NULL for all */
     unsigned workers;   /* 0: one per core */
     size_t nodes;       /* of the call tree at most; 0: no call tree */
+    bool by_thread;     /* the nodes right below the tree's root are the threads that made calls:
+                           their callable is the thread's index, their total its busy time */
     /* Called now and then by the thread that asked, with events read of those there are; a
        negative result ends the survey and is its result. May be NULL. */
     int (*progress)(void *arg, uint64_t done, uint64_t all);

@@ -160,12 +160,18 @@ int kymo__tree_merge(struct kymo_tree *t, const struct kymo_tree *other)
     return rc;
 }
 
+/* Equal totals by callable, so that the order never depends on who found what first. */
+static bool comes_first(const struct kymo_node *a, const struct kymo_node *b)
+{
+    return a->total != b->total ? a->total > b->total : a->callable < b->callable;
+}
+
 /* The two lists of siblings A and B, each in order, as one. */
 static uint32_t join(struct kymo_node *nodes, uint32_t a, uint32_t b)
 {
     uint32_t first = 0, *end = &first;
     while (a && b) {
-        uint32_t *least = nodes[a].total >= nodes[b].total ? &a : &b;
+        uint32_t *least = comes_first(&nodes[a], &nodes[b]) ? &a : &b;
         *end = *least;
         end = &nodes[*least].sibling;
         *least = *end;

@@ -45,4 +45,20 @@ int kymo__tree_merge(struct kymo_tree *tree, const struct kymo_tree *other);
 /* Order every node's children, those with the greatest total first. */
 void kymo__tree_sort(struct kymo_tree *tree);
 
+/* The node after NODE when every node comes before its children and these before its next
+   sibling; 0 after the last. *DEPTH is NODE's and becomes the next one's, the root's being 0. */
+static inline uint32_t kymo__tree_next(const struct kymo_tree *tree, uint32_t node, uint32_t *depth)
+{
+    const struct kymo_node *nodes = tree->nodes;
+    if (nodes[node].child) {
+        ++*depth;
+        return nodes[node].child;
+    }
+    while (node && !nodes[node].sibling) {
+        node = nodes[node].parent;
+        --*depth;
+    }
+    return nodes[node].sibling;
+}
+
 #endif

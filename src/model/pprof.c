@@ -1,0 +1,276 @@
+/* pprof.c — see pprof.h.
+
+   The file is one message of profile.proto, written by hand. A field is its number and wire
+   type, then a varint, or a length and that many bytes. What is used of it:
+
+       Profile   1 sample_type, 2 sample, 3 mapping, 4 location, 5 function, 6 string_table,
+                 9 time_nanos, 10 duration_nanos, 11 period_type, 12 period, 13 comment,
+                 14 default_sample_type
+       ValueType 1 type, 2 unit
+       Sample    1 location_id, the innermost first, 2 value, 3 label
+       Label     1 key, 2 str, 3 num
+       Mapping   1 id, 5 filename, 7 has_functions, 8 has_filenames, 9 has_line_numbers
+       Location  1 id, 2 mapping_id, 4 line
+       Line      1 function_id, 2 line
+       Function  1 id, 2 name, 4 filename, 5 start_line
+
+   Texts are numbers of string_table's entries, whose first is "". Callable C is function and
+   location C + 1; what stands for hidden calls comes after the last. A function's system_name
+   stays empty: where it equals the name, pprof takes names like f.<locals>.g for C++. */
+#include "pprof.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "buffer.h"
+#include "gather.h"
+#include "strtab.h"
+#include "utf8.h"
+#include "varint.h"
+
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_MAPPING = 3,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING = 6,
+    PROFILE_TIME = 9,
+    PROFILE_DURATION = 10,
+    PROFILE_PERIOD_TYPE = 11,
+    PROFILE_PERIOD = 12,
+    PROFILE_COMMENT = 13,
+    PROFILE_DEFAULT = 14,
+    TYPE_TYPE = 1,
+    TYPE_UNIT = 2,
+    SAMPLE_LOCATION = 1,
+    SAMPLE_VALUE = 2,
+    SAMPLE_LABEL = 3,
+    LABEL_KEY = 1,
+    LABEL_STR = 2,
+    LABEL_NUM = 3,
+    MAPPING_ID = 1,
+    MAPPING_FILE = 5,
+    MAPPING_HAS_FUNCTIONS = 7,
+    MAPPING_HAS_FILES = 8,
+    MAPPING_HAS_LINES = 9,
+    LOCATION_ID = 1,
+    LOCATION_MAPPING = 2,
+    LOCATION_LINE = 4,
+    LINE_FUNCTION = 1,
+    LINE_LINE = 2,
+    FUNCTION_ID = 1,
+    FUNCTION_NAME = 2,
+    FUNCTION_FILE = 4,
+    FUNCTION_LINE = 5,
+};
+
+struct pprof {
+    struct kymo_gathered g;
+    struct kymo_strtab strings;
+    struct kymo_buffer message, inner, text;
+    uint64_t word_calls, word_count, word_wall, word_ns, word_thread, word_tid;
+    bool *used; /* by callable; the last is for hidden calls */
+    int failed; /* the first allocation that failed */
+};
+
+/* ---- fields; what fails is noted ---- */
+
+static void add_varint(struct pprof *p, struct kymo_buffer *b, unsigned field, uint64_t value)
+{
+    if (value && (kymo__buffer_add_varint(b, (uint64_t)field << 3) < 0 ||
+                  kymo__buffer_add_varint(b, value) < 0))
+        p->failed = -ENOMEM;
+}
+
+static void add_bytes(struct pprof *p, struct kymo_buffer *b, unsigned field, const void *bytes,
+                      size_t len)
+{
+    if (kymo__buffer_add_varint(b, (uint64_t)field << 3 | 2) < 0 ||
+        kymo__buffer_add_varint(b, len) < 0 || (len && kymo__buffer_add(b, bytes, len) < 0))
+        p->failed = -ENOMEM;
+}
+
+static void write_bytes(struct pprof *p, unsigned field, const void *bytes, size_t len)
+{
+    uint8_t head[2 * KYMO__VARINT_MAX], *at = kymo__varint_put(head, (uint64_t)field << 3 | 2);
+    at = kymo__varint_put(at, len);
+    kymo__outfile_add(p->g.out, head, (size_t)(at - head));
+    kymo__outfile_add(p->g.out, bytes, len);
+}
+
+/* The message that was put together, as FIELD of the profile. */
+static void write_message(struct pprof *p, unsigned field)
+{
+    write_bytes(p, field, p->message.bytes, p->message.len);
+    p->message.len = 0;
+}
+
+static void write_varint(struct pprof *p, unsigned field, uint64_t value)
+{
+    uint8_t bytes[2 * KYMO__VARINT_MAX], *at = kymo__varint_put(bytes, (uint64_t)field << 3);
+    at = kymo__varint_put(at, value);
+    kymo__outfile_add(p->g.out, bytes, (size_t)(at - bytes));
+}
+
+/* ---- texts ---- */
+
+/* The number of TEXT, written to the table when it is new. */
+static uint64_t string(struct pprof *p, const char *text)
+{
+    p->text.len = 0;
+    while (*text) {
+        char bytes[4];
+        int len = kymo__utf8_encode(kymo__utf8_next(&text), bytes);
+        if (kymo__buffer_add(&p->text, bytes, (size_t)len) < 0)
+            p->failed = -ENOMEM;
+    }
+    if (!p->text.len)
+        return 0;
+    int added = 0;
+    int64_t id = kymo__strtab_add(&p->strings, (const char *)p->text.bytes, p->text.len, &added);
+    if (id < 0) {
+        p->failed = (int)id;
+        return 0;
+    }
+    if (added)
+        write_bytes(p, PROFILE_STRING, p->text.bytes, p->text.len);
+    return (uint64_t)id;
+}
+
+/* ---- samples ---- */
+
+static int write_path(void *arg, const struct kymo_path *path)
+{
+    struct pprof *p = arg;
+    const struct kymo_node *node = path->node;
+    uint32_t deeper = (uint32_t)p->g.survey->callables.count;
+    if (!node->self && !node->calls)
+        return 0;
+    p->inner.len = 0;
+    for (size_t i = path->count; i-- > 0;) {
+        uint32_t callable = path->callables[i] == KYMO__DEEPER ? deeper : path->callables[i];
+        p->used[callable] = true;
+        if (kymo__buffer_add_varint(&p->inner, (uint64_t)callable + 1) < 0)
+            p->failed = -ENOMEM;
+    }
+    add_bytes(p, &p->message, SAMPLE_LOCATION, p->inner.bytes, p->inner.len);
+    p->inner.len = 0;
+    if (kymo__buffer_add_varint(&p->inner, node->calls) < 0 ||
+        kymo__buffer_add_varint(&p->inner, (uint64_t)node->self) < 0)
+        p->failed = -ENOMEM;
+    add_bytes(p, &p->message, SAMPLE_VALUE, p->inner.bytes, p->inner.len);
+    p->inner.len = 0;
+    add_varint(p, &p->inner, LABEL_KEY, p->word_thread);
+    add_varint(p, &p->inner, LABEL_STR, string(p, p->g.threads[path->thread]));
+    add_bytes(p, &p->message, SAMPLE_LABEL, p->inner.bytes, p->inner.len);
+    p->inner.len = 0;
+    struct kymo_thread_info info = {.size = sizeof(info)};
+    kymo_capture_thread(p->g.capture, path->thread, &info);
+    add_varint(p, &p->inner, LABEL_KEY, p->word_tid);
+    add_varint(p, &p->inner, LABEL_NUM, (uint64_t)info.tid);
+    add_bytes(p, &p->message, SAMPLE_LABEL, p->inner.bytes, p->inner.len);
+    write_message(p, PROFILE_SAMPLE);
+    return p->failed;
+}
+
+/* ---- functions ---- */
+
+static void write_function(struct pprof *p, uint64_t id, const char *name, const char *file,
+                           uint32_t line)
+{
+    uint64_t name_id = string(p, *name ? name : "(unnamed)"), file_id = string(p, file);
+    add_varint(p, &p->message, FUNCTION_ID, id);
+    add_varint(p, &p->message, FUNCTION_NAME, name_id);
+    add_varint(p, &p->message, FUNCTION_FILE, file_id);
+    add_varint(p, &p->message, FUNCTION_LINE, line);
+    write_message(p, PROFILE_FUNCTION);
+    p->inner.len = 0;
+    add_varint(p, &p->inner, LINE_FUNCTION, id);
+    add_varint(p, &p->inner, LINE_LINE, line);
+    add_varint(p, &p->message, LOCATION_ID, id);
+    add_varint(p, &p->message, LOCATION_MAPPING, 1);
+    add_bytes(p, &p->message, LOCATION_LINE, p->inner.bytes, p->inner.len);
+    write_message(p, PROFILE_LOCATION);
+}
+
+static int write_functions(struct pprof *p)
+{
+    const struct kymo_callables *callables = &p->g.survey->callables;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < callables->count; i++) {
+        const struct kymo_callable *c = &callables->all[i];
+        if (p->used[i])
+            write_function(p, i + 1, c->name, c->file, c->line);
+        rc = p->failed ? p->failed : kymo__gather_step(&p->g);
+    }
+    if (p->used[callables->count])
+        write_function(p, callables->count + 1, KYMO__DEEPER_NAME, "", 0);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static void write_type(struct pprof *p, unsigned field, uint64_t type, uint64_t unit)
+{
+    add_varint(p, &p->message, TYPE_TYPE, type);
+    add_varint(p, &p->message, TYPE_UNIT, unit);
+    write_message(p, field);
+}
+
+static void write_head(struct pprof *p)
+{
+    const struct kymo_survey *s = p->g.survey;
+    write_bytes(p, PROFILE_STRING, "", 0);
+    p->word_calls = string(p, "calls");
+    p->word_count = string(p, "count");
+    p->word_wall = string(p, "wall");
+    p->word_ns = string(p, "nanoseconds");
+    p->word_thread = string(p, "thread");
+    p->word_tid = string(p, "thread_id");
+    uint64_t process = string(p, p->g.process), comment = string(p, "kymo " KYMO_VERSION);
+    write_type(p, PROFILE_SAMPLE_TYPE, p->word_calls, p->word_count);
+    write_type(p, PROFILE_SAMPLE_TYPE, p->word_wall, p->word_ns);
+    write_type(p, PROFILE_PERIOD_TYPE, p->word_wall, p->word_ns);
+    write_varint(p, PROFILE_PERIOD, 1); /* nothing is sampled: every nanosecond counts */
+    write_varint(p, PROFILE_DEFAULT, p->word_wall);
+    write_varint(p, PROFILE_COMMENT, comment);
+    int64_t wall = kymo__ns_add(p->g.info.wall_start, s->from - p->g.info.start);
+    write_varint(p, PROFILE_TIME, (uint64_t)wall);
+    write_varint(p, PROFILE_DURATION, s->to > s->from ? (uint64_t)(s->to - s->from) : 0);
+    add_varint(p, &p->message, MAPPING_ID, 1);
+    add_varint(p, &p->message, MAPPING_FILE, process);
+    add_varint(p, &p->message, MAPPING_HAS_FUNCTIONS, 1);
+    add_varint(p, &p->message, MAPPING_HAS_FILES, 1);
+    add_varint(p, &p->message, MAPPING_HAS_LINES, 1);
+    write_message(p, PROFILE_MAPPING);
+}
+
+int kymo__pprof_write(struct kymo_capture *capture, const struct kymo_export_options *options,
+                      struct kymo_outfile *out)
+{
+    struct pprof p = {0};
+    int rc = kymo__gather(&p.g, capture, options, out, true);
+    if (rc == 0) {
+        p.used = kymo__alloc_zeroed(p.g.survey->callables.count + 1);
+        rc = p.used ? 0 : -ENOMEM;
+    }
+    if (rc == 0) {
+        write_head(&p);
+        rc = p.failed;
+    }
+    if (rc == 0)
+        rc = kymo__gather_paths(&p.g, write_path, &p);
+    if (rc == 0)
+        rc = write_functions(&p);
+    if (rc == 0)
+        rc = p.failed;
+    kymo__free(p.used);
+    kymo__buffer_fini(&p.message);
+    kymo__buffer_fini(&p.inner);
+    kymo__buffer_fini(&p.text);
+    kymo__strtab_fini(&p.strings);
+    kymo__gather_fini(&p.g);
+    return rc;
+}

@@ -1,0 +1,187 @@
+/* speedscope.c — see speedscope.h.
+
+   Threads are read and written one after another, each call where it begins and where it ends.
+   The table of frames comes last: only then is known which callables were called. A profile
+   begins with the first call of its thread, so that threads without calls have none. */
+#include "speedscope.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "alloc.h"
+#include "callables.h"
+#include "calls.h"
+#include "gather.h"
+#include "print.h"
+
+enum { STEP = 16384 };
+
+struct speedscope {
+    const struct kymo_export_options *options;
+    struct kymo_capture *capture;
+    struct kymo_outfile *out;
+    struct kymo_callables callables;
+    uint32_t *frames; /* by callable: number of its frame + 1, or 0 */
+    uint32_t *used;   /* by frame: its callable */
+    uint32_t frame_count;
+    kymo_ns from, to; /* the part that is written */
+    unsigned profiles;
+    /* The thread being written. */
+    const char *name;
+    char unnamed[40];
+    bool begun;   /* its profile */
+    kymo_ns last; /* time of the last event: the next is never before it */
+};
+
+static void print_time(struct speedscope *s, kymo_ns time)
+{
+    kymo_ns since;
+    if (__builtin_sub_overflow(time, s->from, &since))
+        since = INT64_MAX;
+    kymo__print_int(s->out, since);
+}
+
+static void begin_profile(struct speedscope *s, const char *name)
+{
+    kymo__print(s->out, s->profiles++ ? ",\n" : "\n");
+    kymo__print(s->out, "{\"type\":\"evented\",\"name\":");
+    kymo__print_json(s->out, name);
+    kymo__print(s->out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":");
+    print_time(s, s->to > s->from ? s->to : s->from);
+    kymo__print(s->out, ",\"events\":[");
+}
+
+static void print_event(struct speedscope *s, char type, uint32_t key, kymo_ns time)
+{
+    uint32_t callable = kymo__callable_of(&s->callables, key);
+    if (!s->frames[callable]) {
+        s->used[s->frame_count] = callable;
+        s->frames[callable] = ++s->frame_count;
+    }
+    if (!s->begun)
+        begin_profile(s, s->name);
+    s->last = time > s->last ? time : s->last;
+    char head[] = ",\n{\"type\":\"?\",\"frame\":";
+    head[11] = type;
+    const char *from = s->begun ? head : head + 1; /* no comma before the first */
+    s->begun = true;
+    kymo__print(s->out, from);
+    kymo__print_uint(s->out, s->frames[callable] - 1);
+    kymo__print(s->out, ",\"at\":");
+    print_time(s, s->last);
+    kymo__print(s->out, "}");
+}
+
+static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
+{
+    (void)depth;
+    print_event(arg, 'O', frame->key, frame->start);
+    return 0;
+}
+
+static int leave(void *arg, const struct kymo_slice *slice)
+{
+    print_event(arg, 'C', slice->frame->key, slice->end);
+    return 0;
+}
+
+static int read_thread(struct speedscope *s, uint32_t thread, uint64_t *events, uint64_t all)
+{
+    const struct kymo_export_options *o = s->options;
+    const struct kymo_visitor visitor = {.arg = s, .enter = enter, .leave = leave};
+    struct kymo_calls *calls = kymo__alloc(sizeof(*calls));
+    if (!calls)
+        return -ENOMEM;
+    int rc = kymo__calls_init(calls, s->capture, thread, o->from > 0 ? o->from : INT64_MIN, o->to,
+                              &visitor);
+    for (rc = rc == 0 ? 1 : rc; rc > 0;) {
+        rc = kymo__calls_read(calls, STEP);
+        rc = s->out->error ? s->out->error : rc;
+        *events += STEP;
+        if (rc > 0 && o->progress) {
+            int told = o->progress(o->progress_arg, *events < all ? *events : all, all);
+            rc = told < 0 ? told : rc;
+        }
+    }
+    kymo__calls_fini(calls);
+    kymo__free(calls);
+    return rc;
+}
+
+static int write_threads(struct speedscope *s, uint64_t all)
+{
+    uint64_t events = 0;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < s->capture->reader->thread_count; i++) {
+        struct kymo_thread_info info = {.size = sizeof(info)};
+        kymo_capture_thread(s->capture, i, &info);
+        if (!info.records || (s->options->thread >= 0 && s->options->thread != i))
+            continue;
+        snprintf(s->unnamed, sizeof(s->unnamed), "thread %lld", (long long)info.tid);
+        s->name = *info.name ? info.name : s->unnamed;
+        s->begun = false;
+        s->last = s->from;
+        rc = read_thread(s, i, &events, all);
+        if (s->begun)
+            kymo__print(s->out, "\n]}");
+    }
+    if (!s->profiles) { /* readers want one */
+        begin_profile(s, "no calls");
+        kymo__print(s->out, "]}");
+    }
+    return rc;
+}
+
+static void write_frames(struct speedscope *s)
+{
+    for (uint32_t i = 0; i < s->frame_count; i++) {
+        const struct kymo_callable *callable = &s->callables.all[s->used[i]];
+        kymo__print(s->out, i ? ",\n{\"name\":" : "\n{\"name\":");
+        kymo__print_json(s->out, *callable->name ? callable->name : "(unnamed)");
+        if (*callable->file) {
+            kymo__print(s->out, ",\"file\":");
+            kymo__print_json(s->out, callable->file);
+        }
+        if (callable->line) {
+            kymo__print(s->out, ",\"line\":");
+            kymo__print_uint(s->out, callable->line);
+        }
+        kymo__print(s->out, "}");
+    }
+}
+
+int kymo__speedscope_write(struct kymo_capture *capture, const struct kymo_export_options *options,
+                           struct kymo_outfile *out)
+{
+    struct kymo_info info = {.size = sizeof(info)};
+    kymo_capture_info(capture, &info);
+    struct speedscope s = {
+        .options = options,
+        .capture = capture,
+        .out = out,
+        .from = options->from > info.start ? options->from : info.start,
+        .to = options->to < info.end ? options->to : info.end,
+    };
+    int rc = kymo__callables_init(&s.callables, capture);
+    if (rc == 0) {
+        s.frames = kymo__alloc_zeroed(s.callables.count * sizeof(*s.frames));
+        s.used = kymo__alloc(s.callables.count * sizeof(*s.used));
+        rc = s.frames && s.used ? 0 : -ENOMEM;
+    }
+    if (rc == 0) {
+        kymo__print(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+                         "\"exporter\":\"kymo@" KYMO_VERSION "\",\n\"name\":");
+        kymo__print_json(out, kymo__gather_metadata(capture, "process_name"));
+        kymo__print(out, ",\n\"activeProfileIndex\":0,\n\"profiles\":[");
+        rc = write_threads(&s, info.records);
+    }
+    if (rc == 0) {
+        kymo__print(out, "\n],\n\"shared\":{\"frames\":[");
+        write_frames(&s);
+        kymo__print(out, "\n]}}\n");
+    }
+    kymo__free(s.frames);
+    kymo__free(s.used);
+    kymo__callables_fini(&s.callables);
+    return rc;
+}
