@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Put a page, its style and its scripts into one C file: embed.py OUT.c PAGE.html STYLE.css SCRIPT.js...
+
+The page's policy names the hashes of its style and its script: a browser runs nothing else on it,
+whatever the data holds. OUT.c defines what comes before the data and what comes after it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from pathlib import Path
+
+LINE = 90
+
+
+def literal(data: bytes) -> str:
+    """A C string literal, over several lines."""
+    known = {0x22: '\\"', 0x5C: "\\\\", 0x0A: "\\n", 0x3F: "\\?"}
+    lines, line = [], ""
+    for byte in data:
+        line += known.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
+        if byte == 0x0A or len(line) > LINE:
+            lines.append(line)
+            line = ""
+    return "\n    ".join(f'"{text}"' for text in [*lines, line])
+
+
+def policy(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def main(output: str, page: str, style: str, *scripts: str) -> None:
+    css = Path(style).read_text("utf-8")
+    code = "".join(Path(script).read_text("utf-8") for script in scripts)
+    code = f'"use strict";\n(() => {{\n{code}}})();\n'
+    for text, end in ((css, "</style"), (code, "</script"), (code, "<!--")):
+        if end in text.lower():
+            sys.exit(f"embed.py: {end} would end what it is in")
+    parts = {
+        "SCRIPT_HASH": policy(code),
+        "STYLE_HASH": policy(css),
+        "SCRIPT": code,
+        "STYLE": css,
+    }
+    whole = Path(page).read_text("utf-8")
+    for name, part in parts.items():
+        if whole.count(f"@{name}@") != 1:
+            sys.exit(f"embed.py: {page} must have one @{name}@")
+        before, after = whole.split(f"@{name}@")
+        whole = before + part + after
+    before, after = whole.split("@DATA@")
+    Path(output).write_text(
+        "/* Made by embed.py; not to be edited. */\n"
+        '#include "flame.h"\n\n'
+        f"const char kymo__flame_before[] =\n    {literal(before.encode())};\n\n"
+        f"const char kymo__flame_after[] =\n    {literal(after.encode())};\n",
+        "ascii",
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
