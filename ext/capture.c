@@ -308,6 +308,16 @@ static int time_from(PyObject *value, kymo_ns *time)
     return *time == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
+int kymo__capture_window(PyObject *object, PyObject *thread, PyObject *start, PyObject *end,
+                         int64_t *index, kymo_ns *from, kymo_ns *to)
+{
+    if (time_from(start, from) < 0 || time_from(end, to) < 0)
+        return -1;
+    if (thread != Py_None)
+        *index = thread_index(object, thread);
+    return thread != Py_None && *index < 0 ? -1 : 0;
+}
+
 static PyObject *capture_events(PyObject *object, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"thread", "start", "end", NULL};
@@ -315,13 +325,9 @@ static PyObject *capture_events(PyObject *object, PyObject *args, PyObject *keyw
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OOO:events", names, &thread, &start, &end))
         return NULL;
     struct kymo_window window = {.size = sizeof window, .from = 0, .to = INT64_MAX, .thread = -1};
-    if (time_from(start, &window.from) < 0 || time_from(end, &window.to) < 0)
+    if (kymo__capture_window(object, thread, start, end, &window.thread, &window.from, &window.to) <
+        0)
         return NULL;
-    if (thread != Py_None) {
-        window.thread = thread_index(object, thread);
-        if (window.thread < 0)
-            return NULL;
-    }
     return kymo__cursor_new(object, &window);
 }
 
@@ -339,6 +345,14 @@ static PyMethodDef capture_methods[] = {
      "thread: only those of this thread, an index or an element of threads.\n"
      "start, end: only those with start <= time < end, in monotonic nanoseconds.\n"
      "If the capture is closed meanwhile the iterator raises ValueError."},
+    {"export", (PyCFunction)(void (*)(void))kymo__capture_export, METH_VARARGS | METH_KEYWORDS,
+     "export($self, path, format=None, *, thread=None, start=None, end=None)\n--\n\n"
+     "Write the capture to path in the format of another program.\n\n"
+     "format: one of those that `kymo export --help` lists; None: the one path's extension\n"
+     "stands for. A path that ends in .gz is compressed.\n"
+     "thread, start, end: only this part, as for events(); calls open at its ends are cut.\n"
+     "The file appears when it is complete; an older one is replaced. Raises ValueError for a\n"
+     "format that there is not, and OSError when the file cannot be written."},
     {"close", capture_close, METH_NOARGS,
      "close($self, /)\n--\n\nClose the file. Closing twice does nothing."},
     {"__enter__", capture_enter, METH_NOARGS, NULL},

@@ -110,8 +110,16 @@ PyObject *kymo__capture_raise_closed(PyObject *capture);
 struct kymo_capture *kymo__capture_lock(PyObject *capture);
 void kymo__capture_unlock(PyObject *capture);
 
+/* The part that arguments called THREAD, START and END choose; None leaves what is there.
+   Returns 0, or -1 with an exception. */
+int kymo__capture_window(PyObject *capture, PyObject *thread, PyObject *start, PyObject *end,
+                         int64_t *index, kymo_ns *from, kymo_ns *to);
+
 /* The path it was opened by; borrowed. */
 PyObject *kymo__capture_path(PyObject *capture);
+
+/* export.c */
+PyObject *kymo__capture_export(PyObject *capture, PyObject *args, PyObject *keywords);
 
 /* cursor.c */
 extern PyType_Spec kymo__cursor_spec;

@@ -392,7 +392,8 @@ KYMO_API void kymo_cursor_free(struct kymo_cursor *cursor);
 /* What to write, and how. */
 struct kymo_export_options {
     size_t size;
-    const char *format; /* "chrome"; NULL: the one PATH's extension stands for */
+    const char *format; /* a name that kymo_export_format gives; NULL: the one that PATH's
+                           extension stands for */
     kymo_ns from, to;   /* the part to write; calls open at its ends are cut there */
     int64_t thread;     /* an index, or -1 for all */
     /* Called now and then by the thread that exports, with the number of events written of
@@ -400,6 +401,11 @@ struct kymo_export_options {
     int (*progress)(void *arg, uint64_t done, uint64_t all);
     void *progress_arg;
 };
+
+/* The name of export format INDEX, the extension of its files, and for which programs it is,
+   in a few words. Any pointer may be NULL. Returns 0, or -ENOENT past the last. */
+KYMO_API int kymo_export_format(uint32_t index, const char **name, const char **extension,
+                                const char **purpose);
 
 /* Write CAPTURE in another format to PATH. The file appears whole or not at all; an older
    one is replaced. A name that ends in .gz is compressed; "-" is standard output. OPTIONS

@@ -34,6 +34,20 @@ const struct kymo_export_format *kymo__export_format(size_t index)
     return index < FORMATS ? &formats[index] : NULL;
 }
 
+int kymo_export_format(uint32_t index, const char **name, const char **extension,
+                       const char **purpose)
+{
+    if (index >= FORMATS)
+        return -ENOENT;
+    if (name)
+        *name = formats[index].name;
+    if (extension)
+        *extension = formats[index].extension;
+    if (purpose)
+        *purpose = formats[index].purpose;
+    return 0;
+}
+
 const struct kymo_export_format *kymo__export_named(const char *name)
 {
     for (size_t i = 0; i < FORMATS; i++)

@@ -20,8 +20,8 @@ const char *kymo__gather_metadata(const struct kymo_capture *capture, const char
     return "";
 }
 
-/* The name of a thread; one that is not the first of its name gets its id too. */
-static char *thread_title(const struct kymo_thread_info *info, struct kymo_strtab *taken)
+/* One that is not the first of its name gets its id too. */
+char *kymo__gather_title(const struct kymo_thread_info *info, struct kymo_strtab *taken)
 {
     char id[40];
     int added = 1;
@@ -62,7 +62,7 @@ static int name_threads(struct kymo_gathered *g)
         kymo_capture_thread(g->capture, i, &info);
         if (!g->survey->threads[i].counts.slices)
             continue;
-        g->threads[i] = thread_title(&info, &taken);
+        g->threads[i] = kymo__gather_title(&info, &taken);
         rc = g->threads[i] ? 0 : -ENOMEM;
     }
     kymo__strtab_fini(&taken);

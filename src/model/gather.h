@@ -49,6 +49,11 @@ struct kymo_path {
 int kymo__gather_paths(struct kymo_gathered *gathered,
                        int (*each)(void *arg, const struct kymo_path *path), void *arg);
 
+/* What to call the thread that INFO is about, to be freed, or NULL: a name that is not TAKEN,
+   and is then. */
+struct kymo_strtab;
+char *kymo__gather_title(const struct kymo_thread_info *info, struct kymo_strtab *taken);
+
 /* The value of metadata KEY, or "". */
 const char *kymo__gather_metadata(const struct kymo_capture *capture, const char *key);
 

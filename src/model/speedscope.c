@@ -6,13 +6,13 @@
 #include "speedscope.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "alloc.h"
 #include "callables.h"
 #include "calls.h"
 #include "gather.h"
 #include "print.h"
+#include "strtab.h"
 
 enum { STEP = 16384 };
 
@@ -27,8 +27,7 @@ struct speedscope {
     kymo_ns from, to; /* the part that is written */
     unsigned profiles;
     /* The thread being written. */
-    const char *name;
-    char unnamed[40];
+    char *name;
     bool begun;   /* its profile */
     kymo_ns last; /* time of the last event: the next is never before it */
 };
@@ -110,6 +109,7 @@ static int read_thread(struct speedscope *s, uint32_t thread, uint64_t *events, 
 
 static int write_threads(struct speedscope *s, uint64_t all)
 {
+    struct kymo_strtab taken = {0};
     uint64_t events = 0;
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < s->capture->reader->thread_count; i++) {
@@ -117,14 +117,15 @@ static int write_threads(struct speedscope *s, uint64_t all)
         kymo_capture_thread(s->capture, i, &info);
         if (!info.records || (s->options->thread >= 0 && s->options->thread != i))
             continue;
-        snprintf(s->unnamed, sizeof(s->unnamed), "thread %lld", (long long)info.tid);
-        s->name = *info.name ? info.name : s->unnamed;
+        s->name = kymo__gather_title(&info, &taken);
         s->begun = false;
         s->last = s->from;
-        rc = read_thread(s, i, &events, all);
+        rc = s->name ? read_thread(s, i, &events, all) : -ENOMEM;
+        kymo__free(s->name);
         if (s->begun)
             kymo__print(s->out, "\n]}");
     }
+    kymo__strtab_fini(&taken);
     if (!s->profiles) { /* readers want one */
         begin_profile(s, "no calls");
         kymo__print(s->out, "]}");
