@@ -41,19 +41,20 @@ static int longest_first(const void *a, const void *b)
 static int limit(struct flame *f)
 {
     const struct kymo_tree *tree = &f->g.survey->tree;
-    f->shortest_left = NODES_MOST;
-    if (tree->count <= NODES_MOST)
+    size_t count = tree->count - 1; /* without the root */
+    if (count <= NODES_MOST)
         return 0;
-    kymo_ns *totals = kymo__alloc(tree->count * sizeof(*totals));
+    kymo_ns *totals = kymo__alloc(count * sizeof(*totals));
     if (!totals)
         return -ENOMEM;
-    for (size_t i = 0; i < tree->count; i++)
-        totals[i] = tree->nodes[i].total;
-    qsort(totals, tree->count, sizeof(*totals), longest_first);
+    for (size_t i = 0; i < count; i++)
+        totals[i] = tree->nodes[i + 1].total;
+    qsort(totals, count, sizeof(*totals), longest_first);
+    f->hidden = count - NODES_MOST;
     f->shortest = totals[NODES_MOST - 1];
+    f->shortest_left = NODES_MOST;
     for (size_t i = 0; totals[i] > f->shortest; i++)
         f->shortest_left--;
-    f->hidden = tree->count - NODES_MOST;
     kymo__free(totals);
     return 0;
 }

@@ -69,6 +69,14 @@ static int name_threads(struct kymo_gathered *g)
     return rc;
 }
 
+/* Everything has been read; may it be written? */
+static int tell(const struct kymo_gathered *g)
+{
+    const struct kymo_export_options *o = g->options;
+    int rc = o->progress ? o->progress(o->progress_arg, g->info.records, g->info.records) : 0;
+    return rc < 0 ? rc : 0;
+}
+
 int kymo__gather(struct kymo_gathered *g, struct kymo_capture *capture,
                  const struct kymo_export_options *options, struct kymo_outfile *out,
                  bool by_thread)
@@ -96,6 +104,8 @@ int kymo__gather(struct kymo_gathered *g, struct kymo_capture *capture,
     };
     int rc = kymo__survey(capture, &survey, &g->survey);
     kymo__free(chosen);
+    if (rc == 0)
+        rc = tell(g);
     return rc < 0 ? rc : name_threads(g);
 }
 
@@ -109,42 +119,95 @@ void kymo__gather_fini(struct kymo_gathered *g)
 
 int kymo__gather_step(struct kymo_gathered *g)
 {
-    const struct kymo_export_options *o = g->options;
     if (++g->steps % STEPS)
         return 0;
-    if (g->out->error)
-        return g->out->error;
-    return o->progress ? o->progress(o->progress_arg, g->info.records, g->info.records) : 0;
+    return g->out->error ? g->out->error : tell(g);
+}
+
+/* While paths are walked along. */
+struct walk {
+    struct kymo_gathered *g;
+    int (*each)(void *arg, const struct kymo_path *path);
+    void *arg;
+    struct kymo_path path;
+    uint32_t callables[KYMO__PATH_MOST + 2];
+    struct kymo_node
+        *deeper;     /* by callable: calls of it below the path that is as long as may be */
+    uint32_t *found; /* the callables of those there are */
+    size_t found_count;
+};
+
+static int give(struct walk *w, const struct kymo_node *node, size_t count)
+{
+    w->callables[count - 1] = node->callable;
+    w->path.node = node;
+    w->path.count = count;
+    int rc = w->each(w->arg, &w->path);
+    return rc < 0 ? rc : kymo__gather_step(w->g);
+}
+
+static void add_deeper(struct walk *w, const struct kymo_node *node)
+{
+    struct kymo_node *sum = &w->deeper[node->callable];
+    if (!sum->parent) { /* which is not 0 for any call, as that is the root */
+        *sum = (struct kymo_node){.parent = node->parent, .callable = node->callable};
+        w->found[w->found_count++] = node->callable;
+    }
+    sum->calls += node->calls;
+    sum->resumes += node->resumes;
+    sum->self = kymo__ns_add(sum->self, node->self);
+}
+
+/* The longest path ends: now all below it is known. */
+static int give_deeper(struct walk *w)
+{
+    int rc = 0;
+    w->callables[KYMO__PATH_MOST] = KYMO__DEEPER;
+    for (size_t i = 0; rc == 0 && i < w->found_count; i++) {
+        struct kymo_node *sum = &w->deeper[w->found[i]];
+        rc = give(w, sum, KYMO__PATH_MOST + 2);
+        sum->parent = 0;
+    }
+    w->found_count = 0;
+    return rc;
+}
+
+static int walk(struct walk *w)
+{
+    const struct kymo_tree *tree = &w->g->survey->tree;
+    uint32_t depth = 0;
+    int rc = 0;
+    for (uint32_t at = 0; rc == 0 && (at = kymo__tree_next(tree, at, &depth));) {
+        const struct kymo_node *node = &tree->nodes[at];
+        size_t count = depth - 1; /* of calls: the first level are threads */
+        if (count <= KYMO__PATH_MOST)
+            rc = give_deeper(w);
+        if (count == 0)
+            w->path.thread = node->callable;
+        else if (count > KYMO__PATH_MOST)
+            add_deeper(w, node);
+        else if (rc == 0)
+            rc = give(w, node, count);
+    }
+    return rc < 0 ? rc : give_deeper(w);
 }
 
 int kymo__gather_paths(struct kymo_gathered *g,
                        int (*each)(void *arg, const struct kymo_path *path), void *arg)
 {
-    const struct kymo_tree *tree = &g->survey->tree;
-    uint32_t *callables = kymo__alloc((KYMO__PATH_MOST + 2) * sizeof(*callables));
-    if (!callables)
+    size_t callables = g->survey->callables.count;
+    struct walk *w = kymo__alloc_zeroed(sizeof(*w));
+    if (!w)
         return -ENOMEM;
-    struct kymo_path path = {.callables = callables};
-    int rc = 0;
-    uint32_t depth = 0;
-    for (uint32_t at = 0; rc == 0 && (at = kymo__tree_next(tree, at, &depth));) {
-        const struct kymo_node *node = &tree->nodes[at];
-        if (depth == 1) {
-            path.thread = node->callable;
-            continue;
-        }
-        size_t count = depth - 1;
-        if (count > KYMO__PATH_MOST) {
-            callables[KYMO__PATH_MOST] = KYMO__DEEPER;
-            count = KYMO__PATH_MOST + 2;
-        }
-        callables[count - 1] = node->callable;
-        path.node = node;
-        path.count = count;
-        rc = each(arg, &path);
-        if (rc >= 0)
-            rc = kymo__gather_step(g);
-    }
-    kymo__free(callables);
-    return rc < 0 ? rc : 0;
+    w->g = g;
+    w->each = each;
+    w->arg = arg;
+    w->path.callables = w->callables;
+    w->deeper = kymo__alloc_zeroed(callables * sizeof(*w->deeper));
+    w->found = kymo__alloc(callables * sizeof(*w->found));
+    int rc = w->deeper && w->found ? walk(w) : -ENOMEM;
+    kymo__free(w->deeper);
+    kymo__free(w->found);
+    kymo__free(w);
+    return rc;
 }

@@ -10,8 +10,9 @@
 enum { KYMO__GATHER_NODES = 1 << 22 };
 
 /* Formats that write every path in full grow with the square of a recursion. Of paths longer
-   than this the outermost calls are written, KYMO__DEEPER, and the innermost. */
-enum { KYMO__PATH_MOST = 2048 };
+   than this the outermost calls are written, KYMO__DEEPER, and the innermost: together those
+   that do not differ in what is left. */
+enum { KYMO__PATH_MOST = 1024 };
 #define KYMO__DEEPER UINT32_MAX
 #define KYMO__DEEPER_NAME "(deeper)"
 
