@@ -8,6 +8,7 @@
 #include "chrome.h"
 #include "collapsed.h"
 #include "flame.h"
+#include "perfetto.h"
 #include "pprof.h"
 #include "pstats.h"
 #include "speedscope.h"
@@ -15,6 +16,8 @@
 static const struct kymo_export_format formats[] = {
     {"chrome", ".json", "Perfetto, chrome://tracing, and what reads PyTorch's traces",
      kymo__chrome_write},
+    {"perfetto", ".pftrace", "Perfetto: smaller and faster to open than JSON",
+     kymo__perfetto_write},
     {"html", ".html", "a page with a flame graph for any browser", kymo__flame_write},
     {"speedscope", ".speedscope.json", "speedscope.app: all calls in their order, and flame graphs",
      kymo__speedscope_write},
@@ -59,7 +62,10 @@ const struct kymo_export_format *kymo__export_named(const char *name)
 /* What else the names of files end in; and one that is known by how it begins. */
 static const struct {
     const char *extension, *format;
-} also[] = {{".folded", "collapsed"}, {".prof", "pstats"}, {".htm", "html"}};
+} also[] = {{".folded", "collapsed"},
+            {".prof", "pstats"},
+            {".htm", "html"},
+            {".perfetto-trace", "perfetto"}};
 
 static const char callgrind_out[] = "callgrind.out.";
 

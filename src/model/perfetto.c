@@ -1,0 +1,317 @@
+/* perfetto.c — see perfetto.h. The whole file: what comes before the threads, the start of
+   each thread's sequence, and compression. */
+#include "perfetto.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "alloc.h"
+#include "hash.h"
+#include "perfetto_parts.h"
+#include "varint.h"
+
+enum { LEVEL = 1, MAIN_SEQUENCE = 1, SNAPSHOTS_MOST = 4096 };
+
+uint64_t kymo__perfetto_track(const struct kymo_perfetto *p, unsigned what, uint64_t a, uint64_t b)
+{
+    uint64_t h = kymo__hash_word(p->salt + what);
+    h = kymo__hash_word(h ^ (h >> 29) ^ a);
+    h = kymo__hash_word(h ^ (h >> 29) ^ b);
+    return h | 1;
+}
+
+/* ---- before the threads ---- */
+
+/* The packet's first fields, which every sequence begins with. */
+static size_t first_packet(struct kymo_proto *out, uint64_t sequence)
+{
+    size_t packet = kymo__proto_open(out, TRACE_PACKET);
+    kymo__proto_uint(out, PACKET_SEQUENCE, sequence);
+    kymo__proto_uint(out, PACKET_FLAGS, STATE_CLEARED);
+    kymo__proto_uint(out, PACKET_FIRST, 1);
+    return packet;
+}
+
+static size_t main_packet(struct kymo_proto *out)
+{
+    size_t packet = kymo__proto_open(out, TRACE_PACKET);
+    kymo__proto_uint(out, PACKET_SEQUENCE, MAIN_SEQUENCE);
+    return packet;
+}
+
+static void add_clock(struct kymo_proto *out, unsigned id, int64_t time, bool incremental)
+{
+    size_t clock = kymo__proto_open(out, SNAPSHOT_CLOCK);
+    kymo__proto_uint(out, CLOCK_ID, id);
+    kymo__proto_uint(out, CLOCK_TIME, time > 0 ? (uint64_t)time : 0);
+    if (incremental)
+        kymo__proto_uint(out, CLOCK_INCREMENTAL, 1);
+    kymo__proto_close(out, clock);
+}
+
+static void add_snapshot(struct kymo_proto *out, int64_t monotonic, int64_t wall)
+{
+    size_t packet = main_packet(out), snapshot = kymo__proto_open(out, PACKET_CLOCK_SNAPSHOT);
+    add_clock(out, CLOCK_MONOTONIC_ID, monotonic, false);
+    add_clock(out, CLOCK_REALTIME_ID, wall, false);
+    kymo__proto_uint(out, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_ID);
+    kymo__proto_close(out, snapshot);
+    kymo__proto_close(out, packet);
+}
+
+/* How the wall clock went while monotonic time did. Readers want time to go on between two. */
+static void add_snapshots(struct kymo_proto *out, struct kymo_capture *capture,
+                          const struct kymo_info *info)
+{
+    uint64_t ticks, step = 1 + info->snapshots / SNAPSHOTS_MOST;
+    int64_t monotonic, wall, last = info->start > 0 ? info->start : 0;
+    add_snapshot(out, last, info->wall_start);
+    for (uint64_t i = 0; kymo_capture_snapshot(capture, i, &ticks, &monotonic, &wall) == 0;
+         i += step)
+        if (monotonic > last) {
+            add_snapshot(out, monotonic, wall);
+            last = monotonic;
+        }
+}
+
+static void add_process(struct kymo_proto *out, const struct kymo_perfetto *p, const char *name)
+{
+    size_t packet = main_packet(out), track = kymo__proto_open(out, PACKET_TRACK);
+    kymo__proto_uint(out, TRACK_UUID, p->process);
+    size_t process = kymo__proto_open(out, TRACK_PROCESS);
+    kymo__proto_uint(out, PROCESS_PID, (uint64_t)p->pid);
+    kymo__proto_text(out, PROCESS_NAME, name);
+    kymo__proto_close(out, process);
+    kymo__proto_close(out, track);
+    kymo__proto_close(out, packet);
+}
+
+/* What the capture says about itself, as an instant of the process when it begins. */
+static void add_metadata(struct kymo_proto *out, const struct kymo_perfetto *p,
+                         struct kymo_capture *capture, kymo_ns start)
+{
+    const char *key, *value;
+    size_t packet = main_packet(out);
+    kymo__proto_uint(out, PACKET_TIMESTAMP, start > 0 ? (uint64_t)start : 0);
+    kymo__proto_uint(out, PACKET_CLOCK, CLOCK_MONOTONIC_ID);
+    size_t event = kymo__proto_open(out, PACKET_TRACK_EVENT);
+    kymo__proto_uint(out, EVENT_TYPE, TYPE_INSTANT);
+    kymo__proto_uint(out, EVENT_TRACK, p->process);
+    kymo__proto_text(out, EVENT_NAME, "kymo: recording");
+    for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++) {
+        size_t note = kymo__proto_open(out, EVENT_ANNOTATION);
+        kymo__proto_text(out, ANNOTATION_NAME, *key ? key : "(unnamed)");
+        kymo__proto_text(out, ANNOTATION_TEXT, value);
+        kymo__proto_close(out, note);
+    }
+    kymo__proto_close(out, event);
+    kymo__proto_close(out, packet);
+}
+
+static int write_beginning(struct kymo_perfetto *p, struct kymo_capture *capture,
+                           const struct kymo_export_options *options, struct kymo_outfile *file)
+{
+    struct kymo_buffer bytes = {0};
+    struct kymo_proto out = {.out = &bytes};
+    struct kymo_info info = {.size = sizeof(info)};
+    const char *key, *value, *name = "";
+    kymo_capture_info(capture, &info);
+    for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++)
+        if (strcmp(key, "process_name") == 0)
+            name = value;
+    p->pid = info.pid;
+    p->salt =
+        kymo__hash_bytes(capture->reader->header.capture, sizeof(capture->reader->header.capture));
+    p->process = kymo__perfetto_track(p, TRACK_OF_PROCESS, 0, 0);
+    kymo__proto_close(&out, first_packet(&out, MAIN_SEQUENCE));
+    add_snapshots(&out, capture, &info);
+    add_process(&out, p, name);
+    add_metadata(&out, p, capture, options->from > info.start ? options->from : info.start);
+    if (!out.error)
+        kymo__outfile_add(file, bytes.bytes, bytes.len);
+    kymo__buffer_fini(&bytes);
+    return out.error;
+}
+
+/* ---- the start of a thread ---- */
+
+static void add_interned(struct kymo_proto *out, unsigned field, unsigned id, const char *text)
+{
+    size_t entry = kymo__proto_open(out, field);
+    kymo__proto_uint(out, NAME_ID, id);
+    kymo__proto_text(out, NAME_TEXT, text);
+    kymo__proto_close(out, entry);
+}
+
+static void add_own_names(struct kymo_proto *out)
+{
+    static const char *const categories[CATEGORIES] = {
+        [CATEGORY_PYTHON] = "python",   [CATEGORY_C] = "c",
+        [CATEGORY_GC] = "gc",           [CATEGORY_SPAN] = "span",
+        [CATEGORY_INSTANT] = "instant", [CATEGORY_COUNTER] = "counter",
+        [CATEGORY_FLOW] = "flow",       [CATEGORY_ASYNC] = "async",
+        [CATEGORY_TRACK] = "track",     [CATEGORY_KYMO] = "kymo",
+    };
+    static const char *const notes[NOTES] = {
+        [NOTE_GENERATOR] = "generator",
+        [NOTE_ENTER] = "enter",
+        [NOTE_LEAVE] = "leave",
+        [NOTE_STARTED] = "started",
+        [NOTE_FINISHED] = "finished",
+        [NOTE_END_LOST] = "end known",
+        [NOTE_ID] = "id",
+        [NOTE_EVENTS] = "events",
+        [NOTE_REASON] = "reason",
+        [NOTE_CALLS] = "calls until then",
+    };
+    size_t interned = kymo__proto_open(out, PACKET_INTERNED);
+    for (unsigned i = 1; i < CATEGORIES; i++)
+        add_interned(out, INTERNED_CATEGORY, i, categories[i]);
+    for (unsigned i = 1; i < NOTES; i++)
+        add_interned(out, INTERNED_ANNOTATION, i, notes[i]);
+    kymo__proto_close(out, interned);
+}
+
+static void add_thread(struct kymo_proto *out, const struct kymo_crew_thread *thread,
+                       const struct kymo_perfetto_thread *t)
+{
+    size_t packet = first_packet(out, t->sequence);
+    size_t defaults = kymo__proto_open(out, PACKET_DEFAULTS);
+    kymo__proto_uint(out, DEFAULTS_CLOCK, CLOCK_OWN);
+    size_t event = kymo__proto_open(out, DEFAULTS_EVENT);
+    kymo__proto_uint(out, EVENT_TRACK, t->track);
+    kymo__proto_close(out, event);
+    kymo__proto_close(out, defaults);
+    add_own_names(out);
+    size_t track = kymo__proto_open(out, PACKET_TRACK);
+    kymo__proto_uint(out, TRACK_UUID, t->track);
+    size_t descriptor = kymo__proto_open(out, TRACK_THREAD);
+    kymo__proto_uint(out, THREAD_PID, (uint64_t)t->p->pid);
+    kymo__proto_uint(out, THREAD_TID, thread->tid);
+    kymo__proto_text(out, THREAD_NAME, thread->name);
+    kymo__proto_close(out, descriptor);
+    kymo__proto_close(out, track);
+    kymo__proto_close(out, packet);
+}
+
+static void add_own_clock(struct kymo_proto *out, struct kymo_perfetto_thread *t)
+{
+    size_t packet = kymo__perfetto_packet(out, t);
+    size_t snapshot = kymo__proto_open(out, PACKET_CLOCK_SNAPSHOT);
+    add_clock(out, CLOCK_OWN, t->last, true);
+    add_clock(out, CLOCK_MONOTONIC_ID, t->last, false);
+    kymo__proto_close(out, snapshot);
+    kymo__proto_close(out, packet);
+}
+
+int kymo__perfetto_begin(struct kymo_crew_thread *thread)
+{
+    struct kymo_perfetto_thread *t = thread->state;
+    struct kymo_proto out = {.out = &thread->out};
+    t->p = thread->arg;
+    t->known = kymo__alloc_zeroed(t->p->callables.count);
+    if (!t->known)
+        return -ENOMEM;
+    t->last = thread->info.first > 0 ? thread->info.first : 0;
+    t->track = kymo__perfetto_track(t->p, TRACK_OF_THREAD, thread->info.index, 0);
+    t->sequence = MAIN_SEQUENCE + 1 + thread->info.index;
+    t->prefix[0] = PACKET_SEQUENCE << 3;
+    uint8_t *at = kymo__varint_put(t->prefix + 1, t->sequence);
+    *at++ = PACKET_FLAGS << 3;
+    *at++ = STATE_NEEDED;
+    t->prefix_len = (unsigned)(at - t->prefix);
+    add_thread(&out, thread, t);
+    add_own_clock(&out, t);
+    return out.error;
+}
+
+static void end_thread(struct kymo_crew_thread *thread)
+{
+    struct kymo_perfetto_thread *t = thread->state;
+    kymo__free(t->known);
+}
+
+/* ---- whole ---- */
+
+/* A group of packets as one: readers take it apart again. */
+static int pack(const struct kymo_buffer *chunk, struct kymo_buffer *packed)
+{
+    uLongf len = compressBound((uLong)chunk->len);
+    int rc = kymo__buffer_reserve(packed, len + 32);
+    if (rc < 0)
+        return rc;
+    /* The packet's beginning is not known before its length is: leave room for it. */
+    uint8_t head[32], *at = head;
+    uint8_t *body = packed->bytes + sizeof(head);
+    if (compress2(body, &len, chunk->bytes, (uLong)chunk->len, LEVEL) != Z_OK)
+        return -ENOMEM;
+    if (len > chunk->len - chunk->len / 8)
+        return 1;
+    uint8_t inner[16];
+    uint8_t *end = kymo__varint_put(inner, PACKET_COMPRESSED << 3 | 2);
+    end = kymo__varint_put(end, len);
+    *at++ = TRACE_PACKET << 3 | 2;
+    at = kymo__varint_put(at, len + (size_t)(end - inner));
+    memcpy(at, inner, (size_t)(end - inner));
+    at += end - inner;
+    memcpy(packed->bytes, head, (size_t)(at - head));
+    memmove(packed->bytes + (at - head), body, len);
+    packed->len = (size_t)(at - head) + len;
+    return 0;
+}
+
+static void make_head(struct kymo_perfetto *p, uint32_t index)
+{
+    const struct kymo_callable *callable = &p->callables.all[index];
+    struct kymo_perfetto_head *head = &p->heads[index];
+    static const uint8_t categories[] = {
+        [KYMO_CLASS_NAME] = CATEGORY_SPAN, [KYMO_CLASS_FUNCTION] = CATEGORY_PYTHON,
+        [KYMO_CLASS_NATIVE] = CATEGORY_C,  [KYMO_CLASS_METHOD] = CATEGORY_C,
+        [KYMO_CLASS_TYPE] = CATEGORY_C,    [KYMO_CLASS_CALLABLE] = CATEGORY_C,
+        [KYMO_CLASS_GC] = CATEGORY_GC,
+    };
+    uint8_t *at = head->bytes, *start;
+    *at++ = PACKET_TRACK_EVENT << 3 | 2;
+    start = ++at;
+    *at++ = EVENT_TYPE << 3;
+    *at++ = TYPE_BEGIN;
+    *at++ = EVENT_CATEGORY << 3;
+    *at++ = callable->class < sizeof(categories) ? categories[callable->class] : CATEGORY_C;
+    *at++ = EVENT_NAME_ID << 3;
+    at = kymo__varint_put(at, (uint64_t)index + 1);
+    if (*callable->file) {
+        at = kymo__varint_put(at, EVENT_SOURCE_ID << 3);
+        at = kymo__varint_put(at, (uint64_t)index + 1);
+    }
+    start[-1] = (uint8_t)(at - start);
+    head->len = (uint8_t)(at - head->bytes);
+}
+
+int kymo__perfetto_write(struct kymo_capture *capture, const struct kymo_export_options *options,
+                         struct kymo_outfile *out)
+{
+    const struct kymo_crew_format format = {
+        .state_size = sizeof(struct kymo_perfetto_thread),
+        .begin = kymo__perfetto_begin,
+        .enter = kymo__perfetto_enter,
+        .leave = kymo__perfetto_leave,
+        .other = kymo__perfetto_other,
+        .end = end_thread,
+        .pack = out->path && !out->packing ? pack : NULL,
+    };
+    struct kymo_perfetto p = {0};
+    int rc = kymo__callables_init(&p.callables, capture);
+    if (rc == 0) {
+        p.heads = kymo__alloc(p.callables.count * sizeof(*p.heads));
+        rc = p.heads ? write_beginning(&p, capture, options, out) : -ENOMEM;
+    }
+    if (rc == 0) {
+        for (uint32_t i = 0; i < p.callables.count; i++)
+            make_head(&p, i);
+        rc = kymo__crew_write(capture, options, &format, &p, out);
+    }
+    kymo__free(p.heads);
+    kymo__callables_fini(&p.callables);
+    return rc;
+}

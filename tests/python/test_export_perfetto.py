@@ -1,0 +1,356 @@
+"""`kymo export --to perfetto`, as Perfetto's own trace processor reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Record
+
+import kymo
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
+
+Rows = list[list[Any]]
+Query = Callable[..., list[Rows]]
+
+# Problems the trace processor met while it read.
+PROBLEMS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[subprocess.Popen[str]]:
+    """The trace processor, ready for questions."""
+    if not shutil.which("node"):
+        pytest.skip("Perfetto's trace processor needs node, which is not installed")
+    done = subprocess.run(
+        [ROOT / "tools" / "trace-processor.sh"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("no trace processor: " + done.stderr.strip().splitlines()[-1])
+    with subprocess.Popen(
+        ["node", Path(__file__).with_name("trace_processor.mjs"), done.stdout.strip()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        yield process
+        assert process.stdin
+        process.stdin.close()
+
+
+@pytest.fixture
+def ask(engine: subprocess.Popen[str], tmp_path: Path) -> Query:
+    """`ask(capture, query, ...)`: export it and let Perfetto answer; it must have no complaints."""
+
+    def answers(path: Path, *queries: str, options: tuple[str, ...] = ()) -> list[Rows]:
+        trace = path if path.suffix != ".kymo" else tmp_path / "trace.pftrace"
+        if trace != path:
+            export(path, trace, *options)
+        assert engine.stdin and engine.stdout
+        question = {"trace": str(trace), "queries": [PROBLEMS, *queries]}
+        engine.stdin.write(json.dumps(question) + "\n")
+        engine.stdin.flush()
+        answer = json.loads(engine.stdout.readline())
+        assert isinstance(answer, list), answer
+        problems, *rest = answer
+        assert problems == []
+        return rest
+
+    return answers
+
+
+def export(capture: Path, output: Path, *options: str) -> None:
+    done = subprocess.run(
+        [PROGRAM, "export", "--to", "perfetto", "-o", output, *options, capture],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def calls(path: Path) -> Counter[tuple[str, int, int, int]]:
+    """Every finished call of a well-formed capture: name, start, duration, depth."""
+    found: Counter[tuple[str, int, int, int]] = Counter()
+    stacks: dict[int, list[kymo.Event]] = {}
+    with kymo.open(path) as capture:
+        for event in capture.events():
+            stack = stacks.setdefault(event.thread, [])
+            if event.kind == "enter":
+                stack.append(event)
+            elif event.kind == "leave":
+                enter = stack.pop()
+                assert enter.key == event.key
+                found[enter.name, enter.time, event.time - enter.time, len(stack)] += 1
+    assert not any(stacks.values())
+    return found
+
+
+SLICES = "select name, ts, dur, depth from slice where category in ('python', 'c', 'gc', 'span')"
+
+
+def as_calls(rows: Rows) -> Counter[tuple[str, int, int, int]]:
+    return Counter((row[0], row[1], row[2], row[3]) for row in rows)
+
+
+def fib(n: int) -> int:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+async def task() -> None:
+    await asyncio.sleep(0)
+
+
+async def tasks() -> None:
+    await asyncio.gather(*(task() for _ in range(3)))
+
+
+def work() -> None:
+    kymo.thread_name("wörker")
+    fib(9)
+    with kymo.span("größe"):
+        sorted([3, 1, 2])
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("perfetto") / "trace.kymo"
+    kymo.start(path)
+    try:
+        # Calls that began before the recording are left out of the comparison.
+        kymo.metadata("experiment", "the first")
+        with kymo.span("whole"):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            [fib(i) for i in range(5)]
+            asyncio.run(tasks())
+            gc.collect()
+            kymo.counter("rows", 17.5)
+            kymo.counter("rows", -2)
+            kymo.instant("now")
+            kymo.async_begin("request", 3)
+            kymo.flow_out("job", 7)
+            kymo.flow_in("job", 7)
+            kymo.async_end("request", 3)
+    finally:
+        kymo.stop()
+    return path
+
+
+def test_every_call_is_there_with_its_name_times_and_depth(ask: Query, record: Record) -> None:
+    with record() as path:
+        kymo.thread_name("main")
+        for i in range(300):
+            with kymo.span(f"outer {i % 40}"), kymo.span("inner"):
+                kymo.span("innermost").__enter__().__exit__(None, None, None)
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    (slices,) = ask(path, SLICES)
+
+    assert as_calls(slices) == calls(path)
+    assert len(slices) == 903
+
+
+def test_what_a_program_does_is_there(ask: Query, traced: Path) -> None:
+    threads, counters, flows, instants, asyncs, generators, gcs, sources, meta, fibs = ask(
+        traced,
+        "select name from thread where name is not null order by name",
+        "select value, counter_track.name from counter join counter_track "
+        "on counter.track_id = counter_track.id order by ts",
+        "select o.name, i.name from flow join slice o on o.id = slice_out "
+        "join slice i on i.id = slice_in where o.name = 'job'",
+        "select name, dur from slice where category = 'instant'",
+        "select name, count(*) from slice where category = 'async' group by name order by name",
+        "select count(distinct extract_arg(arg_set_id, 'debug.generator')) from slice "
+        "where name = 'task' and category = 'python'",
+        "select extract_arg(arg_set_id, 'debug.generation'), dur > 0 from slice "
+        "where category = 'gc'",
+        "select distinct extract_arg(arg_set_id, 'source.file_name'), "
+        "extract_arg(arg_set_id, 'source.line_number') from slice where name = 'fib'",
+        "select extract_arg(arg_set_id, 'debug.experiment') from slice "
+        "where name = 'kymo: recording'",
+        "select count(*), min(dur) from slice where name = 'fib'",
+    )
+    assert ["MainThread"] in threads and ["wörker"] in threads
+    assert counters == [[17.5, "rows"], [-2, "rows"]]
+    assert flows == [["job", "job"]]
+    assert instants == [["now", 0]]
+    assert dict(map(tuple, asyncs))["request"] == 1
+    assert dict(map(tuple, asyncs))["task"] == 3
+    assert generators == [[3]]
+    assert [2, 1] in gcs
+    assert sources == [[__file__, fib.__code__.co_firstlineno]]
+    assert meta == [["the first"]]
+    with kymo.open(traced) as capture:
+        recorded = sum(e.kind == "enter" and e.name == "fib" for e in capture.events())
+    assert fibs[0][0] == recorded and fibs[0][1] >= 0
+
+
+def test_the_wall_clock_is_known(ask: Query, traced: Path) -> None:
+    rows = ask(traced, "select clock_name, clock_value from clock_snapshot order by id limit 2")[0]
+    with kymo.open(traced) as capture:
+        assert rows == [
+            ["MONOTONIC", capture.info.start],
+            ["REALTIME", str(capture.info.wall_start)],
+        ]
+
+
+HOSTILE = [
+    'say "hi" \\',
+    "</script><script>alert(1)</script>",
+    "\x01\x1f\x7f\t\n",
+    "größe 大きさ 🐍",
+    "x" * 10_000,
+    "%s%n{}",
+    "lone \ud800 surrogate",
+]
+
+
+def test_names_may_hold_anything(ask: Query, record: Record) -> None:
+    with record() as path:
+        for name in HOSTILE:
+            with kymo.span(name):
+                kymo.instant(name)
+                kymo.counter(name, 1)
+
+    slices, counters = ask(path, SLICES, "select name from counter_track")
+
+    assert as_calls(slices) == calls(path)
+    assert sorted(row[0] for row in counters) == sorted({row[0] for row in slices})
+    assert {row[0] for row in slices} >= {name for name in HOSTILE if "\ud800" not in name}
+
+
+def test_a_capture_without_events_is_a_trace(ask: Query, record: Record) -> None:
+    with record() as path:
+        pass
+    assert ask(path, SLICES, "select count(*) from process where pid > 0") == [[], [[1]]]
+
+
+def test_deep_recursion_is_spread_over_tracks(ask: Query, record: Record) -> None:
+    depth = 1700
+    with record() as path:
+        spans = [kymo.span(f"level {i}").__enter__() for i in range(depth)]
+        for span in reversed(spans):
+            span.__exit__(None, None, None)
+
+    slices, tracks = ask(
+        path,
+        "select name, ts, dur, depth from slice where category = 'span' order by ts",
+        "select thread_track.name, max(depth) from slice join thread_track "
+        "on track_id = thread_track.id where category = 'span' group by 1 order by min(ts)",
+    )
+
+    expected = Counter({(n, s, d, i % 500): c for (n, s, d, i), c in calls(path).items()})
+    assert len(slices) == depth
+    assert as_calls(slices) == expected
+    assert [row[0] for row in tracks[1:]] == [f"calls from depth {i} on" for i in (500, 1000, 1500)]
+
+
+def test_a_killed_process_leaves_a_trace(ask: Query, capture_path: Path) -> None:
+    code = """if True:
+        import os, signal, sys, kymo
+        kymo.start(sys.argv[1], calls=False)
+        with kymo.span("finished"):
+            pass
+        kymo.span("open").__enter__()
+        kymo.span("inside").__enter__()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", code, capture_path], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+    rows = ask(
+        capture_path,
+        "select name, dur >= 0, extract_arg(arg_set_id, 'debug.finished') from slice "
+        "where category = 'span' order by ts",
+    )[0]
+
+    assert rows == [["finished", 1, None], ["open", 1, 0], ["inside", 1, 0]]
+
+
+def test_gaps_are_told(ask: Query, record: Record) -> None:
+    with record(budget="1M", policy="drop") as path:
+        for _ in range(400_000):
+            kymo.instant("tick")
+    with kymo.open(path) as capture:
+        lost = capture.info.lost_records
+    if not lost:
+        pytest.skip("the disk was fast enough to lose nothing")
+
+    gaps, ticks = ask(
+        path,
+        "select sum(extract_arg(arg_set_id, 'debug.events')), "
+        "max(extract_arg(arg_set_id, 'debug.reason')) from slice where category = 'kymo'",
+        "select count(*) from slice where name = 'tick'",
+    )
+
+    assert gaps == [[lost, "budget"]]
+    assert ticks == [[400_000 - lost]]
+
+
+def test_a_part_is_cut_out(ask: Query, record: Record) -> None:
+    with record() as path, kymo.span("all"):
+        for i in range(5):
+            with kymo.span(f"part {i}"):
+                time.sleep(0.01)
+
+    rows = ask(
+        path,
+        "select name, dur, extract_arg(arg_set_id, 'debug.started'), "
+        "extract_arg(arg_set_id, 'debug.finished') from slice where category = 'span' "
+        "order by ts, depth",
+        options=("--from", "15ms", "--until", "25ms"),
+    )[0]
+
+    assert rows[0] == ["all", 10_000_000, 0, 0]
+    assert all(dur <= 10_000_000 for _, dur, _, _ in rows)
+
+
+def test_plain_compressed_and_gzipped_say_the_same(
+    ask: Query, traced: Path, tmp_path: Path
+) -> None:
+    packed, zipped = tmp_path / "a.perfetto-trace", tmp_path / "b.pftrace.gz"
+    for output in packed, zipped:
+        done = subprocess.run([PROGRAM, "export", "-o", output, traced], timeout=60, check=False)
+        assert done.returncode == 0
+    plain = gzip.decompress(zipped.read_bytes())
+    assert len(plain) > packed.stat().st_size
+
+    query = SLICES + " order by ts, depth, name"
+    assert ask(packed, query) == ask(zipped, query)
+
+
+def test_a_pipe_gets_packets_uncompressed(traced: Path) -> None:
+    done = subprocess.run(
+        [PROGRAM, "export", "--to", "perfetto", "-o", "-", traced],
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert b"fib" in done.stdout
