@@ -215,6 +215,7 @@ static const struct cli_option options[] = {
 static const struct cli_example examples[] = {
     {"kymo export --to chrome trace.kymo", "writes trace.json, to be opened in ui.perfetto.dev"},
     {"kymo export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
+    {"kymo export --to perfetto trace.kymo", "writes trace.pftrace: smaller, and opens faster"},
     {"kymo export -o trace.json.gz trace.kymo", "compressed; the format follows from the name"},
     {"kymo export --from 2s --until 2500ms -o part.json trace.kymo", "half a second of it"},
     {"kymo export --to chrome -o - trace.kymo | jq '.traceEvents | length'", "into a pipe"},
