@@ -5,8 +5,8 @@
 
 #include "export.h"
 
-/* Write the part of CAPTURE that OPTIONS choose to OUT. Threads follow one another; the
-   events of each come in the order in which they ended. Returns 0 or a negative code. */
+/* Write the part of CAPTURE that OPTIONS choose to OUT. Threads mix; the events of
+   each come in the order in which they ended. Returns 0 or a negative code. */
 int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_options *options,
                        struct kymo_outfile *out);
 

@@ -17,7 +17,7 @@
 #include "alloc.h"
 
 enum {
-    STEP = 4096,           /* events between two looks at the chunk */
+    STEP = 1024,           /* events between two looks at the chunk */
     MEMBERS_MOST = 16,     /* more cores than that wait for one another */
     SMALL_CAPTURE = 100000 /* events that one core has written before others have started */
 };

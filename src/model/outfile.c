@@ -81,6 +81,12 @@ int kymo__outfile_flush(struct kymo_outfile *out)
 void kymo__outfile_add(struct kymo_outfile *out, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
+    if (len >= KYMO__OUTFILE_ROOM / 8) { /* not worth copying */
+        kymo__outfile_flush(out);
+        if (!out->error)
+            hand_on(out, at, len);
+        return;
+    }
     while (len) {
         if (out->used == KYMO__OUTFILE_ROOM)
             kymo__outfile_flush(out);

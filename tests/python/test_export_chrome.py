@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Record
 
 import kymo
 
@@ -160,6 +161,49 @@ def test_the_file_has_the_keys_of_the_dialect(trace: dict[str, Any], traced: Pat
         assert base <= wall < base + 7889238 * 10**9
         first = min(nanoseconds(e["ts"]) for e in slices(trace))
         assert abs(base + first - wall) < 10**9
+
+
+def test_the_file_knows_its_own_name(traced: Path, tmp_path: Path) -> None:
+    output = tmp_path / "a.json"
+    assert run("-o", output, traced).returncode == 0
+    assert json.loads(output.read_text("utf-8"))["traceName"] == str(output)
+
+
+def test_the_rank_is_told_when_it_is_known(
+    record: Record, trace: dict[str, Any], tmp_path: Path
+) -> None:
+    with record() as path:
+        kymo.metadata("rank", "3")
+        kymo.metadata("world_size", "8")
+        kymo.metadata("backend", "nccl")
+    text = run("--to", "chrome", "-o", "-", path).stdout
+    told = json.loads(text)
+
+    assert told["distributedInfo"] == {"rank": 3, "world_size": 8, "backend": "nccl"}
+    assert '"rank": 3' in text  # tools look for it with a space
+    assert "rank" not in told
+    assert "distributedInfo" not in trace
+
+
+def test_a_rank_that_is_no_number_is_left_out(record: Record) -> None:
+    with record() as path:
+        kymo.metadata("rank", '0, "x": 1')
+    assert "distributedInfo" not in export(path)
+
+
+def test_arrows_of_pytorch_have_its_categories(record: Record) -> None:
+    with record() as path:
+        for name in "ac2g", "fwdbwd", "mine":
+            with kymo.span("from"):
+                kymo.flow_out(name, 1)
+            with kymo.span("to"):
+                kymo.flow_in(name, 1)
+
+    trace = export(path)
+
+    for ph in "s", "f":
+        found = [(e["cat"], e["name"]) for e in of_kind(trace, ph)]
+        assert found == [("ac2g", "ac2g"), ("fwdbwd", "fwdbwd"), ("flow", "mine")]
 
 
 def test_every_call_is_there_with_its_times(trace: dict[str, Any], traced: Path) -> None:
@@ -406,7 +450,8 @@ def test_the_extension_tells_the_format_and_the_compression(traced: Path, tmp_pa
     assert run("-o", plain, traced).returncode == 0
     assert run("-o", packed, traced).returncode == 0
 
-    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    unpacked = gzip.decompress(packed.read_bytes())
+    assert unpacked.replace(b'a.json.gz"', b'a.json"') == plain.read_bytes()
     assert packed.stat().st_size < plain.stat().st_size / 4
 
 

@@ -1,0 +1,69 @@
+/* jsontext.h — pieces of JSON, written at a pointer or at the end of a buffer.
+
+   The functions with a pointer return the byte after what they wrote and trust the caller
+   to have room; nothing here makes commas. */
+#ifndef KYMO_JSONTEXT_H
+#define KYMO_JSONTEXT_H
+
+#include <string.h>
+
+#include "atomic.h"
+#include "buffer.h"
+
+enum { KYMO__JSON_NUMBER = 32 }; /* bytes of any number at most */
+
+extern const char kymo__json_digits[201]; /* 00 01 … 99 */
+
+static inline char *kymo__json_uint(char *at, uint64_t v)
+{
+    char text[20], *p = text + sizeof(text);
+    while (v >= 100) {
+        p -= 2;
+        memcpy(p, kymo__json_digits + 2 * (v % 100), 2);
+        v /= 100;
+    }
+    if (v >= 10) {
+        p -= 2;
+        memcpy(p, kymo__json_digits + 2 * v, 2);
+    } else {
+        *--p = (char)('0' + v);
+    }
+    size_t len = (size_t)(text + sizeof(text) - p);
+    memcpy(at, p, len);
+    return at + len;
+}
+
+static inline char *kymo__json_put(char *at, const char *text, size_t len)
+{
+    memcpy(at, text, len);
+    return at + len;
+}
+
+#define KYMO__JSON_PUT(at, literal) kymo__json_put(at, literal, sizeof(literal) - 1)
+
+/* NS as microseconds with three decimals. */
+static inline char *kymo__json_time(char *at, int64_t ns)
+{
+    uint64_t size = (uint64_t)ns;
+    if (kymo__unlikely(ns < 0)) {
+        *at++ = '-';
+        size = -size;
+    }
+    at = kymo__json_uint(at, size / 1000);
+    unsigned rest = (unsigned)(size % 1000);
+    at[0] = '.';
+    at[1] = (char)('0' + rest / 100);
+    memcpy(at + 2, kymo__json_digits + 2 * (rest % 100), 2);
+    return at + 4;
+}
+
+/* The shortest number that reads as VALUE, or a string for what is none. */
+char *kymo__json_double(char *at, double value);
+
+/* TEXT as the inside of a string: valid UTF-8, escaped. Returns 0 or -ENOMEM. */
+int kymo__json_escaped(struct kymo_buffer *buffer, const char *text);
+
+/* TEXT as it is. */
+int kymo__json_text(struct kymo_buffer *buffer, const char *text);
+
+#endif

@@ -1,0 +1,130 @@
+"""HTA, which reads the traces of PyTorch's profiler, reads ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kymo
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
+
+JUDGE = """
+import json, sys
+from hta.common.trace_call_graph import CallGraph
+from hta.trace_analysis import TraceAnalysis
+
+analysis = TraceAnalysis(trace_dir=sys.argv[1], include_last_profiler_step=True)
+trace = analysis.t.get_trace(2)
+graph = CallGraph(analysis.t, ranks=[2])
+names = analysis.t.symbol_table.sym_table
+rows = [
+    {
+        "name": names[row["name"]],
+        "cat": names[row["cat"]],
+        "dur": float(row["dur"]),
+        "iteration": int(row["iteration"]),
+    }
+    for _, row in trace.iterrows()
+]
+print(json.dumps({
+    "ranks": [int(rank) for rank in analysis.t.get_ranks()],
+    "steps": [int(step) for step in analysis.get_profiler_steps()],
+    "depth": int(graph.trace_data.get_trace(2)["depth"].max()),
+    "rows": rows,
+}))
+"""
+
+
+def forward() -> None:
+    with kymo.record_function("forward"):
+        sorted(range(1000))
+
+
+def train() -> None:
+    for step in range(3, 8):
+        with kymo.record_function(f"ProfilerStep#{step}"):
+            forward()
+            time.sleep(0.001)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What HTA found in the Chrome trace of `train`."""
+    done = subprocess.run(
+        [ROOT / "tools" / "analysis-venv.sh"],
+        capture_output=True,
+        text=True,
+        timeout=590,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("no HTA: " + done.stderr.strip().splitlines()[-1])
+    directory = tmp_path_factory.mktemp("hta")
+    capture = directory / "train.kymo"
+    kymo.start(capture)
+    try:
+        kymo.metadata("rank", "2")
+        kymo.metadata("world_size", "4")
+        train()
+    finally:
+        kymo.stop()
+    traces = directory / "traces"
+    traces.mkdir()
+    subprocess.run(
+        [PROGRAM, "export", "-o", traces / "rank2.json", capture], timeout=60, check=True
+    )
+    told = subprocess.run(
+        [done.stdout.strip(), "-c", JUDGE, traces],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=directory,
+    )
+    assert told.returncode == 0, told.stderr
+    found: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
+    with kymo.open(capture) as opened:
+        found["events"] = list(opened.events())
+    return found
+
+
+def test_the_rank_is_found(judged: dict[str, Any]) -> None:
+    assert judged["ranks"] == [2]
+
+
+def test_steps_are_found_with_their_durations(judged: dict[str, Any]) -> None:
+    events: list[kymo.Event] = judged["events"]
+    steps = [e for e in events if e.name.startswith("ProfilerStep#")]
+    lengths = {
+        enter.name: (leave.time - enter.time) / 1000
+        for enter, leave in zip(steps[::2], steps[1::2], strict=True)
+    }
+
+    found = {row["name"]: row["dur"] for row in judged["rows"] if row["name"] in lengths}
+
+    assert judged["steps"] == [3, 4, 5, 6, 7]
+    assert found.keys() == lengths.keys()
+    for name, length in lengths.items():
+        assert length - 2 <= found[name] <= length  # HTA rounds starts up and ends down
+
+
+def test_annotations_belong_to_their_step(judged: dict[str, Any]) -> None:
+    forwards = [row for row in judged["rows"] if row["name"] == "forward"]
+    assert [row["iteration"] for row in forwards] == [3, 4, 5, 6, 7]
+    assert {row["cat"] for row in forwards} == {"user_annotation"}
+
+
+def test_every_call_is_there_and_nests(judged: dict[str, Any]) -> None:
+    events: list[kymo.Event] = judged["events"]
+    enters = sum(e.kind == "enter" for e in events)
+    assert len(judged["rows"]) == enters
+    assert judged["depth"] >= 3
