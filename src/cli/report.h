@@ -53,6 +53,16 @@ size_t kymo__cli_report_callers(const struct cli_report *report, struct cli_call
 /* What class of callable: a word for programs and one for people. */
 const char *kymo__cli_class_word(uint32_t class);
 
+/* The sections of the text. */
+void kymo__cli_print_summary(const struct cli_report *report);
+void kymo__cli_print_functions(const struct cli_report *report);
+void kymo__cli_print_paths(const struct cli_report *report);
+void kymo__cli_print_tree(const struct cli_report *report);
+void kymo__cli_print_callers(const struct cli_report *report);
+void kymo__cli_print_threads(const struct cli_report *report);
+void kymo__cli_print_gc(const struct cli_report *report);
+void kymo__cli_print_counters(const struct cli_report *report);
+
 void kymo__cli_report_text(const struct cli_report *report);
 void kymo__cli_report_json(const struct cli_report *report);
 
