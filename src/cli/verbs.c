@@ -12,6 +12,7 @@ extern const struct cli_verb kymo__cli_verb_info;
 extern const struct cli_verb kymo__cli_verb_dump;
 extern const struct cli_verb kymo__cli_verb_report;
 extern const struct cli_verb kymo__cli_verb_export;
+extern const struct cli_verb kymo__cli_verb_diff;
 extern const struct cli_verb kymo__cli_verb_doctor;
 extern const struct cli_verb kymo__cli_verb_completion;
 extern const struct cli_verb kymo__cli_verb_help;
@@ -28,6 +29,7 @@ static const struct cli_verb python_info = {
 const struct cli_verb *const kymo__cli_verbs[] = {
     &kymo__cli_verb_run,
     &kymo__cli_verb_report,
+    &kymo__cli_verb_diff,
     &kymo__cli_verb_export,
     &kymo__cli_verb_info,
     &kymo__cli_verb_dump,

@@ -22,7 +22,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
-VERBS = ["run", "report", "export", "info", "dump", "doctor", "completion", "help"]
+VERBS = ["run", "report", "diff", "export", "info", "dump", "doctor", "completion", "help"]
 READERS = ["report", "export", "info", "dump"]
 
 Maker = Callable[..., Path]
@@ -906,7 +906,7 @@ def test_completion_offers_verbs_options_and_captures(shell: str, tmp_path: Path
     (tmp_path / "trace.kymo").touch()
 
     assert offers(shell, "kymo ", tmp_path) == sorted(VERBS)
-    assert offers(shell, "kymo d", tmp_path) == ["doctor", "dump"]
+    assert offers(shell, "kymo d", tmp_path) == ["diff", "doctor", "dump"]
     assert offers(shell, "kymo info tr", tmp_path) == ["trace.kymo"]
     assert offers(shell, "kymo completion ", tmp_path) == ["bash", "fish", "zsh"]
     options = re.findall(r"^ +(?:-\w, )?(--[\w-]+)", good("help", "dump"), re.M)

@@ -1,0 +1,146 @@
+/* diff_order.c — which functions and paths a comparison shows, in which order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comparison.h"
+#include "memory.h"
+
+static kymo_ns magnitude(kymo_ns change)
+{
+    return change < 0 ? -change : change;
+}
+
+/* How many times more or less, whichever; what is new or gone comes first. */
+static double factor(const struct kymo_diff_cost *cost)
+{
+    double before = (double)cost[0].self, after = (double)cost[1].self;
+    if (before <= 0 || after <= 0)
+        return before == after ? 1 : 1e300;
+    return after > before ? after / before : before / after;
+}
+
+static double figure(const struct cli_comparison *c, const struct kymo_diff_cost *cost)
+{
+    switch (c->sort) {
+    case CLI_CHANGE_SELF:
+        return (double)magnitude(kymo__diff_change(cost));
+    case CLI_CHANGE_TOTAL:
+        return (double)magnitude(cost[1].total - cost[0].total);
+    case CLI_CHANGE_CALLS:
+        return (double)magnitude((kymo_ns)(cost[1].calls - cost[0].calls));
+    case CLI_CHANGE_MEAN:
+        return (double)magnitude(cost[1].mean - cost[0].mean);
+    case CLI_CHANGE_RATIO:
+        return factor(cost);
+    default:
+        return 0;
+    }
+}
+
+static int by_name(const struct kymo_callable *a, const struct kymo_callable *b)
+{
+    int order = strcmp(a->name, b->name);
+    order = order ? order : strcmp(a->file, b->file);
+    return order ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+static int by_figure(const void *a, const void *b, void *arg)
+{
+    const struct cli_comparison *c = arg;
+    const struct kymo_diff_function *x = &c->diff.functions[*(const uint32_t *)a];
+    const struct kymo_diff_function *y = &c->diff.functions[*(const uint32_t *)b];
+    double left = figure(c, x->cost), right = figure(c, y->cost);
+    return left != right ? (left > right ? -1 : 1) : by_name(&x->as, &y->as);
+}
+
+static int by_path_change(const void *a, const void *b, void *arg)
+{
+    const struct cli_comparison *c = arg;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    kymo_ns left = magnitude(kymo__diff_change(c->diff.paths[x]));
+    kymo_ns right = magnitude(kymo__diff_change(c->diff.paths[y]));
+    return left != right ? (left > right ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+const char *kymo__cli_compare_word(const struct kymo_diff_function *function)
+{
+    kymo_ns change = kymo__diff_change(function->cost);
+    return !function->in[0]   ? "new"
+           : !function->in[1] ? "gone"
+           : change > 0       ? "slower"
+           : change < 0       ? "faster"
+                              : "same";
+}
+
+static void count(struct cli_comparison *c, const struct kymo_diff_function *function)
+{
+    kymo_ns change = kymo__diff_change(function->cost);
+    c->fresh += !function->in[0];
+    c->gone += !function->in[1];
+    if (function->in[0] && function->in[1]) {
+        c->slower += change > 0;
+        c->faster += change < 0;
+        c->same += change == 0;
+    }
+}
+
+void kymo__cli_compare_arrange(struct cli_comparison *c)
+{
+    const struct kymo_diff *d = &c->diff;
+    c->functions = kymo__cli_array(d->count + 1, sizeof *c->functions);
+    c->paths = kymo__cli_array(d->tree.count + 1, sizeof *c->paths);
+    for (uint32_t i = 1; i < d->count; i++) {
+        count(c, &d->functions[i]);
+        if (magnitude(kymo__diff_change(d->functions[i].cost)) >= c->least)
+            c->functions[c->function_count++] = i;
+    }
+    kymo_ns least = c->least > 0 ? c->least : 1;
+    for (uint32_t i = 1; i < d->tree.count; i++)
+        if (magnitude(kymo__diff_change(d->paths[i])) >= least)
+            c->paths[c->path_count++] = i;
+    qsort_r(c->functions, c->function_count, sizeof *c->functions, by_figure, c);
+    qsort_r(c->paths, c->path_count, sizeof *c->paths, by_path_change, c);
+}
+
+void kymo__cli_compare_free(struct cli_comparison *c)
+{
+    kymo__cli_free(c->functions);
+    kymo__cli_free(c->paths);
+    kymo__diff_fini(&c->diff);
+}
+
+size_t kymo__cli_compare_explain(const struct cli_comparison *c, uint32_t *functions, size_t most,
+                                 double *share)
+{
+    const double enough = 0.8, hardly = 0.02;
+    const struct kymo_diff *d = &c->diff;
+    kymo_ns whole = d->self[1] - d->self[0];
+    double moved = 0;
+    size_t count = 0;
+    for (uint32_t i = 1; i < d->count; i++) {
+        kymo_ns change = kymo__diff_change(d->functions[i].cost);
+        moved += (double)magnitude(change);
+        /* Only what went the same way as the whole explains it. */
+        if (change == 0 || (change > 0) != (whole > 0))
+            continue;
+        size_t at = count;
+        while (at > 0 && magnitude(kymo__diff_change(d->functions[functions[at - 1]].cost)) <
+                             magnitude(change))
+            at--;
+        if (at == most)
+            continue;
+        count += count < most;
+        memmove(functions + at + 1, functions + at, (count - at - 1) * sizeof *functions);
+        functions[at] = i;
+    }
+    if (whole == 0 || (double)magnitude(whole) < hardly * moved)
+        return 0;
+    double explained = 0;
+    for (size_t i = 0; i < count; i++) {
+        explained += (double)kymo__diff_change(d->functions[functions[i]].cost) / (double)whole;
+        if (explained >= enough)
+            count = i + 1;
+    }
+    *share = explained;
+    return count;
+}

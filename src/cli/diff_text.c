@@ -1,0 +1,204 @@
+/* diff_text.c — what `kymo diff` says to people: how the whole changed and who did it, then
+   functions and paths one by one. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "comparison.h"
+#include "memory.h"
+#include "report_words.h"
+#include "table.h"
+#include "terminal.h"
+#include "text.h"
+
+enum { PATHS = 10, NAMED = 5 };
+
+/* +1.500 ms, -20 ns, ±0. */
+static struct cli_text change_of(kymo_ns before, kymo_ns after)
+{
+    struct cli_text text;
+    kymo_ns change = after - before;
+    struct cli_text size = kymo__cli_duration(change < 0 ? -change : change);
+    snprintf(text.text, sizeof text.text, "%s%.60s",
+             change > 0   ? "+"
+             : change < 0 ? "-"
+                          : "",
+             size.text);
+    return text;
+}
+
+/* +25.0 %, or nothing when there is nothing to compare with. */
+static struct cli_text share_of(double before, double after)
+{
+    struct cli_text text = {""};
+    if (before > 0)
+        snprintf(text.text, sizeof text.text, " (%+.1f %%)", 100 * (after - before) / before);
+    return text;
+}
+
+static struct cli_text ratio_of(const struct kymo_diff_function *function)
+{
+    struct cli_text text;
+    const struct kymo_diff_cost *cost = function->cost;
+    if (!function->in[0] || !function->in[1])
+        snprintf(text.text, sizeof text.text, "%s", kymo__cli_compare_word(function));
+    else if (cost[0].self <= 0)
+        snprintf(text.text, sizeof text.text, "-");
+    else
+        snprintf(text.text, sizeof text.text, "×%.2f", (double)cost[1].self / (double)cost[0].self);
+    return text;
+}
+
+static void print_explanation(const struct cli_comparison *c)
+{
+    uint32_t functions[NAMED];
+    double share = 0;
+    size_t count = kymo__cli_compare_explain(c, functions, NAMED, &share);
+    kymo__cli_label("because");
+    if (count == 0) {
+        puts(c->diff.self[0] == c->diff.self[1] ? "nothing changed in sum"
+                                                : "of nothing single: changes cancel out");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct kymo_diff_function *function = &c->diff.functions[functions[i]];
+        printf("%s", i > 0 ? ", " : "");
+        kymo__cli_put_clean(stdout, function->as.name);
+        printf(" %s", change_of(function->cost[0].self, function->cost[1].self).text);
+        if (!function->in[0] || !function->in[1])
+            printf(" (%s)", kymo__cli_compare_word(function));
+    }
+    /* What others do the other way may make it more than all. */
+    printf("; together %.0f %% of the change\n", 100 * share);
+}
+
+static void print_summary(const struct cli_comparison *c)
+{
+    const struct kymo_diff *d = &c->diff;
+    fputs(kymo__cli_colour(CLI_BOLD), stdout);
+    kymo__cli_put_clean(stdout, c->path[0]);
+    fputs(" → ", stdout);
+    kymo__cli_put_clean(stdout, c->path[1]);
+    printf("%s\n", kymo__cli_colour(CLI_PLAIN));
+    kymo__cli_label("time");
+    printf("in calls on all threads %s → %s, %s%s\n", kymo__cli_duration(d->self[0]).text,
+           kymo__cli_duration(d->self[1]).text, change_of(d->self[0], d->self[1]).text,
+           share_of((double)d->self[0], (double)d->self[1]).text);
+    print_explanation(c);
+    kymo__cli_label("lasted");
+    kymo_ns lasted[2];
+    for (int i = 0; i < 2; i++)
+        lasted[i] = c->info[i].end - c->info[i].start;
+    printf("%s → %s, %s\n", kymo__cli_duration(lasted[0]).text, kymo__cli_duration(lasted[1]).text,
+           change_of(lasted[0], lasted[1]).text);
+    kymo__cli_label("calls");
+    printf("%s → %s%s\n", kymo__cli_grouped(d->calls[0]).text, kymo__cli_grouped(d->calls[1]).text,
+           share_of((double)d->calls[0], (double)d->calls[1]).text);
+    kymo__cli_label("functions");
+    printf("%s slower, %s faster, %s new, %s gone, %s the same\n",
+           kymo__cli_grouped(c->slower).text, kymo__cli_grouped(c->faster).text,
+           kymo__cli_grouped(c->fresh).text, kymo__cli_grouped(c->gone).text,
+           kymo__cli_grouped(c->same).text);
+    for (int i = 0; i < 2; i++) {
+        const struct kymo_calls_counts *counts = &c->survey[i]->counts;
+        if (!counts->gaps && !counts->lost_leaves)
+            continue;
+        kymo__cli_label("lost");
+        fputs(kymo__cli_colour(CLI_YELLOW), stdout);
+        kymo__cli_put_clean(stdout, c->path[i]);
+        printf(" lacks %s and the end of %s%s\n",
+               kymo__cli_count(counts->missing, "record", "records").text,
+               kymo__cli_count(counts->lost_leaves, "call", "calls").text,
+               kymo__cli_colour(CLI_PLAIN));
+    }
+}
+
+static void print_functions(const struct cli_comparison *c)
+{
+    static const char *const order[] = {
+        [CLI_CHANGE_SELF] = "change of self time",  [CLI_CHANGE_TOTAL] = "change of total time",
+        [CLI_CHANGE_CALLS] = "change of calls",     [CLI_CHANGE_MEAN] = "change of mean time",
+        [CLI_CHANGE_RATIO] = "ratio of self times", [CLI_CHANGE_NAME] = "name",
+    };
+    static const struct cli_column columns[] = {
+        {"CHANGE", true, false},
+        {"RATIO", true, false},
+        {"SELF A", true, false},
+        {"SELF B", true, false},
+        {"TOTAL A", true, false},
+        {"TOTAL B", true, false},
+        {"CALLS A", true, false},
+        {"CALLS B", true, false},
+        {"MEAN A", true, false},
+        {"MEAN B", true, false},
+        {"FUNCTION", false, true},
+        {"WHERE", false, true},
+        {0},
+    };
+    char title[80];
+    snprintf(title, sizeof title, "Functions by %s; A is the first file, B the second",
+             order[c->sort]);
+    kymo__cli_heading(title);
+    struct cli_table *table = kymo__cli_table_new(columns);
+    size_t shown = 0;
+    for (; shown < c->function_count && shown < c->limit; shown++) {
+        const struct kymo_diff_function *f = &c->diff.functions[c->functions[shown]];
+        struct cli_text change = change_of(f->cost[0].self, f->cost[1].self), ratio = ratio_of(f);
+        struct cli_text self[2], total[2], calls[2], mean[2];
+        for (int i = 0; i < 2; i++) {
+            const struct cli_text none = {"-"};
+            self[i] = f->in[i] ? kymo__cli_duration(f->cost[i].self) : none;
+            total[i] = f->in[i] ? kymo__cli_duration(f->cost[i].total) : none;
+            calls[i] = f->in[i] ? kymo__cli_grouped(f->cost[i].calls) : none;
+            mean[i] = f->in[i] ? kymo__cli_duration(f->cost[i].mean) : none;
+        }
+        char *place = kymo__cli_where(&f->as);
+        const char *const cells[] = {change.text,   ratio.text,    self[0].text,  self[1].text,
+                                     total[0].text, total[1].text, calls[0].text, calls[1].text,
+                                     mean[0].text,  mean[1].text,  f->as.name,    place};
+        kymo__cli_table_add(table, cells);
+        kymo__cli_free(place);
+    }
+    if (shown > 0)
+        kymo__cli_table_print(table, CLI_INDENT);
+    else
+        printf("%*snone\n", CLI_INDENT, "");
+    kymo__cli_table_free(table);
+    if (shown < c->function_count)
+        printf("%*s%s… and %s more; --limit shows more%s\n", CLI_INDENT, "",
+               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(c->function_count - shown).text,
+               kymo__cli_colour(CLI_PLAIN));
+}
+
+static void print_paths(const struct cli_comparison *c)
+{
+    enum { CHANGE = 13, TIMES = 26 };
+    if (c->path_count == 0)
+        return;
+    kymo__cli_heading("Call paths by change of self time at their end");
+    for (size_t i = 0; i < c->path_count && i < PATHS; i++) {
+        const struct kymo_diff_cost *cost = c->diff.paths[c->paths[i]];
+        struct cli_text change = change_of(cost[0].self, cost[1].self);
+        char *times = kymo__cli_format("%s → %s", kymo__cli_duration(cost[0].self).text,
+                                       kymo__cli_duration(cost[1].self).text);
+        printf("%*s%s  %s%*s%s%s  ", CLI_INDENT + CHANGE - kymo__cli_cells(change.text), "",
+               change.text, kymo__cli_colour(CLI_DIM), TIMES - kymo__cli_cells(times), "", times,
+               kymo__cli_colour(CLI_PLAIN));
+        kymo__cli_free(times);
+        char *path = NULL;
+        size_t size;
+        FILE *out = open_memstream(&path, &size);
+        if (out) {
+            kymo__cli_put_path(out, &c->diff.tree, c->diff.callables, c->paths[i]);
+            fclose(out);
+        }
+        kymo__cli_print_rest(path ? path : "", CLI_INDENT + CHANGE + 2 + TIMES + 2);
+        free(path);
+    }
+}
+
+void kymo__cli_compare_text(const struct cli_comparison *c)
+{
+    print_summary(c);
+    print_functions(c);
+    print_paths(c);
+}

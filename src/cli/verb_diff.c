@@ -1,0 +1,163 @@
+/* verb_diff.c — kymo diff A B: what got slower, faster, new or gone between two captures. */
+#include <stdint.h>
+#include <string.h>
+
+#include "capture_file.h"
+#include "comparison.h"
+#include "message.h"
+#include "progress.h"
+#include "thread_choice.h"
+#include "units.h"
+#include "verb.h"
+
+enum { OPTION_JSON, OPTION_SORT, OPTION_LIMIT, OPTION_MIN, OPTION_THREAD };
+
+enum { LIMIT = 15, NODES = 1 << 20 };
+
+static bool read_sort(const char *text, enum cli_change_sort *sort)
+{
+    static const char *const names[] = {
+        [CLI_CHANGE_SELF] = "self", [CLI_CHANGE_TOTAL] = "total", [CLI_CHANGE_CALLS] = "calls",
+        [CLI_CHANGE_MEAN] = "mean", [CLI_CHANGE_RATIO] = "ratio", [CLI_CHANGE_NAME] = "name",
+    };
+    *sort = CLI_CHANGE_SELF;
+    if (!text)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *sort = (enum cli_change_sort)i;
+            return true;
+        }
+    }
+    kymo__cli_complain("--sort %s is not known; it is one of self, total, calls, mean, ratio, name",
+                       text);
+    return false;
+}
+
+static bool read_limit(const struct cli_arguments *arguments, uint64_t *limit)
+{
+    const char *text = arguments->value[OPTION_LIMIT];
+    *limit = arguments->value[OPTION_JSON] ? UINT64_MAX : LIMIT;
+    if (!text || kymo__cli_read_number(text, limit))
+        return true;
+    kymo__cli_complain("--limit %s is not a number of functions; write --limit 50", text);
+    return false;
+}
+
+static bool read_least(const char *text, kymo_ns *least)
+{
+    *least = 0;
+    if (!text || kymo__cli_read_duration(text, least))
+        return true;
+    kymo__cli_complain("--min %s is not a time; write --min 1ms", text);
+    return false;
+}
+
+static int progress(void *arg, uint64_t done, uint64_t all)
+{
+    kymo__cli_progress_show(arg, done, all);
+    return 0;
+}
+
+static int survey(struct cli_comparison *c, int side, const char *thread)
+{
+    struct cli_threads threads;
+    int code = kymo__cli_threads_choose(c->capture[side], c->path[side], thread, &threads);
+    if (code != CLI_OK)
+        return code;
+    struct cli_progress line = kymo__cli_progress_begin(side ? "reading the second" : "reading");
+    const struct kymo_survey_options options = {
+        .from = INT64_MIN,
+        .to = INT64_MAX,
+        .chosen = threads.chosen,
+        .nodes = NODES,
+        .progress = progress,
+        .progress_arg = &line,
+    };
+    int error = kymo__survey(c->capture[side], &options, &c->survey[side]);
+    kymo__cli_progress_end(&line);
+    kymo__cli_threads_free(&threads);
+    return error < 0 ? kymo__cli_capture_broken(c->path[side], error) : CLI_OK;
+}
+
+static int show(struct cli_comparison *c, bool as_json)
+{
+    if (kymo__diff_init(&c->diff, c->survey[0], c->survey[1]) < 0) {
+        kymo__cli_complain("there is not enough memory to compare them");
+        return CLI_BAD;
+    }
+    kymo__cli_compare_arrange(c);
+    if (as_json)
+        kymo__cli_compare_json(c);
+    else
+        kymo__cli_compare_text(c);
+    for (int i = 0; i < 2; i++)
+        if (c->survey[i]->counts.slices == 0)
+            kymo__cli_complain("%s: no calls or spans there", c->path[i]);
+    kymo__cli_compare_free(c);
+    return CLI_OK;
+}
+
+static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    (void)verb;
+    struct cli_comparison c = {.path = {arguments->words[0], arguments->words[1]}};
+    if (!read_sort(arguments->value[OPTION_SORT], &c.sort) || !read_limit(arguments, &c.limit) ||
+        !read_least(arguments->value[OPTION_MIN], &c.least))
+        return CLI_BAD;
+    int code = CLI_OK;
+    for (int i = 0; i < 2 && code == CLI_OK; i++)
+        code = kymo__cli_capture_open(c.path[i], &c.capture[i], &c.info[i]);
+    for (int i = 0; i < 2 && code == CLI_OK; i++)
+        code = survey(&c, i, arguments->value[OPTION_THREAD]);
+    if (code == CLI_OK)
+        code = show(&c, arguments->value[OPTION_JSON] != NULL);
+    for (int i = 0; i < 2; i++) {
+        kymo__survey_free(c.survey[i]);
+        kymo_close(c.capture[i]);
+    }
+    return code;
+}
+
+static const struct cli_option options[] = {
+    [OPTION_JSON] = {"json", 'j', NULL, "one JSON object with everything, all functions in it"},
+    [OPTION_SORT] = {"sort", 's', "KEY",
+                     "order of the functions: self, total, calls, mean, ratio, name"},
+    [OPTION_LIMIT] = {"limit", 'n', "N", "at most N functions; 15 without it"},
+    [OPTION_MIN] = {"min", 0, "TIME", "only what changed by at least this much self time: 1ms"},
+    [OPTION_THREAD] = {"thread", 't', "THREAD",
+                       "only this thread of both: its index, tid:N, or its name"},
+    {0},
+};
+
+static const struct cli_example examples[] = {
+    {"kymo diff before.kymo after.kymo", "what changed, the greatest change first"},
+    {"kymo diff --min 10ms before.kymo after.kymo", "without what is noise"},
+    {"kymo diff --sort calls before.kymo after.kymo", "what is called more or less often"},
+    {"kymo diff -j before.kymo after.kymo | jq .change_ns", "one figure for a script"},
+    {0},
+};
+
+static const struct cli_example next[] = {
+    {"kymo report --callers NAME after.kymo", "who calls what got slower"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_diff = {
+    .name = "diff",
+    .purpose = "what got slower, faster, new or gone between two captures",
+    .operands = "A B",
+    .least = 2,
+    .most = 2,
+    .operand = CLI_FILES,
+    .details =
+        "Functions are ordered by how much their self time changed, in either direction. They are "
+        "the same function when name and file are; the line does not count, and of the file first "
+        "all of the path has to be equal, then its place in its package, then its last part. Call "
+        "paths are the same when all functions on them are.\n\n"
+        "RATIO is self time in B to self time in A. Times are as in 'kymo report'.",
+    .options = options,
+    .examples = examples,
+    .next = next,
+    .run = run,
+};

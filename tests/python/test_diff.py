@@ -1,0 +1,213 @@
+"""`kymo diff`: what changed between two captures, and who did it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import RunCode
+
+import kymo
+
+PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
+
+
+def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, "diff", *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def text_of(*arguments: object) -> str:
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def diff(*arguments: object) -> dict[str, Any]:
+    done = run("--json", *arguments)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def bad(*arguments: object) -> str:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+PROGRAM_TEXT = """
+import time
+{filler}
+def same(): pass
+def changed(): time.sleep({sleep})
+def {other}(): same()
+def main():
+    for _ in range({times}): same()
+    changed()
+    {other}()
+"""
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Captures of a program before and after an edit that also moved every line."""
+    folder = tmp_path_factory.mktemp("diff")
+    paths = []
+    for name, sleep, times, other in [("a", 0.01, 10, "removed"), ("b", 0.06, 30, "added")]:
+        (folder / name).mkdir()
+        source = folder / name / "program.py"
+        text = PROGRAM_TEXT.format(
+            filler="\n" * 7 if name == "b" else "", sleep=sleep, times=times, other=other
+        )
+        source.write_text(text)
+        space: dict[str, Any] = {}
+        exec(compile(text, str(source), "exec"), space)
+        path = folder / f"{name}.kymo"
+        kymo.start(path)
+        space["main"]()
+        kymo.stop()
+        paths.append(path)
+    return paths[0], paths[1]
+
+
+def test_functions_are_found_again_and_what_changed_is_said(pair: tuple[Path, Path]) -> None:
+    found = diff(*pair)
+    by_name = {row["name"]: row for row in found["functions"]}
+
+    assert by_name["same"]["before"]["calls"] == 11
+    assert by_name["same"]["after"]["calls"] == 31
+    assert by_name["added"]["what"] == "new" and by_name["added"]["before"] is None
+    assert by_name["removed"]["what"] == "gone" and by_name["removed"]["after"] is None
+    assert by_name["sleep"]["what"] == "slower"
+    assert by_name["sleep"]["ratio"] > 2
+    assert found["functions"][0]["name"] == "sleep", "the greatest change comes first"
+    assert found["explained"]["functions"][0] == "sleep"
+    assert found["change_ns"] > 20_000_000
+    assert (found["new"], found["gone"]) == (1, 1)
+
+
+def test_figures_are_those_of_the_reports(pair: tuple[Path, Path]) -> None:
+    found = diff(*pair)
+
+    for side, path in zip(("before", "after"), pair, strict=True):
+        done = subprocess.run(
+            [PROGRAM, "report", "--json", str(path)], capture_output=True, check=True, timeout=60
+        )
+        rows = json.loads(done.stdout)["functions"]
+        wanted = {(r["name"], r["calls"], r["self_ns"], r["total_ns"], r["mean_ns"]) for r in rows}
+        got = {
+            (r["name"], s["calls"], s["self_ns"], s["total_ns"], s["mean_ns"])
+            for r in found["functions"]
+            if (s := r[side])
+        }
+        assert got == wanted
+        assert found[side]["time_in_calls_ns"] == sum(row["self_ns"] for row in rows)
+
+
+def test_changes_add_up(pair: tuple[Path, Path]) -> None:
+    found = diff(*pair)
+
+    assert sum(row["change_ns"] for row in found["functions"]) == found["change_ns"]
+    assert sum(row["change_ns"] for row in found["paths"]) == found["change_ns"]
+
+
+def test_paths_name_every_call_on_them(pair: tuple[Path, Path]) -> None:
+    paths = [row["path"][-3:] for row in diff(*pair)["paths"]]  # before it comes pytest
+
+    assert paths[0] == ["main", "changed", "sleep"]
+    assert ["main", "removed", "same"] in paths and ["main", "added", "same"] in paths
+
+
+def test_the_text_begins_with_the_answer(pair: tuple[Path, Path]) -> None:
+    lines = text_of(*pair).splitlines()
+
+    assert lines[0] == f"{pair[0]} → {pair[1]}"
+    assert re.search(r"time +in calls on all threads .* → .*, \+.* ms \(\+", lines[1])
+    assert re.search(r"because +sleep \+", lines[2])
+    assert any(" new " in line and "added" in line for line in lines)
+    assert any(" gone " in line and "removed" in line for line in lines)
+
+
+def test_a_capture_does_not_differ_from_itself(pair: tuple[Path, Path]) -> None:
+    found = diff(pair[0], pair[0])
+
+    assert found["change_ns"] == 0
+    assert {row["what"] for row in found["functions"]} == {"same"}
+    assert found["paths"] == []
+    assert "nothing changed in sum" in text_of(pair[0], pair[0])
+
+
+def test_sort_limit_and_min(pair: tuple[Path, Path]) -> None:
+    assert diff(*pair, "--sort", "calls")["functions"][0]["name"] == "same"
+    names = [row["name"] for row in diff(*pair, "--sort", "name")["functions"]]
+    assert names == sorted(names)
+    ratios = [row["ratio"] for row in diff(*pair, "--sort", "ratio")["functions"]]
+    known = [max(r, 1 / r) for r in ratios if r]
+    assert known == sorted(known, reverse=True)
+    assert len(diff(*pair, "-n", "2")["functions"]) == 2
+    few = diff(*pair, "--min", "20ms")["functions"]
+    assert [row["name"] for row in few] == ["sleep"]
+    for key in ("self", "total", "mean"):
+        assert diff(*pair, "--sort", key)["functions"]
+
+
+def test_a_thread_can_be_chosen(pair: tuple[Path, Path]) -> None:
+    assert diff(*pair, "--thread", "0")["change_ns"] == diff(*pair)["change_ns"]
+    assert "there is no thread 'nobody'" in bad(*pair, "--thread", "nobody")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--sort", "size"], "--sort size"),
+        (["--limit", "many"], "--limit many"),
+        (["--min", "much"], "--min much"),
+    ],
+)
+def test_bad_options_are_refused(pair: tuple[Path, Path], arguments: list[str], words: str) -> None:
+    assert words in bad(*pair, *arguments)
+
+
+def test_a_file_that_cannot_be_read_is_named(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    other = tmp_path / "text.kymo"
+    other.write_text("not a capture")
+
+    assert "nowhere.kymo: there is no such file" in bad(pair[0], tmp_path / "nowhere.kymo")
+    assert "nowhere.kymo: there is no such file" in bad(tmp_path / "nowhere.kymo", pair[0])
+    assert "text.kymo: this is not a kymo capture" in bad(pair[0], other)
+    assert "one more" in bad(pair[0]) or "B" in bad(pair[0])
+
+
+def test_awkward_captures_are_compared(
+    pair: tuple[Path, Path], tmp_path: Path, run_code: RunCode
+) -> None:
+    killed, empty = tmp_path / "killed.kymo", tmp_path / "empty.kymo"
+    run_code(
+        "import os, signal, sys, kymo\n"
+        f"kymo.start({str(killed)!r}, calls=False)\n"
+        "span = kymo.span('evil \\x1b[31m\\n name'); span.__enter__()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n",
+        check=False,
+    )
+    kymo.start(empty, calls=False)
+    kymo.stop()
+
+    text = text_of(pair[0], killed, "--limit", "1000")
+    assert "evil \\e[31m\\n name" in text and "\x1b" not in text
+    done = run(empty, killed)
+    assert done.returncode == 0
+    assert done.stderr == f"kymo: {empty}: no calls or spans there\n"
