@@ -129,6 +129,7 @@ static PyStructSequence_Field thread_fields[] = {
     {"lost", "given up"},
     {"first", "time of its first record, 0 when it has none"},
     {"last", "time of its last record, 0 when it has none"},
+    {"pid", "of its process; captures that were merged have several"},
     {0},
 };
 
@@ -142,6 +143,7 @@ PyObject *kymo__row_thread(struct core *core, const struct kymo_thread_info *thr
     put_unsigned(&row, thread->lost);
     put_signed(&row, thread->first);
     put_signed(&row, thread->last);
+    put_signed(&row, thread->pid);
     return finish(&row);
 }
 

@@ -303,6 +303,7 @@ struct kymo_info {
     int indexed;                /* 1: the index was there, 0: rebuilt by scanning */
     uint64_t expired_records;   /* that a flight recorder kept no longer; and if it was killed or
                                    still runs, those that only its memory had */
+    uint64_t processes;         /* whose threads are in it: 1 unless captures were merged */
 };
 
 /* Fill INFO (set its size first). */
@@ -320,11 +321,25 @@ struct kymo_thread_info {
     uint64_t records;    /* read or readable */
     uint64_t lost;       /* given up; expired ones are not */
     kymo_ns first, last; /* time of its first and last record; 0 when it has none */
+    uint32_t process;    /* index of its process, for kymo_capture_process */
+    int64_t pid;         /* of that process */
 };
 
 /* Fill THREAD (set its size first) with thread INDEX. Returns 0 or -EINVAL. */
 KYMO_API int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
                                  struct kymo_thread_info *thread);
+
+struct kymo_process_info {
+    size_t size;
+    uint32_t index;      /* 0 to info.processes - 1 */
+    int64_t pid;         /* processes of several machines may have the same */
+    const char *name;    /* "" when it has none; lent until kymo_close, as is the next */
+    const char *machine; /* the host it ran on, "" when that is not known */
+};
+
+/* Fill PROCESS (set its size first) with process INDEX. Returns 0 or -EINVAL. */
+KYMO_API int kymo_capture_process(const struct kymo_capture *capture, uint32_t index,
+                                  struct kymo_process_info *process);
 
 /* The key and the value of metadata entry INDEX, lent until kymo_close. Returns 0,
    or -ENOENT past the last. */

@@ -44,6 +44,23 @@ static void write_metadata(struct cli_json *json, const struct kymo_capture *cap
     kymo__cli_json_end(json);
 }
 
+static void write_processes(struct cli_json *json, const struct cli_facts *facts)
+{
+    kymo__cli_json_array(json, "processes");
+    for (uint32_t i = 0; i < facts->info.processes; i++) {
+        struct kymo_process_info process = {.size = sizeof process};
+        if (kymo_capture_process(facts->capture, i, &process) < 0)
+            break;
+        kymo__cli_json_object(json, NULL);
+        kymo__cli_json_uint(json, "index", process.index);
+        kymo__cli_json_int(json, "pid", process.pid);
+        kymo__cli_json_string(json, "name", process.name);
+        kymo__cli_json_string(json, "machine", process.machine);
+        kymo__cli_json_end(json);
+    }
+    kymo__cli_json_end(json);
+}
+
 static void write_threads(struct cli_json *json, const struct cli_facts *facts)
 {
     kymo__cli_json_array(json, "threads");
@@ -54,6 +71,8 @@ static void write_threads(struct cli_json *json, const struct cli_facts *facts)
         kymo__cli_json_object(json, NULL);
         kymo__cli_json_uint(json, "index", thread.index);
         kymo__cli_json_int(json, "tid", thread.tid);
+        kymo__cli_json_uint(json, "process", thread.process);
+        kymo__cli_json_int(json, "pid", thread.pid);
         kymo__cli_json_string(json, "name", thread.name);
         kymo__cli_json_uint(json, "records", thread.records);
         kymo__cli_json_uint(json, "lost_records", thread.lost);
@@ -100,6 +119,7 @@ void kymo__cli_info_json(const struct cli_facts *facts)
     kymo__cli_json_bool(&json, "verified", facts->verified);
     kymo__cli_json_bool(&json, "indexed", info->indexed);
     write_metadata(&json, facts->capture);
+    write_processes(&json, facts);
     write_threads(&json, facts);
     kymo__cli_json_end(&json);
     putchar('\n');

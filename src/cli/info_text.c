@@ -125,21 +125,55 @@ static void print_metadata(const struct kymo_capture *capture)
     }
 }
 
-static void print_threads(const struct cli_facts *facts)
+/* Of captures that were merged. */
+static void print_processes(const struct cli_facts *facts)
 {
     static const struct cli_column columns[] = {
-        {"THREAD", true, false}, {"TID", true, false},
-        {"NAME", false, true},   {"RECORDS", true, false},
-        {"LOST", true, false},   {"FIRST", true, false},
-        {"LAST", true, false},   {0},
+        {"PROCESS", true, false},
+        {"PID", true, false},
+        {"NAME", false, true},
+        {"MACHINE", false, true},
+        {0},
     };
+    if (facts->info.processes < 2)
+        return;
+    struct cli_table *table = kymo__cli_table_new(columns);
+    for (uint32_t i = 0; i < facts->info.processes; i++) {
+        struct kymo_process_info process = {.size = sizeof process};
+        if (kymo_capture_process(facts->capture, i, &process) < 0)
+            break;
+        char index[16], pid[24];
+        snprintf(index, sizeof index, "%u", process.index);
+        snprintf(pid, sizeof pid, "%lld", (long long)process.pid);
+        const char *const cells[] = {index, pid, process.name, process.machine};
+        kymo__cli_table_add(table, cells);
+    }
+    putchar('\n');
+    kymo__cli_table_print(table, INDENT);
+    kymo__cli_table_free(table);
+}
+
+static void print_threads(const struct cli_facts *facts)
+{
+    static const struct cli_column all[] = {
+        {"THREAD", true, false}, {"PROCESS", true, false}, {"TID", true, false},
+        {"NAME", false, true},   {"RECORDS", true, false}, {"LOST", true, false},
+        {"FIRST", true, false},  {"LAST", true, false},    {0},
+    };
+    struct cli_column columns[sizeof all / sizeof *all];
+    bool several = facts->info.processes > 1;
+    size_t kept = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (i != 1 || several)
+            columns[kept++] = all[i];
     struct cli_table *table = kymo__cli_table_new(columns);
     for (uint32_t i = 0; i < facts->info.threads; i++) {
         struct kymo_thread_info thread = {.size = sizeof thread};
         if (kymo_capture_thread(facts->capture, i, &thread) < 0)
             break;
-        char index[16], tid[24];
+        char index[16], process[16], tid[24];
         snprintf(index, sizeof index, "%u", thread.index);
+        snprintf(process, sizeof process, "%u", thread.process);
         snprintf(tid, sizeof tid, "%lld", (long long)thread.tid);
         struct cli_text records = kymo__cli_grouped(thread.records);
         struct cli_text lost = kymo__cli_grouped(thread.lost);
@@ -148,9 +182,16 @@ static void print_threads(const struct cli_facts *facts)
             first = kymo__cli_duration(thread.first - facts->info.start);
             last = kymo__cli_duration(thread.last - facts->info.start);
         }
-        const char *const cells[] = {index,     tid,        thread.name, records.text,
-                                     lost.text, first.text, last.text};
-        kymo__cli_table_add(table, cells);
+        /* Without its process the first cell moves behind it. */
+        const char *const cells[] = {several ? index : "",
+                                     several ? process : index,
+                                     tid,
+                                     thread.name,
+                                     records.text,
+                                     lost.text,
+                                     first.text,
+                                     last.text};
+        kymo__cli_table_add(table, cells + !several);
     }
     if (facts->info.threads > 0) {
         putchar('\n');
@@ -183,5 +224,6 @@ void kymo__cli_info_text(const struct cli_facts *facts)
            kymo__cli_count(info->snapshots, "snapshot", "snapshots").text);
     print_format(facts);
     print_metadata(facts->capture);
+    print_processes(facts);
     print_threads(facts);
 }

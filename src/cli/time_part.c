@@ -25,6 +25,16 @@ bool kymo__cli_part_read(const char *from, const char *to, const char *until, st
     return true;
 }
 
+bool kymo__cli_part_read_either(const char *from, const char *to, const char *until,
+                                struct cli_part *part)
+{
+    if (to && until) {
+        kymo__cli_complain("--to %s and --until %s mean the same; give one of them", to, until);
+        return false;
+    }
+    return kymo__cli_part_read(from, to ? to : until, to ? "to" : "until", part);
+}
+
 kymo_ns kymo__cli_moment(kymo_ns start, int64_t since)
 {
     kymo_ns moment;

@@ -16,6 +16,10 @@ struct cli_part {
 bool kymo__cli_part_read(const char *from, const char *to, const char *until,
                          struct cli_part *part);
 
+/* The same where both --to and --until are known, of which one may be given. */
+bool kymo__cli_part_read_either(const char *from, const char *to, const char *until,
+                                struct cli_part *part);
+
 /* The moment SINCE after START, as far as there is one. */
 kymo_ns kymo__cli_moment(kymo_ns start, int64_t since);
 

@@ -12,7 +12,9 @@ extern const struct cli_verb kymo__cli_verb_info;
 extern const struct cli_verb kymo__cli_verb_dump;
 extern const struct cli_verb kymo__cli_verb_report;
 extern const struct cli_verb kymo__cli_verb_export;
+extern const struct cli_verb kymo__cli_verb_cut;
 extern const struct cli_verb kymo__cli_verb_diff;
+extern const struct cli_verb kymo__cli_verb_merge;
 extern const struct cli_verb kymo__cli_verb_doctor;
 extern const struct cli_verb kymo__cli_verb_completion;
 extern const struct cli_verb kymo__cli_verb_help;
@@ -31,6 +33,8 @@ const struct cli_verb *const kymo__cli_verbs[] = {
     &kymo__cli_verb_report,
     &kymo__cli_verb_diff,
     &kymo__cli_verb_export,
+    &kymo__cli_verb_cut,
+    &kymo__cli_verb_merge,
     &kymo__cli_verb_info,
     &kymo__cli_verb_dump,
     &kymo__cli_verb_doctor,

@@ -273,6 +273,12 @@ static int add_arg(struct kymo_calls *c, const struct kymo_event *event)
 static int open_window(struct kymo_calls *c)
 {
     c->inside = true;
+    c->counts.deepest = c->depth; /* what was before does not count */
+    if (c->visitor->open) {
+        int rc = c->visitor->open(c->visitor->arg, c);
+        if (rc < 0)
+            return rc;
+    }
     for (uint32_t i = 0; i < c->depth; i++) {
         struct kymo_frame *frame = &c->frames[i];
         frame->start = c->from;
@@ -310,6 +316,10 @@ static int resync(struct kymo_calls *c, const struct kymo_event *event)
     kymo_ns paused = kymo__timebase_ns(&c->stream.capture->base, event->id, &hint);
     paused = paused < event->time ? paused : event->time;
     c->now = paused > c->now ? paused : c->now;
+    /* A part of the window may be before the pause. */
+    int rc = !c->inside && c->now >= c->from ? open_window(c) : 0;
+    if (rc < 0)
+        return rc;
     int64_t carried = unwind(c, 0, KYMO__OPEN_AT_END, true);
     if (carried < 0)
         return (int)carried;
@@ -317,10 +327,17 @@ static int resync(struct kymo_calls *c, const struct kymo_event *event)
     return 0;
 }
 
+static int show(struct kymo_calls *c, const struct kymo_event *event)
+{
+    return c->inside && c->visitor->event ? c->visitor->event(c->visitor->arg, event) : 0;
+}
+
 static int take(struct kymo_calls *c, const struct kymo_event *event)
 {
-    if (event->kind == KYMO_ARG)
-        return add_arg(c, event);
+    if (event->kind == KYMO_ARG) {
+        int rc = show(c, event);
+        return rc < 0 ? rc : add_arg(c, event);
+    }
     int rc = c->receiver >= ENDED ? release(c) : 0;
     c->receiver = NOBODY;
     if (rc == 0 && event->kind == KYMO_RESYNC)
@@ -334,6 +351,9 @@ static int take(struct kymo_calls *c, const struct kymo_event *event)
         if (rc < 0)
             return rc;
     }
+    rc = show(c, event);
+    if (rc < 0)
+        return rc;
     c->counts.events += c->inside;
     if (kymo__unlikely(c->waiting) && event->kind != KYMO_RESYNC &&
         !(event->kind == KYMO_ENTER && event->detail == OPEN)) {

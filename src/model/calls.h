@@ -66,8 +66,14 @@ struct kymo_slice {
 
 /* What a reader does with them; any may be NULL. A negative result ends the reading and
    is its result. Arguments of a call are known when it has ended. */
+struct kymo_calls;
 struct kymo_visitor {
     void *arg;
+    /* The events themselves, before anything is repaired: those of the window, gaps and
+       arguments too, in the order recorded; and before them, once, what is open when the
+       window begins, which calls->frames has. For who wants to copy them. */
+    int (*open)(void *arg, const struct kymo_calls *calls);
+    int (*event)(void *arg, const struct kymo_event *event);
     int (*enter)(void *arg, struct kymo_frame *frame, uint32_t depth);
     int (*leave)(void *arg, const struct kymo_slice *slice);
     int (*other)(void *arg, const struct kymo_event *event, const struct kymo_call_arg *args,

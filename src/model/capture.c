@@ -117,6 +117,7 @@ int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info
         .damaged_bytes = r->damaged_bytes,
         .indexed = r->indexed,
         .expired_records = r->ring_records,
+        .processes = r->process_count ? r->process_count : 1,
     };
     for (size_t i = 0; i < r->run_count; i++) {
         const struct kymo_block_header *h = &r->runs[i].header;
@@ -125,6 +126,10 @@ int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info
         full.records += h->records;
         first = h->first_ticks < first ? h->first_ticks : first;
         last = h->last_ticks > last ? h->last_ticks : last;
+    }
+    if (r->ranged) {
+        first = r->range_first < first ? r->range_first : first;
+        last = r->range_last > last ? r->range_last : last;
     }
     for (size_t i = 0; i < r->gap_count; i++) {
         bool expired = r->gaps[i].reason == KYMO_GAP_FLIGHT;
@@ -167,6 +172,33 @@ int64_t kymo_capture_verify(struct kymo_capture *capture)
     return rc < 0 ? rc : (int64_t)r->damaged_blocks;
 }
 
+/* The metadata entry called KEY, or "". */
+static const char *metadata(const struct kymo_reader *r, const char *key)
+{
+    for (size_t i = 0; i < r->meta_count; i++)
+        if (strcmp(kymo__reader_string(r, r->metas[i].key), key) == 0)
+            return kymo__reader_string(r, r->metas[i].value);
+    return "";
+}
+
+int kymo_capture_process(const struct kymo_capture *capture, uint32_t index,
+                         struct kymo_process_info *process)
+{
+    const struct kymo_reader *r = capture->reader;
+    struct kymo_process_info full = {.index = index, .pid = r->header.pid};
+    if (index >= (r->process_count ? r->process_count : 1))
+        return -EINVAL;
+    if (index < r->process_count && r->processes[index].defined) {
+        full.pid = (int64_t)r->processes[index].pid;
+        full.name = kymo__reader_string(r, r->processes[index].name);
+        full.machine = kymo__reader_string(r, r->processes[index].machine);
+    } else {
+        full.name = metadata(r, "process_name");
+        full.machine = metadata(r, "host");
+    }
+    return hand_out(process, &full, sizeof(full));
+}
+
 int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
                         struct kymo_thread_info *thread)
 {
@@ -179,7 +211,11 @@ int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
         .index = index,
         .tid = (int64_t)t->tid,
         .name = kymo__reader_string(r, t->name),
+        .process = t->process < r->process_count ? t->process : 0,
+        .pid = r->header.pid,
     };
+    if (full.process < r->process_count && r->processes[full.process].defined)
+        full.pid = (int64_t)r->processes[full.process].pid;
     for (size_t i = t->run; i < t->run + t->runs; i++) {
         const struct kymo_block_header *h = &r->runs[i].header;
         if (r->runs[i].damaged || h->first_ticks > h->last_ticks)

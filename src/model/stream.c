@@ -98,13 +98,6 @@ static int refill(struct kymo_stream *s)
     return rc > 0 ? 1 : rc;
 }
 
-static bool has_value(unsigned kind)
-{
-    return kind == KYMO_COUNTER || kind == KYMO_FLOW_OUT || kind == KYMO_FLOW_IN ||
-           kind == KYMO_ASYNC_BEGIN || kind == KYMO_ASYNC_END || kind == KYMO_COMPLETE ||
-           kind == KYMO_ARG || kind == KYMO_OFF || kind == KYMO_RESYNC;
-}
-
 static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
 {
     event->name = event->file = "";
@@ -135,7 +128,7 @@ static int next_in_run(struct kymo_stream *s, struct kymo_event *event)
             continue; /* its event was cut off with the run before */
         uint64_t value = 0;
         unsigned detail = kymo__word_detail(record.word);
-        if (has_value(kind) || (kind == KYMO_ENTER && detail & KYMO_HAS_ID)) {
+        if (kymo__kind_has_value(kind) || (kind == KYMO_ENTER && detail & KYMO_HAS_ID)) {
             rc = refill(s);
             if (rc <= 0)
                 return rc;

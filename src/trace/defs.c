@@ -6,10 +6,17 @@
 #include "varint.h"
 
 static const unsigned char numbers_of[] = {
-    [KYMO__DEF_STRING] = 1, [KYMO__DEF_MORE] = 1,        [KYMO__DEF_KEY] = 5,
-    [KYMO__DEF_THREAD] = 4, [KYMO__DEF_THREAD_NAME] = 2, [KYMO__DEF_THREAD_END] = 2,
-    [KYMO__DEF_META] = 2,   [KYMO__DEF_CLOCK] = 3,       [KYMO__DEF_GAP] = 5,
+    [KYMO__DEF_STRING] = 1,  [KYMO__DEF_MORE] = 1,        [KYMO__DEF_KEY] = 5,
+    [KYMO__DEF_THREAD] = 4,  [KYMO__DEF_THREAD_NAME] = 2, [KYMO__DEF_THREAD_END] = 2,
+    [KYMO__DEF_META] = 2,    [KYMO__DEF_CLOCK] = 3,       [KYMO__DEF_GAP] = 5,
+    [KYMO__DEF_PROCESS] = 4, [KYMO__DEF_RANGE] = 2,
 };
+
+/* How many more TYPE may have; those that are 0 need not be there. */
+static unsigned more_numbers(int type)
+{
+    return type == KYMO__DEF_THREAD;
+}
 
 static int has_text(int type)
 {
@@ -26,6 +33,8 @@ uint8_t *kymo__def_put(uint8_t *out, const struct kymo_def *def)
     uint8_t body[KYMO__VARINT_MAX * KYMO__DEF_NUMBERS], *end = body;
     for (unsigned i = 0; i < kymo__def_numbers(def->type); i++)
         end = kymo__varint_put(end, def->number[i]);
+    if (more_numbers(def->type) && def->number[kymo__def_numbers(def->type)])
+        end = kymo__varint_put(end, def->number[kymo__def_numbers(def->type)]);
     size_t len = (size_t)(end - body), text = has_text(def->type) ? def->text_len : 0;
     *out++ = (uint8_t)def->type;
     out = kymo__varint_put(out, len + text);
@@ -55,6 +64,8 @@ const uint8_t *kymo__def_get(const uint8_t *at, const uint8_t *end, struct kymo_
     }
     if (!numbers)
         return next;
+    if (more_numbers(type) && at < next && !kymo__varint_get(at, next, &def->number[numbers]))
+        def->number[numbers] = 0;
     def->type = type;
     if (has_text(type)) {
         def->text = at;

@@ -12,7 +12,12 @@
        THREAD_END   index, tick
        META         string of the key, string of the value
        CLOCK        tick, monotonic ns, zigzag of wall ns
-       GAP          thread, reason, records, first tick, last tick */
+       GAP          thread, reason, records, first tick, last tick
+       PROCESS      index, pid, string of its name, string of its machine or 0
+       RANGE        tick at which the capture begins, tick at which it ends: where its
+                    records do not reach, as in one cut out of another
+
+   THREAD may have a fifth number, the index of its process; without it that is 0. */
 #ifndef KYMO_DEFS_H
 #define KYMO_DEFS_H
 
@@ -29,6 +34,8 @@ enum kymo_def_type {
     KYMO__DEF_META = 7,
     KYMO__DEF_CLOCK = 8,
     KYMO__DEF_GAP = 9,
+    KYMO__DEF_PROCESS = 10,
+    KYMO__DEF_RANGE = 11,
 };
 
 #define KYMO__DEF_NUMBERS 6
@@ -43,7 +50,7 @@ struct kymo_def {
     size_t text_len;
 };
 
-/* How many numbers a definition of TYPE begins with; 0 for an unknown type. */
+/* How many numbers a definition of TYPE begins with, at least; 0 for an unknown type. */
 unsigned kymo__def_numbers(int type);
 
 /* Write DEF at OUT, which has room for KYMO__DEF_MAX; returns the byte after it. */

@@ -91,6 +91,7 @@ static int add_thread(struct kymo_reader *r, const struct kymo_def *def)
         t->tid = n[1];
         t->start_ticks = n[2];
         t->name = t->name ? t->name : (uint32_t)n[3];
+        t->process = n[4] < UINT32_MAX ? (uint32_t)n[4] : 0;
     }
     return 0;
 }
@@ -119,6 +120,26 @@ static int add_clock(struct kymo_reader *r, const uint64_t *n)
         r->snapshots[r->snapshot_count++] =
             (struct kymo_snapshot){n[0], (int64_t)n[1], kymo__unzigzag(n[2])};
     return rc;
+}
+
+static int add_process(struct kymo_reader *r, const uint64_t *n)
+{
+    int rc = reach(&r->processes, &r->process_count, &r->process_capacity, n[0], most_ids(r, 4),
+                   sizeof(*r->processes));
+    if (rc == 0)
+        r->processes[n[0]] = (struct kymo_reader_process){
+            .pid = n[1], .name = (uint32_t)n[2], .machine = (uint32_t)n[3], .defined = true};
+    return rc;
+}
+
+static int add_range(struct kymo_reader *r, const uint64_t *n)
+{
+    if (n[0] <= n[1]) {
+        r->ranged = true;
+        r->range_first = n[0];
+        r->range_last = n[1];
+    }
+    return 0;
 }
 
 static int add_gap(struct kymo_reader *r, const uint64_t *n)
@@ -150,6 +171,10 @@ static int apply(struct kymo_reader *r, const struct kymo_def *def)
         return add_clock(r, def->number);
     case KYMO__DEF_GAP:
         return add_gap(r, def->number);
+    case KYMO__DEF_PROCESS:
+        return add_process(r, def->number);
+    case KYMO__DEF_RANGE:
+        return add_range(r, def->number);
     }
     return 0;
 }
@@ -175,4 +200,5 @@ void kymo__dictionary_fini(struct kymo_reader *r)
     kymo__free(r->metas);
     kymo__free(r->snapshots);
     kymo__free(r->gaps);
+    kymo__free(r->processes);
 }

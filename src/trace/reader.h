@@ -23,6 +23,7 @@ struct kymo_run {
 struct kymo_reader_thread {
     uint64_t tid, start_ticks, end_ticks;
     uint32_t name;    /* string id, 0 none */
+    uint32_t process; /* index, 0 for that of the header */
     bool defined;     /* false: only its records tell of it */
     size_t run, runs; /* its runs: reader->runs[run] and on, in the order recorded */
 };
@@ -30,6 +31,12 @@ struct kymo_reader_thread {
 struct kymo_reader_key {
     uint32_t name, file; /* string ids; name 0: never defined */
     uint32_t line, class;
+};
+
+struct kymo_reader_process {
+    uint64_t pid;
+    uint32_t name, machine; /* string ids, 0 none */
+    bool defined;
 };
 
 struct kymo_reader_gap {
@@ -70,6 +77,10 @@ struct kymo_reader {
     size_t meta_count, meta_capacity;
     struct kymo_snapshot *snapshots;
     size_t snapshot_count, snapshot_capacity;
+    struct kymo_reader_process *processes; /* none when there is only that of the header */
+    size_t process_count, process_capacity;
+    bool ranged; /* the next two are known */
+    uint64_t range_first, range_last;
     struct kymo_reader_gap *gaps;
     size_t gap_count, gap_capacity;
 

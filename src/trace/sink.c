@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -90,6 +91,36 @@ static char *resolved(const char *path)
     char *copy = real ? kymo__alloc_text(real, strlen(real)) : kymo__alloc_text(path, strlen(path));
     free(real);
     return copy;
+}
+
+int kymo__sink_check(const char *path)
+{
+    int rc = replaceable(path);
+    if (rc != -ENOENT)
+        return rc;
+    /* Nothing there. Is there a directory for it? */
+    char *copy = kymo__alloc_text(path, strlen(path));
+    if (!copy)
+        return -ENOMEM;
+    char *slash = strrchr(copy, '/');
+    if (slash)
+        slash[slash == copy] = '\0';
+    rc = slash && access(copy, F_OK) < 0 ? -errno : 0;
+    kymo__free(copy);
+    return rc;
+}
+
+int kymo__sink_move(struct kymo_sink *sink, const char *path)
+{
+    char *target = resolved(path), *live = target ? kymo__live_path(target) : NULL;
+    int rc = live ? kymo__sink_check(target) : -ENOMEM;
+    if (rc == 0 && rename(sink->path, target) < 0)
+        rc = -errno;
+    if (rc == 0 && begins_with(live, KYMO__LIVE_MAGIC))
+        unlink(live);
+    kymo__free(live);
+    kymo__free(target);
+    return rc;
 }
 
 int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file_header *header)

@@ -19,6 +19,13 @@ struct kymo_sink {
    on failure nothing is left behind. */
 int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file_header *header);
 
+/* May a capture be put at PATH? 0, or what kymo__sink_create would return. */
+int kymo__sink_check(const char *path);
+
+/* Give the file, which is finished, the name PATH, under the same conditions. What is there
+   is replaced at once, its live file is removed. On failure the file keeps its name. */
+int kymo__sink_move(struct kymo_sink *sink, const char *path);
+
 /* Append LEN bytes of whole blocks. On failure the file ends where it ended before,
    the error is remembered, and a later attempt may succeed. */
 int kymo__sink_append(struct kymo_sink *sink, const void *bytes, size_t len);

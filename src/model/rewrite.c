@@ -1,0 +1,435 @@
+/* rewrite.c — see rewrite.h. */
+#include "rewrite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "calls.h"
+#include "varint.h"
+#include "writer.h"
+
+enum { STEP = 4096, RESUME = 1, THROW = 2, OPEN = 3 };
+
+/* Keys that the file does not define stay what they are, out of the way of all others. */
+#define UNDEFINED 0x80000000u
+
+/* The work as a whole. */
+struct work {
+    struct kymo_writer *writer;
+    const struct kymo_rewrite_options *options;
+    uint64_t done, all; /* events */
+    uint32_t threads;   /* given so far */
+    uint32_t processes;
+    kymo_ns base; /* added to all times, so that none is negative */
+};
+
+/* One part while it is copied. */
+struct copying {
+    struct work *work;
+    const struct kymo_part *part;
+    kymo_ns from, to; /* of the part, within the capture */
+    uint32_t *key_of; /* by key: its id in the result, 0 not yet */
+    uint32_t process; /* index of its first */
+    bool apart;       /* its ids must not be taken for those of others */
+    uint32_t thread;  /* in the result, the one being copied */
+    const struct kymo_calls *calls;
+};
+
+/* TIME of the part's clock as a tick of the result. */
+static uint64_t tick_of(const struct copying *c, kymo_ns time)
+{
+    kymo_ns tick = kymo__ns_add(kymo__ns_add(time, c->part->shift), c->work->base);
+    return tick > 0 ? (uint64_t)tick : 0;
+}
+
+static uint64_t tick_of_ticks(const struct copying *c, uint64_t ticks)
+{
+    size_t hint = 0;
+    return tick_of(c, kymo__timebase_ns(&c->part->capture->base, ticks, &hint));
+}
+
+static uint32_t string_of(const struct copying *c, uint32_t id)
+{
+    return kymo__writer_string(c->work->writer, kymo__reader_string(c->part->capture->reader, id));
+}
+
+static uint32_t key_of(struct copying *c, uint32_t key)
+{
+    const struct kymo_reader *r = c->part->capture->reader;
+    if (!key)
+        return 0;
+    if (key >= r->key_count)
+        return key | UNDEFINED;
+    if (!c->key_of[key]) {
+        const struct kymo_reader_key *k = &r->keys[key];
+        c->key_of[key] = kymo__writer_key(c->work->writer, string_of(c, k->name),
+                                          string_of(c, k->file), k->line, k->class);
+    }
+    return c->key_of[key];
+}
+
+/* Ids of arrows, tasks and generators name them within a process. */
+static uint64_t apart(const struct copying *c, uint64_t id)
+{
+    return id && c->apart ? id ^ (uint64_t)c->process << 48 : id;
+}
+
+static void put(struct copying *c, kymo_ns time, unsigned kind, unsigned detail, uint32_t key,
+                uint64_t value)
+{
+    kymo__writer_event(c->work->writer, c->thread, tick_of(c, time), kymo_word(kind, detail, key),
+                       value);
+}
+
+static void put_gap(struct copying *c, const struct kymo_event *event)
+{
+    const struct kymo_reader *r = c->part->capture->reader;
+    uint64_t first = tick_of(c, event->time), last = first;
+    /* The stream has just gone past its definition, if that is where it comes from. */
+    size_t next = c->calls->stream.gap;
+    if (next > 0 && r->gaps[next - 1].thread == c->calls->stream.thread &&
+        r->gaps[next - 1].first_ticks == event->ticks && r->gaps[next - 1].count == event->id)
+        last = tick_of_ticks(c, r->gaps[next - 1].last_ticks);
+    kymo__writer_define(c->work->writer,
+                        &(struct kymo_def){.type = KYMO__DEF_GAP,
+                                           .number = {c->thread, event->detail, event->id, first,
+                                                      last > first ? last : first}});
+}
+
+static int copy_event(void *arg, const struct kymo_event *event)
+{
+    struct copying *c = arg;
+    uint64_t value = event->id;
+    unsigned detail = event->detail;
+    switch (event->kind) {
+    case KYMO_GAP:
+        put_gap(c, event);
+        return kymo__writer_error(c->work->writer);
+    case KYMO_ENTER:
+        detail |= value ? KYMO_HAS_ID : 0;
+        value = apart(c, value);
+        break;
+    case KYMO_FLOW_OUT:
+    case KYMO_FLOW_IN:
+    case KYMO_ASYNC_BEGIN:
+    case KYMO_ASYNC_END:
+        value = apart(c, value);
+        break;
+    case KYMO_COUNTER:
+        memcpy(&value, &event->value, sizeof(value));
+        break;
+    case KYMO_RESYNC:
+        value = tick_of_ticks(c, value);
+        break;
+    }
+    put(c, event->time, event->kind, detail, key_of(c, event->key), value);
+    return kymo__writer_error(c->work->writer);
+}
+
+static void open_frame(struct copying *c, const struct kymo_calls *calls, uint32_t at)
+{
+    const struct kymo_frame *frame = &calls->frames[at];
+    /* A recording that begins here would not know of earlier parts of a generator's life;
+       we do, and it keeps resumes from being counted as calls. */
+    unsigned detail = frame->enter == RESUME || frame->enter == THROW ? frame->enter : OPEN;
+    put(c, c->from, KYMO_ENTER, detail | (frame->id ? KYMO_HAS_ID : 0), key_of(c, frame->key),
+        apart(c, frame->id));
+    for (unsigned i = 0; i < frame->arg_count; i++)
+        put(c, c->from, KYMO_ARG, 0, key_of(c, calls->args[frame->args + i].key),
+            calls->args[frame->args + i].value);
+}
+
+/* The window begins: write what is open. A span that has ended inside a call above it has
+   to end again when that call is there. */
+static int open_calls(void *arg, const struct kymo_calls *calls)
+{
+    struct copying *c = arg;
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < calls->depth; i++) {
+        open_frame(c, calls, i);
+        if (calls->frames[i].flags & KYMO__ENDED_INSIDE) {
+            ended++;
+            continue;
+        }
+        for (uint32_t below = 1; below <= ended; below++)
+            put(c, c->from, KYMO_LEAVE, 0, key_of(c, calls->frames[i - below].key), 0);
+        ended = 0;
+    }
+    return kymo__writer_error(c->work->writer);
+}
+
+static int report(struct work *work, uint64_t more)
+{
+    work->done += more;
+    const struct kymo_rewrite_options *o = work->options;
+    uint64_t done = work->done < work->all ? work->done : work->all;
+    return o->progress ? o->progress(o->progress_arg, done, work->all) : 0;
+}
+
+static int copy_thread(struct copying *c, uint32_t index)
+{
+    const struct kymo_visitor visitor = {.arg = c, .open = open_calls, .event = copy_event};
+    struct kymo_calls *calls = kymo__alloc(sizeof(*calls));
+    if (!calls)
+        return -ENOMEM;
+    c->calls = calls;
+    int rc = kymo__calls_init(calls, c->part->capture, index, c->part->from, c->part->to, &visitor);
+    if (rc == 0)
+        rc = 1;
+    while (rc > 0) {
+        rc = kymo__calls_read(calls, STEP);
+        int stop = report(c->work, STEP);
+        rc = rc >= 0 && stop < 0 ? stop : rc;
+    }
+    kymo__calls_fini(calls);
+    kymo__free(calls);
+    return rc;
+}
+
+static void define_thread(struct copying *c, uint32_t index, bool end)
+{
+    const struct kymo_reader *r = c->part->capture->reader;
+    const struct kymo_reader_thread *t = &r->threads[index];
+    struct kymo_writer *w = c->work->writer;
+    uint32_t process = t->process < r->process_count ? t->process : 0;
+    kymo__writer_define(
+        w, &(struct kymo_def){.type = KYMO__DEF_THREAD,
+                              .number = {c->thread, t->tid, tick_of_ticks(c, t->start_ticks),
+                                         string_of(c, t->name), c->process + process}});
+    /* Calls open at the end of one capture end there, not with the last of all. */
+    uint64_t last = tick_of(c, c->to);
+    if (t->end_ticks && tick_of_ticks(c, t->end_ticks) < last)
+        last = tick_of_ticks(c, t->end_ticks);
+    else if (!end)
+        return;
+    kymo__writer_define(
+        w, &(struct kymo_def){.type = KYMO__DEF_THREAD_END, .number = {c->thread, last}});
+}
+
+static void define_clock(struct copying *c, bool first)
+{
+    const struct kymo_reader *r = c->part->capture->reader;
+    const struct kymo_timebase *base = &c->part->capture->base;
+    /* One clock for all: that of the first part. */
+    if (!first)
+        return;
+    kymo_ns wall = base->wall_offset;
+    for (size_t i = 0; i <= r->snapshot_count + 1; i++) {
+        kymo_ns time = i == 0 ? c->from : c->to;
+        if (i > 0 && i <= r->snapshot_count) {
+            time = r->snapshots[i - 1].monotonic;
+            if (time <= c->from || time >= c->to)
+                continue;
+            wall = r->snapshots[i - 1].wall - time;
+        }
+        uint64_t tick = tick_of(c, time);
+        kymo_ns then = kymo__ns_add(time, wall);
+        kymo__writer_define(c->work->writer,
+                            &(struct kymo_def){.type = KYMO__DEF_CLOCK,
+                                               .number = {tick, tick, kymo__zigzag(then)}});
+    }
+}
+
+static void define_processes(struct copying *c)
+{
+    struct work *work = c->work;
+    struct kymo_info info = {.size = sizeof(info)};
+    kymo_capture_info(c->part->capture, &info);
+    for (uint32_t i = 0; i < info.processes; i++) {
+        struct kymo_process_info process = {.size = sizeof(process)};
+        kymo_capture_process(c->part->capture, i, &process);
+        kymo__writer_define(
+            work->writer,
+            &(struct kymo_def){.type = KYMO__DEF_PROCESS,
+                               .number = {c->process + i, (uint64_t)process.pid,
+                                          kymo__writer_string(work->writer, process.name),
+                                          kymo__writer_string(work->writer, process.machine)}});
+    }
+    work->processes += (uint32_t)info.processes;
+}
+
+static void define_meta(struct kymo_writer *w, const char *key, const char *value)
+{
+    /* A key is needed before its value, as a string of its own. */
+    uint64_t name = kymo__writer_string(w, key), text = kymo__writer_string(w, value);
+    if (name)
+        kymo__writer_define(w, &(struct kymo_def){.type = KYMO__DEF_META, .number = {name, text}});
+}
+
+/* Does every part have the same VALUE for KEY? */
+static bool common(const struct kymo_part *parts, size_t count, const char *key, const char *value)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *other, *text = NULL;
+        for (uint32_t j = 0; kymo_capture_metadata(parts[i].capture, j, &other, &text) == 0; j++) {
+            if (strcmp(other, key) == 0)
+                break;
+            text = NULL;
+        }
+        if (!text || strcmp(text, value) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* What the parts agree on keeps its key; the rest is told of each by itself. */
+static int define_metadata(struct kymo_writer *w, const struct kymo_part *parts, size_t count)
+{
+    const char *key, *value;
+    for (size_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; kymo_capture_metadata(parts[i].capture, j, &key, &value) == 0; j++) {
+            if (count == 1 || common(parts, count, key, value)) {
+                define_meta(w, key, value);
+                continue;
+            }
+            size_t size = strlen(key) + 32;
+            char *own = kymo__alloc(size);
+            if (!own)
+                return -ENOMEM;
+            snprintf(own, size, "%zu.%s", i, key);
+            define_meta(w, own, value);
+            kymo__free(own);
+        }
+    }
+    return 0;
+}
+
+static bool chosen(const struct kymo_part *part, uint32_t thread)
+{
+    return !part->chosen || part->chosen[thread];
+}
+
+static int copy_part(struct work *work, const struct kymo_part *part, bool first, bool several)
+{
+    struct kymo_reader *r = part->capture->reader;
+    struct kymo_info info = {.size = sizeof(info)};
+    kymo_capture_info(part->capture, &info);
+    struct copying c = {
+        .work = work,
+        .part = part,
+        .from = part->from > info.start ? part->from : info.start,
+        .to = part->to < info.end ? part->to : info.end,
+        .process = work->processes,
+        .apart = work->processes > 0,
+        .key_of = kymo__alloc_zeroed((r->key_count + 1) * sizeof(uint32_t)),
+    };
+    if (!c.key_of)
+        return -ENOMEM;
+    define_clock(&c, first);
+    if (several || r->process_count)
+        define_processes(&c);
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < r->thread_count; i++) {
+        if (!chosen(part, i))
+            continue;
+        c.thread = work->threads++;
+        define_thread(&c, i, several);
+        rc = copy_thread(&c, i);
+    }
+    kymo__free(c.key_of);
+    return rc;
+}
+
+/* The times of all parts together, on the clock of the result. */
+static void range_of(const struct kymo_part *parts, size_t count, kymo_ns *first, kymo_ns *last)
+{
+    *first = INT64_MAX;
+    *last = INT64_MIN;
+    for (size_t i = 0; i < count; i++) {
+        struct kymo_info info = {.size = sizeof(info)};
+        kymo_capture_info(parts[i].capture, &info);
+        kymo_ns from = parts[i].from > info.start ? parts[i].from : info.start;
+        kymo_ns to = parts[i].to < info.end ? parts[i].to : info.end;
+        from = kymo__ns_add(from, parts[i].shift);
+        to = kymo__ns_add(to, parts[i].shift);
+        *first = from < *first ? from : *first;
+        *last = to > *last ? to : *last;
+    }
+}
+
+static uint64_t events_of(const struct kymo_part *parts, size_t count)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < parts[i].capture->reader->thread_count; j++) {
+            struct kymo_thread_info thread = {.size = sizeof(thread)};
+            kymo_capture_thread(parts[i].capture, j, &thread);
+            all += chosen(&parts[i], j) ? thread.records : 0;
+        }
+    return all;
+}
+
+int kymo__rewrite(const struct kymo_part *parts, size_t count, const char *path,
+                  const struct kymo_rewrite_options *options)
+{
+    struct work work = {.options = options, .all = events_of(parts, count)};
+    kymo_ns first, last;
+    range_of(parts, count, &first, &last);
+    work.base = first < 0 ? -first : 0;
+    const struct kymo_file_header *from = &parts[0].capture->reader->header;
+    struct kymo_file_header header = {
+        .pid = from->pid,
+        .clock = KYMO_CLOCK_MONOTONIC,
+        .process_start = from->process_start,
+        .ticks_rate = 1000000000,
+        .ticks = (uint64_t)(first + work.base),
+        .monotonic = first + work.base,
+        .wall = kymo__ns_add(first - parts[0].shift, parts[0].capture->base.wall_offset),
+    };
+    memcpy(header.boot, from->boot, sizeof(header.boot));
+    int rc = kymo__writer_new(path, &header, &work.writer);
+    if (rc < 0)
+        return rc;
+    kymo__writer_define(work.writer, &(struct kymo_def){.type = KYMO__DEF_RANGE,
+                                                        .number = {(uint64_t)(first + work.base),
+                                                                   (uint64_t)(last + work.base)}});
+    rc = define_metadata(work.writer, parts, count);
+    const struct kymo_rewrite_note *note = options->notes;
+    for (; note && note->key; note++)
+        define_meta(work.writer, note->key, note->value);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = copy_part(&work, &parts[i], i == 0, count > 1);
+    int finished = kymo__writer_finish(work.writer, rc == 0);
+    return rc < 0 ? rc : finished;
+}
+
+static bool same_boot(const struct kymo_part *a, const struct kymo_part *b)
+{
+    static const uint8_t unknown[16];
+    const uint8_t *x = a->capture->reader->header.boot, *y = b->capture->reader->header.boot;
+    return memcmp(x, y, 16) == 0 && memcmp(x, unknown, 16) != 0;
+}
+
+int kymo__align(struct kymo_part *parts, size_t count, enum kymo_align how,
+                struct kymo_alignment *alignment)
+{
+    *alignment = (struct kymo_alignment){.start = how == KYMO__ALIGN_START};
+    struct kymo_info first = {.size = sizeof(first)};
+    kymo_capture_info(parts[0].capture, &first);
+    parts[0].shift = 0;
+    for (size_t i = 1; i < count; i++) {
+        struct kymo_info info = {.size = sizeof(info)};
+        kymo_capture_info(parts[i].capture, &info);
+        if (how == KYMO__ALIGN_START) {
+            parts[i].shift = first.start - info.start;
+            continue;
+        }
+        parts[i].shift = 0;
+        if (how == KYMO__ALIGN_BEST && same_boot(&parts[0], &parts[i]))
+            continue;
+        alignment->wall = true;
+        parts[i].shift = parts[i].capture->base.wall_offset - parts[0].capture->base.wall_offset;
+        if (how == KYMO__ALIGN_WALL)
+            continue;
+        kymo_ns start = info.start + parts[i].shift, end = info.end + parts[i].shift;
+        bool known = first.wall_start > 0 && info.wall_start > 0;
+        if (known && start <= first.end && end >= first.start)
+            continue;
+        alignment->strange = i;
+        alignment->apart = !known ? 0 : start > first.end ? start - first.end : first.start - end;
+        return -EDOM;
+    }
+    return 0;
+}
