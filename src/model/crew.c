@@ -107,7 +107,8 @@ static int open_thread(struct crew *c, const struct kymo_thread_info *info,
     c->before += info->records;
     snprintf(t->unnamed, sizeof(t->unnamed), "thread %" PRId64, info->tid);
     t->name = *info->name ? info->name : t->unnamed;
-    t->visitor = (struct kymo_visitor){t, c->format->enter, c->format->leave, c->format->other};
+    t->visitor = (struct kymo_visitor){
+        .arg = t, .enter = c->format->enter, .leave = c->format->leave, .other = c->format->other};
     t->state = kymo__alloc_zeroed(c->format->state_size + 1);
     int rc = t->state ? kymo__buffer_reserve(&t->out, KYMO__CREW_CHUNK) : -ENOMEM;
     if (rc == 0)
