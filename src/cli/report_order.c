@@ -91,16 +91,31 @@ void kymo__cli_report_free(struct cli_report *report)
     kymo__survey_free(report->survey);
 }
 
+/* Does path A come before path B? The order of nodes is no help: threads are read side by
+   side, and it depends on which was quicker. */
+static bool hotter(const struct kymo_survey *s, uint32_t a, uint32_t b)
+{
+    const struct kymo_node *nodes = s->tree.nodes;
+    if (nodes[a].self != nodes[b].self)
+        return nodes[a].self > nodes[b].self;
+    for (; a && b; a = nodes[a].parent, b = nodes[b].parent) {
+        int order =
+            by_name(&s->callables.all[nodes[a].callable], &s->callables.all[nodes[b].callable]);
+        if (order)
+            return order < 0;
+    }
+    return !a && b;
+}
+
 size_t kymo__cli_report_hottest(const struct cli_report *report, uint32_t *nodes, size_t most)
 {
-    const struct kymo_tree *tree = &report->survey->tree;
+    const struct kymo_survey *s = report->survey;
     size_t count = 0;
-    for (uint32_t i = 1; i < tree->count; i++) {
-        kymo_ns self = tree->nodes[i].self;
-        if (self <= 0 || (count == most && self <= tree->nodes[nodes[count - 1]].self))
+    for (uint32_t i = 1; i < s->tree.count; i++) {
+        if (s->tree.nodes[i].self <= 0 || (count == most && !hotter(s, i, nodes[count - 1])))
             continue;
         size_t at = count < most ? count++ : count - 1;
-        for (; at > 0 && tree->nodes[nodes[at - 1]].self < self; at--)
+        for (; at > 0 && hotter(s, i, nodes[at - 1]); at--)
             nodes[at] = nodes[at - 1];
         nodes[at] = i;
     }
