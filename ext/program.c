@@ -1,7 +1,9 @@
 /* program.c — what running a program under kymo needs and Python cannot do: to report an
    exception exactly as the interpreter does, to count calls without making an object of
-   each, and to let go of the parent's session in a child. */
+   each, to let go of the parent's session in a child, and not to be seen when it forks. */
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core.h"
 #include "thunks.h"
@@ -82,7 +84,34 @@ static PyObject *after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ign
     Py_RETURN_NONE;
 }
 
+/* Since 3.12 os.fork warns of threads, whosesoever they are. Ours is none of the program's:
+   it rests while the main thread forks. */
+
+static int start_writing(void *ignored)
+{
+    (void)ignored;
+    (void)kymo_writer_work(); /* without it threads write for themselves */
+    return 0;
+}
+
+static PyObject *before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    if (kymo_running() && getpid() == (pid_t)syscall(SYS_gettid))
+        kymo_writer_rest();
+    Py_RETURN_NONE;
+}
+
+/* Some versions count the threads after this, but all before the main thread goes on. */
+static PyObject *after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    if (kymo_running() && Py_AddPendingCall(start_writing, NULL) < 0)
+        start_writing(NULL);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef kymo__program_methods[] = {
+    {"before_fork", before_fork, METH_NOARGS, "before_fork()"},
+    {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "after_fork_in_parent()"},
     {"after_fork", after_fork, METH_NOARGS, "after_fork()"},
     {"show_exception", show_exception, METH_O, "show_exception(error)"},
     {"count_calls", count, METH_O, "count_calls(path)"},

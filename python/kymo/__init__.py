@@ -60,7 +60,11 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_core.after_fork)
+    os.register_at_fork(
+        before=_core.before_fork,
+        after_in_parent=_core.after_fork_in_parent,
+        after_in_child=_core.after_fork,
+    )
 
 # The name that torch.profiler has for it.
 record_function = span

@@ -4,7 +4,9 @@
    call to tell it, and earlier when they say that memory is getting short. */
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "session.h"
 
@@ -126,7 +128,7 @@ static void wait(struct kymo_session *s)
     while (sem_clockwait(&kymo__wake, CLOCK_MONOTONIC, &until) < 0
                ? errno == EINTR
                : kymo__load_relaxed(&s->failing) && !kymo__flight_on(&s->flight) &&
-                     !kymo__load_acquire(&s->finishing))
+                     !kymo__load_acquire(&s->finishing) && !kymo__load_acquire(&s->resting))
         continue;
     kymo__store_release(&s->awake, 0u);
 }
@@ -137,7 +139,10 @@ void *kymo__drain_thread(void *arg)
     struct kymo_snapshot last = s->started;
     const int64_t apart =
         (int64_t)SNAPSHOT_NS * (kymo__flight_on(&s->flight) ? FLIGHT_SNAPSHOTS : 1);
+    kymo__store_release(&s->writer_id, (pid_t)syscall(SYS_gettid));
     while (!kymo__load_acquire(&s->finishing)) {
+        if (kymo__load_acquire(&s->resting))
+            return NULL;
         wait(s);
         struct kymo_snapshot now = kymo__clock_snapshot();
         if (now.monotonic - last.monotonic >= apart) {

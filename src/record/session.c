@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -120,6 +122,7 @@ static int writer_start(struct kymo_session *s)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc == 0)
         pthread_setname_np(s->writer, "kymo");
+    s->writing = rc == 0;
     return -rc;
 }
 
@@ -240,7 +243,10 @@ static int stop(void)
     kymo__store_release(&s->finishing, 1u);
     sem_post(&kymo__wake);
     void *failure;
-    pthread_join(s->writer, &failure);
+    if (s->writing)
+        pthread_join(s->writer, &failure);
+    else
+        failure = kymo__drain_thread(s);
     int rc = s->sink.error ? s->sink.error : (int)(intptr_t)failure;
     s->live.header->error = rc;
     s->live.header->stopped = 1;
@@ -261,6 +267,46 @@ int kymo_stop(void)
         return -KYMO_EIDLE;
     kymo__life_lock();
     int rc = stop();
+    kymo__life_unlock();
+    return rc;
+}
+
+/* Wait until the system has forgotten the thread ID, which has ended, too. */
+static void wait_for_end(pid_t id)
+{
+    for (int i = 0; i < 1000 && id && syscall(SYS_tgkill, getpid(), id, 0) == 0; i++) {
+        const struct timespec moment = {.tv_nsec = i < 10 ? 1000 : 20000};
+        nanosleep(&moment, NULL);
+    }
+}
+
+void kymo_writer_rest(void)
+{
+    if (kymo__switch_forked())
+        return;
+    kymo__life_lock();
+    struct kymo_session *s = kymo__session;
+    if (s && s->writing) {
+        kymo__store_release(&s->resting, 1u);
+        sem_post(&kymo__wake);
+        pthread_join(s->writer, NULL);
+        s->writing = false;
+        wait_for_end(s->writer_id);
+    }
+    kymo__life_unlock();
+}
+
+int kymo_writer_work(void)
+{
+    if (kymo__switch_forked())
+        return -KYMO_EIDLE;
+    kymo__life_lock();
+    struct kymo_session *s = kymo__session;
+    int rc = s ? 0 : -KYMO_EIDLE;
+    if (s && !s->writing) {
+        kymo__store_release(&s->resting, 0u);
+        rc = writer_start(s);
+    }
     kymo__life_unlock();
     return rc;
 }

@@ -34,8 +34,11 @@ struct kymo_session {
     struct kymo_flight flight;
 
     pthread_t writer;
+    pid_t writer_id;    /* the system's id of that thread; it sets it */
+    bool writing;       /* there is one; under the life lock */
     uint32_t awake;     /* 1: kymo__wake has been posted and not yet answered */
     uint32_t finishing; /* 1: write everything and end */
+    uint32_t resting;   /* 1: end, and leave everything to the next one */
 
     uint32_t threads; /* indices given out */
     uint32_t gap_hint;

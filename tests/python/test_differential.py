@@ -173,18 +173,23 @@ UNREPORTED: dict[str, set[str]] = {
     "test_ordered_dict": {"update"},
 }
 
+# A method around a C function: its end is reported and its beginning is not, and cProfile
+# takes that for the end of something else.
+MISTAKEN_BY_CPROFILE = {"test_funcattrs": {"builtins.id", "program"}}
+
 # Before 3.12 cProfile sees only the thread that it was started on.
 CPROFILE_THREADS = sys.version_info >= (3, 12)
 
 
-def without_unreported(
-    program: str, differences: dict[str, tuple[int, int]]
+def without(
+    known: dict[str, set[str]], program: str, differences: dict[str, tuple[int, int]]
 ) -> dict[str, tuple[int, int]]:
-    names = UNREPORTED.get(program, set())
+    """Leave out what we count more often and KNOWN names."""
+    names = known.get(program, set())
     return {
         name: (there, here)
         for name, (there, here) in differences.items()
-        if here < there or name not in names
+        if here < there or name.rpartition(":")[2] not in names
     }
 
 
@@ -212,7 +217,7 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
     ours, theirs = tools.ask("kymo", program), tools.ask("setprofile", program)
 
     python = differences(theirs["python"], ours["python"])
-    c = without_unreported(program, reported_differences(theirs["c"], ours["c"]))
+    c = without(UNREPORTED, program, reported_differences(theirs["c"], ours["c"]))
 
     if program in THREADED:
         python, c = without_threading(python), without_threading(c)
@@ -230,6 +235,8 @@ def test_calls_are_those_that_cprofile_sees(tools: Tools, program: str) -> None:
         their_c[plain(name)] = their_c.get(plain(name), 0) + calls
 
     python = differences(theirs["python"], ours["python"])
-    c = without_unreported(program, reported_differences(their_c, ours["c"]))
+    c = without(UNREPORTED, program, reported_differences(their_c, ours["c"]))
 
+    python = without(MISTAKEN_BY_CPROFILE, program, python)
+    c = without(MISTAKEN_BY_CPROFILE, program, c)
     assert (python, c) == ({}, {})
