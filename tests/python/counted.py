@@ -169,7 +169,9 @@ def run_one(tool: str, name: str) -> Outcome:
     random.seed(0)
     output = io.StringIO()
     with redirect_stdout(output), redirect_stderr(output):
-        result, counts = TOOLS[tool](loaded)
+        # cProfile has one stack for all threads, and may crash.
+        counts_threads = (tool, name) != ("cprofile", "threads.py")
+        result, counts = TOOLS[tool if counts_threads else "none"](loaded)
     return {**outcome(result, output.getvalue()), **counts}
 
 

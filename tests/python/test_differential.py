@@ -36,7 +36,7 @@ test_extcall test_file test_filecmp test_fileinput test_float test_flufl test_fn
 test_format test_funcattrs test_generator_stop test_genericalias test_genericclass
 test_genericpath test_genexps test_getopt test_getpass test_gettext test_global test_grammar
 test_grp test_hmac test_html test_index test_int_literal test_iter test_iterlen test_keyword
-test_keywordonlyarg test_linecache test_list test_listcomps test_longexp test_lzma
+test_keywordonlyarg test_linecache test_list test_listcomps test_longexp
 test_math_property test_memoryio test_memoryview test_metaclass test_mimetypes test_minidom
 test_named_expressions test_netrc test_opcodes test_operator test_ordered_dict test_patma
 test_pep646_syntax test_picklebuffer test_positional_only_arg test_print test_property
@@ -163,22 +163,32 @@ def plain(name: str) -> str:
 
 # A thread gets its profile function in the middle of its beginning: what threading does
 # before is not reported.
-THREADED = {"threads.py", "test_lzma"}
+THREADED = {"threads.py"}
 
 # Calls of C functions that others do not report, by program.
 UNREPORTED: dict[str, set[str]] = {
     # The types have the names of the functions that make them, and are called too.
     "test_csv": {"_csv.reader", "_csv.writer"},
+    # Called as a method, which 3.12 reports and they do not take for a C function.
+    "test_funcattrs": {"builtins.id"},
     # It is called without an object, which is an error, and no call to them.
     "test_ordered_dict": {"update"},
 }
 
+# On 3.10 a profile function written in Python keeps the variables of every frame alive, so
+# that finalizers run later, or inside it, and tests of them fail. cProfile does not.
+DISTURBED = set(
+    """
+    test_copy test_dbm_dumb test_file test_fileinput test_iter test_memoryio test_patma
+    test_positional_only_arg test_raise test_wave test_weakset
+    """.split()
+    if sys.version_info < (3, 11)
+    else ()
+)
+
 # A method around a C function: its end is reported and its beginning is not, and cProfile
 # takes that for the end of something else.
 MISTAKEN_BY_CPROFILE = {"test_funcattrs": {"builtins.id", "program"}}
-
-# Before 3.12 cProfile sees only the thread that it was started on.
-CPROFILE_THREADS = sys.version_info >= (3, 12)
 
 
 def without(
@@ -197,6 +207,7 @@ def without_threading(differences: dict[str, tuple[int, int]]) -> dict[str, tupl
     """Leave out what the module threading was seen to do more often by us."""
     c = {"builtins.len", "acquire", "release", "__enter__", "__exit__", "get_ident", "add"}
     c |= {"_thread.get_ident", "_thread.get_native_id", "_thread._set_sentinel", "append"}
+    c |= {"locked", "difference_update"}
     return {
         name: (there, here)
         for name, (there, here) in differences.items()
@@ -215,6 +226,10 @@ def test_the_program_ends_as_it_would(tools: Tools, program: str) -> None:
 @pytest.mark.parametrize("program", CHOSEN)
 def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str) -> None:
     ours, theirs = tools.ask("kymo", program), tools.ask("setprofile", program)
+    if program in DISTURBED:
+        pytest.skip("3.10's profile functions change when its finalizers run")
+    if ours.get("run") == 0:
+        pytest.skip(f"there are only doctests in test.{program} of this version")
 
     python = differences(theirs["python"], ours["python"])
     c = without(UNREPORTED, program, reported_differences(theirs["c"], ours["c"]))
@@ -228,8 +243,8 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
 @pytest.mark.parametrize("program", CHOSEN)
 def test_calls_are_those_that_cprofile_sees(tools: Tools, program: str) -> None:
     ours, theirs = tools.ask("kymo", program), tools.ask("cprofile", program)
-    if program in THREADED and not CPROFILE_THREADS:
-        pytest.skip("cProfile sees one thread only before 3.12")
+    if program in THREADED:
+        pytest.skip("cProfile has one stack for all threads, and may crash")
     their_c: Counts = {}
     for name, calls in theirs["c"].items():
         their_c[plain(name)] = their_c.get(plain(name), 0) + calls

@@ -73,8 +73,7 @@ def test_a_forked_child_does_not_write_into_its_parents_capture(
     run_code: RunCode, read: Read, capture_path: Path
 ) -> None:
     code = """if True:
-        import os, sys, warnings, kymo
-        warnings.simplefilter("ignore", DeprecationWarning)  # a thread is running: kymo's
+        import os, sys, kymo
         kymo.start(sys.argv[1], calls=False)
         kymo.instant("parent before")
         span = kymo.span("open across the fork")
@@ -105,8 +104,7 @@ def test_a_forked_child_does_not_write_into_its_parents_capture(
 @needs_fork
 def test_a_forked_child_may_record_for_itself(run_code: RunCode, tmp_path: Path) -> None:
     code = """if True:
-        import os, sys, warnings, kymo
-        warnings.simplefilter("ignore", DeprecationWarning)
+        import os, sys, kymo
         kymo.start(sys.argv[1], calls=False)
         kymo.instant("shared name")
         child = os.fork()

@@ -780,8 +780,7 @@ def test_the_interpreter_may_exit_with_everything_running(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_child_forked_inside_a_trace_is_not_traced(run_code: RunCode, tmp_path: Path) -> None:
     code = """if True:
-        import os, sys, threading, warnings, kymo
-        warnings.simplefilter("ignore", DeprecationWarning)  # kymo's thread runs
+        import os, sys, threading, kymo
         def parent(): pass
         def child(): pass
         def later(): pass
