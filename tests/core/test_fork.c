@@ -1,5 +1,6 @@
 /* A child never records into its parent's capture, however it was made, and never harms
    it. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -430,7 +431,66 @@ static void fork_while_sessions_start_and_stop_leaves_the_child_able_to_record(v
     pthread_join(thread, NULL);
 }
 
+static int threads_here(void)
+{
+    int count = -2; /* for . and .. */
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    while (readdir(tasks))
+        count++;
+    closedir(tasks);
+    return count;
+}
+
+static void mark_parent(int times)
+{
+    for (int i = 0; i < times; i++)
+        kymo_instant("parent");
+}
+
+static void while_the_writer_rests_there_is_one_thread_and_nothing_is_lost(void)
+{
+    enum { MANY = 200000 };            /* more than the budget holds */
+    const int before = threads_here(); /* a sanitizer may have one */
+    CHECK_OK(fault_start(check_path("rest"), SMALL_BUDGET, KYMO_HELP));
+    CHECK_EQ(threads_here(), before + 1);
+    for (int i = 0; i < 10; i++) {
+        kymo_writer_rest();
+        CHECK_EQ(threads_here(), before);
+        kymo_writer_rest();
+        mark_parent(MANY / 10);
+        CHECK_OK(kymo_writer_work());
+        CHECK_OK(kymo_writer_work());
+        CHECK_EQ(threads_here(), before + 1);
+    }
+    kymo_writer_rest();
+    mark_parent(10);
+    finish("rest", MANY + 10);
+    kymo_writer_rest();
+    CHECK_EQ(kymo_writer_work(), -KYMO_EIDLE);
+}
+
+static void the_writer_may_rest_while_threads_record(void)
+{
+    pthread_t recorders[RECORDERS];
+    quit = 0;
+    made = 0;
+    CHECK_OK(fault_start(check_path("restless"), SMALL_BUDGET, KYMO_HELP));
+    for (int i = 0; i < RECORDERS; i++)
+        CHECK_EQ(pthread_create(&recorders[i], NULL, record_until_quit, NULL), 0);
+    for (int i = 0; i < FAULT_TIMES(50, 10); i++) {
+        kymo_writer_rest();
+        CHECK_OK(kymo_writer_work());
+    }
+    __atomic_store_n(&quit, 1u, __ATOMIC_RELAXED);
+    for (int i = 0; i < RECORDERS; i++)
+        pthread_join(recorders[i], NULL);
+    finish("restless", made);
+}
+
 static const struct check_case cases[] = {
+    CHECK_CASE(while_the_writer_rests_there_is_one_thread_and_nothing_is_lost),
+    CHECK_CASE(the_writer_may_rest_while_threads_record),
     CHECK_CASE(a_child_of_fork_touches_nothing),
     CHECK_CASE(a_child_of__Fork_touches_nothing),
     CHECK_CASE(a_child_of_a_system_call_touches_nothing),
