@@ -125,6 +125,7 @@ class Event:
         "async_end",
         "gap",
         "complete",
+        "resync",
         "unknown",
     ]: ...
     @property

@@ -37,7 +37,7 @@ def clean() -> Iterator[None]:
     yield
     sys.setprofile(None)
     sys.settrace(None)
-    threading.setprofile(None)  # type: ignore[arg-type]
+    threading.setprofile(None)
 
 
 def leaf() -> None:
@@ -267,7 +267,7 @@ def test_threading_setprofile_is_left_alone(traced: Traced) -> None:
 
     threading.setprofile(profile)
     result = traced(program)
-    threading.setprofile(None)  # type: ignore[arg-type]
+    threading.setprofile(None)
 
     assert seen["leaf"] == 10
     assert len(result.find("leaf")) == 10

@@ -3,6 +3,7 @@ disturbs nobody."""
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import functools
 import gc
@@ -11,7 +12,7 @@ import types
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from traced import MONITORING, Trace, read_trace, trace
@@ -172,11 +173,11 @@ def test_a_type_at_the_address_of_a_dead_one_has_its_own_name(traced: Traced) ->
 def test_each_type_has_its_own_new_wherever_it_lives(traced: Traced) -> None:
     """A type written in Python inherits __new__, one made by a C function has its own."""
 
+    namedtuple: Any = collections.namedtuple
+
     def program() -> None:
         for i in range(100):
-            import collections
-
-            made = collections.namedtuple(f"Made{i}", "a")
+            made = namedtuple(f"Made{i}", "a")
             made(1)
             tuple.__new__(made, (1,))
 
@@ -195,7 +196,7 @@ class MethodDef(ctypes.Structure):
     )
 
 
-@ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
+@ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)  # type: ignore[untyped-decorator]
 def implementation(_self: int, _args: int) -> Any:
     return None
 
@@ -285,7 +286,7 @@ def test_slots_of_a_subclass_are_named_after_the_type_that_defines_them(traced: 
 def test_no_code_of_the_program_runs_to_find_a_name(traced: Traced) -> None:
     noticed: list[str] = []
 
-    def notice(*what: object) -> Any:
+    def notice(*what: object) -> NoReturn:
         noticed.append(str(what[-1]))
         raise AttributeError(what[-1])
 
@@ -317,8 +318,8 @@ def test_no_code_of_the_program_runs_to_find_a_name(traced: Traced) -> None:
         def __instancecheck__(cls, instance: object) -> bool:
             return notice("instancecheck")
 
-        __name__ = property(notice)  # type: ignore[assignment]
-        __module__ = property(notice)  # type: ignore[assignment]
+        __name__ = property(notice)
+        __module__ = property(notice)
 
     class Hostile(metaclass=Meta):
         def __getattr__(self, name: str) -> Any:
@@ -338,8 +339,8 @@ def test_no_code_of_the_program_runs_to_find_a_name(traced: Traced) -> None:
         def __bool__(self) -> bool:
             return notice("bool")
 
-        @property
-        def __class__(self) -> Any:  # type: ignore[override]
+        @property  # type: ignore[misc]
+        def __class__(self) -> Any:
             return notice("__class__")
 
         def method(self) -> None: ...
