@@ -7,7 +7,7 @@ tools/setup.sh
 # meson-python takes seconds even when nothing changed; the stamp takes none.
 fingerprint() {
     cat "$venv/kymo-setup"
-    find src include ext python LICENSE README.md meson.build meson.options pyproject.toml tests/*/meson.build \
+    find src include ext python viewer LICENSE README.md meson.build meson.options pyproject.toml tests/*/meson.build \
         -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 sha256sum
 }
 

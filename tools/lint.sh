@@ -53,11 +53,11 @@ tidy() {
 
 shell_scripts() {
     local script status=0
-    for script in tools/*.sh tools/matrix .ci/run; do
+    for script in tools/*.sh tools/matrix tools/judge .ci/run; do
         bash -n "$script" || status=1
     done
     if have shellcheck; then
-        shellcheck -S warning -e SC1091,SC2034,SC2046,SC2154 tools/*.sh tools/matrix .ci/run || status=1
+        shellcheck -S warning -e SC1091,SC2034,SC2046,SC2154 tools/*.sh tools/matrix tools/judge .ci/run || status=1
     fi
     return $status
 }

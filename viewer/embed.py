@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Put a page, its style and its scripts into one C file: embed.py OUT.c PAGE.html STYLE.css SCRIPT.js...
+"""A page, its style and scripts as a C file: embed.py OUT.c PAGE.html STYLE.css SCRIPT.js...
 
 The page's policy names the hashes of its style and its script: a browser runs nothing else on it,
 whatever the data holds. OUT.c defines what comes before the data and what comes after it.

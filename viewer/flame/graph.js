@@ -80,7 +80,7 @@ class Graph {
   }
 
   drawNow() {
-    const { canvas, context: c, scroll, colours, model } = this;
+    const { canvas, context: c, scroll, colours, model } = this, begun = performance.now();
     const ratio = window.devicePixelRatio || 1;
     this.width = scroll.clientWidth;
     const height = scroll.clientHeight;
@@ -105,6 +105,7 @@ class Graph {
     });
     for (const node of [this.hovered, this.chosen]) if (node >= 0) this.outline(node, top, node === this.chosen);
     canvas.dataset.rectangles = this.rectangles;
+    canvas.dataset.time = performance.now() - begun;
   }
 
   drawCall(node, left, y, width) {

@@ -1,0 +1,376 @@
+"""`kymo export` to HTML and to speedscope, as a browser shows them."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import RunCode
+from costs import Costs, add_up
+from judges import Browser, judge
+from test_export_formats import (
+    HOSTILE,
+    export,
+    hostile,
+    record_gap,
+    record_killed,
+    traced,
+)
+
+import kymo
+
+__all__ = ["hostile", "traced"]  # fixtures
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def costs(traced: Path) -> Costs:
+    return add_up(traced)
+
+
+def show(browser: Browser, path: Path, address: str = "") -> None:
+    """Show the page of the capture at PATH; it must be drawn and say nothing."""
+    page = export(path, "page.html")
+    browser.open(f"{page.as_uri()}{address}")
+    browser.wait(lambda: browser.ask("document.documentElement.dataset.ready"))
+    assert browser.messages == []
+
+
+def text_of(browser: Browser, element: str) -> str:
+    text = browser.ask(f"document.getElementById({json.dumps(element)}).innerText")
+    assert isinstance(text, str)
+    return text
+
+
+def drawn(browser: Browser) -> int:
+    return int(browser.ask("document.getElementById('graph').dataset.rectangles"))
+
+
+def shown_time(ns: int) -> str:
+    """As the page writes it."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= size:
+            value = ns / size
+            return f"{value:.0f} {unit}" if value >= 100 else f"{float(f'{value:.3g}'):#.3g} {unit}"
+    return f"{ns} ns"
+
+
+# ---- the page
+
+
+def test_the_page_draws_what_was_recorded(browser: Browser, traced: Path, costs: Costs) -> None:
+    show(browser, traced)
+    calls = sum(cost.calls for cost in costs.functions.values())
+    assert drawn(browser) > 20
+    assert f"{calls:,}".replace(",", "\u202f") + " calls" in text_of(browser, "summary")
+    assert "2 threads" in text_of(browser, "summary")
+    assert text_of(browser, "path") == "all threads"
+    options = browser.ask("[...document.getElementById('thread').options].map(o => o.text)")
+    assert options[0] == "All threads"
+    assert any(option.startswith("worker · ") for option in options)
+    pixels = browser.ask(
+        "(() => { const g = document.getElementById('graph');"
+        " const d = g.getContext('2d').getImageData(0, 0, g.width, 100).data;"
+        " const seen = new Set(); for (let i = 0; i < d.length; i += 4)"
+        " seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return seen.size; })()"
+    )
+    assert pixels > 10
+
+
+def rows_of(browser: Browser) -> list[list[str]]:
+    rows: list[list[str]] = browser.ask(
+        "[...document.querySelectorAll('#rows tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    return rows
+
+
+def test_the_table_has_the_figures_of_every_function(
+    browser: Browser, traced: Path, costs: Costs
+) -> None:
+    show(browser, traced, "#view=functions&q=%3Dfib")
+    (row,) = rows_of(browser)
+    cost = next(cost for f, cost in costs.functions.items() if f[2] == "fib")
+    assert row[0] == shown_time(cost.self)
+    assert row[2] == shown_time(cost.total)
+    assert row[3] == str(cost.calls)
+    assert row[5] == "fib"
+    assert row[6].endswith("test_export_formats.py:" + row[6].rpartition(":")[2])
+
+    show(browser, traced, "#view=functions")
+    shown = {row[5] for row in rows_of(browser)}
+    browser.ask("document.getElementById('more').click()")
+    shown |= {row[5] for row in rows_of(browser)}
+    assert shown == {f[2] for f in costs.functions}
+
+
+def test_the_table_of_a_thread_is_that_of_its_calls(browser: Browser, traced: Path) -> None:
+    with kymo.open(traced) as capture:
+        worker = next(t.index for t in capture.threads if t.name == "worker")
+    costs = add_up(traced, worker)
+    show(browser, traced, "#view=functions&thread=1")
+    rows = {row[5]: row for row in rows_of(browser)}
+    assert set(rows) == {f[2] for f in costs.functions}
+    for (_, _, name), cost in costs.functions.items():
+        if [f[2] for f in costs.functions].count(name) == 1:
+            assert rows[name][0] == shown_time(cost.self), name
+            assert rows[name][2] == shown_time(cost.total), name
+            assert rows[name][3] == str(cost.calls), name
+
+
+def test_the_table_can_be_sorted(browser: Browser, traced: Path) -> None:
+    show(browser, traced, "#view=functions")
+    browser.ask("[...document.querySelectorAll('#heads button')].at(3).click()")
+    counts = [int(row[3].replace("\u202f", "")) for row in rows_of(browser)]
+    assert counts == sorted(counts, reverse=True)
+    browser.ask("[...document.querySelectorAll('#heads button')].at(5).click()")
+    names = [row[5] for row in rows_of(browser)]
+    assert names == sorted(names)
+
+
+def test_a_search_says_how_much_was_found(browser: Browser, traced: Path, costs: Costs) -> None:
+    show(browser, traced)
+    browser.press("/", *"FIB")
+    total = next(cost.total for f, cost in costs.functions.items() if f[2] == "fib")
+    share = 100 * total / sum(costs.threads.values())
+    said = text_of(browser, "matched")
+    assert said.endswith(" in 1 function"), said
+    assert float(said.split()[0]) == pytest.approx(share, rel=0.05, abs=0.06)
+    browser.ask("document.getElementById('search').value = '/^fib$|^work$/'")
+    browser.ask("document.getElementById('search').dispatchEvent(new Event('input'))")
+    assert text_of(browser, "matched").endswith(" in 2 functions")
+    browser.ask("document.getElementById('search').value = '/(/'")
+    browser.ask("document.getElementById('search').dispatchEvent(new Event('input'))")
+    assert text_of(browser, "matched") == "nothing found"
+    browser.press("Escape")
+    assert text_of(browser, "matched") == ""
+    assert browser.messages == []
+
+
+def test_a_click_zooms_and_the_way_back_is_shown(browser: Browser, traced: Path) -> None:
+    show(browser, traced)
+    box = browser.ask(
+        "(({left, top}) => [left, top])(document.getElementById('graph').getBoundingClientRect())"
+    )
+    browser.click(box[0] + 200, box[1] + 21 * 2 + 10)  # an outermost call of the busiest thread
+    path = text_of(browser, "path").split("\n")
+    assert len(path) == 3 and path[0] == "all threads"
+    assert not browser.ask("document.getElementById('tip').hidden")
+    assert path[2] in text_of(browser, "tip")
+    assert re.search(r"Total\s.*\sSelf\s.*\sCalls\s", text_of(browser, "tip"), re.S)
+    browser.ask("history.back()")
+    browser.wait(lambda: text_of(browser, "path") == "all threads")
+    browser.ask("history.forward()")
+    browser.wait(lambda: text_of(browser, "path").split("\n") == path)
+    browser.ask("document.querySelectorAll('#path button')[1].click()")
+    assert text_of(browser, "path").split("\n") == path[:2]
+    browser.ask("document.getElementById('reset').click()")
+    assert text_of(browser, "path") == "all threads"
+    assert browser.messages == []
+
+
+def test_keys_lead_everywhere(browser: Browser, traced: Path) -> None:
+    show(browser, traced)
+    browser.ask("document.getElementById('graph').focus()")
+    browser.press("ArrowDown", "ArrowDown")  # the whole graph, then the busiest thread
+    assert "Total" in text_of(browser, "status")
+    browser.press("ArrowRight")
+    assert text_of(browser, "status").startswith("worker · ")
+    browser.press("Enter")
+    assert text_of(browser, "path").split("\n") == ["all threads", "worker"]
+    browser.press("Backspace")
+    assert text_of(browser, "path") == "all threads"
+    browser.press("t")
+    assert browser.ask("document.getElementById('view-flame').hidden")
+    browser.press("f", "?")
+    assert not browser.ask("document.getElementById('keys').hidden")
+    assert browser.messages == []
+
+
+def test_hostile_names_do_nothing(browser: Browser, hostile: Path) -> None:
+    for address in ("", "#view=functions", "#q=alert"):
+        show(browser, hostile, address)
+        assert browser.ask("document.querySelectorAll('script').length") == 2
+    show(browser, hostile, "#view=functions")
+    names = {row[5] for row in rows_of(browser)}
+    assert "</script><script>alert(1)</script>" in names
+    assert "two\\u000alines\\u000d\\u000a" in names
+    assert any("\\u202eright to left" in name for name in names)
+    assert HOSTILE[-1][:400] in names  # and not ten thousand letters
+
+
+def test_odd_captures_are_drawn(browser: Browser, run_code: RunCode, tmp_path: Path) -> None:
+    show(browser, record_killed(run_code, tmp_path / "killed.kymo"))
+    assert "ended without stopping" in text_of(browser, "notes")
+    assert drawn(browser) > 5
+    show(browser, record_gap(tmp_path / "gap.kymo"))
+    assert "events are missing" in text_of(browser, "notes")
+    assert drawn(browser) > 1
+    empty = tmp_path / "empty.kymo"
+    kymo.start(empty, calls=False)
+    kymo.stop()
+    show(browser, empty)
+    assert "No calls were recorded" in text_of(browser, "empty")
+    show(browser, empty, "#view=functions")
+
+
+def test_the_page_reaches_for_nothing(traced: Path) -> None:
+    page = export(traced, "alone.html").read_text("utf-8")
+    assert not re.search(r"https?://|//[a-z]+\.|@import|\bfetch\(|XMLHttpRequest", page)
+    assert "default-src 'none'" in page
+
+
+def many_paths(path: Path) -> None:
+    """A capture with a hundred thousand call paths, some a thousand deep."""
+    kymo.start(path, calls=False)
+
+    def descend(prefix: str, depth: int) -> None:
+        for i in range(10):
+            with kymo.span(f"{prefix}{i}"):
+                if depth:
+                    descend(f"{prefix}{i}", depth - 1)
+
+    descend("s", 4)
+    spans = [kymo.span(f"deep {i % 7}") for i in range(1000)]
+    for span in spans:
+        span.__enter__()
+    for span in reversed(spans):
+        span.__exit__(None, None, None)
+    kymo.stop()
+
+
+def test_a_hundred_thousand_nodes_are_no_burden(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "many.kymo"
+    many_paths(path)
+    show(browser, path)
+    assert int(browser.ask("document.documentElement.dataset.ready")) > 110_000
+    took = browser.ask(
+        "(() => { const scroll = document.getElementById('scroll'), times = [];"
+        " const search = document.getElementById('search');"
+        " for (const text of ['s', 's1', 's12', '']) { const begun = performance.now();"
+        "   search.value = text; search.dispatchEvent(new Event('input'));"
+        "   times.push(performance.now() - begun); }"
+        " return Math.max(...times); })()"
+    )
+    assert took < 300, f"a search takes {took} ms"
+    browser.wait(lambda: browser.ask("Number(document.getElementById('graph').dataset.time)"))
+    took = float(browser.ask("document.getElementById('graph').dataset.time"))
+    assert took < 100, f"drawing takes {took} ms"
+
+
+def test_dark_is_dark(traced: Path) -> None:
+    browser = Browser(dark=True)
+    try:
+        show(browser, traced)
+        colour = browser.ask("getComputedStyle(document.body).backgroundColor")
+        assert colour == "rgb(21, 23, 28)"
+        browser.ask("document.getElementById('theme').click()")
+        colour = browser.ask("getComputedStyle(document.body).backgroundColor")
+        assert colour == "rgb(251, 250, 248)"
+    finally:
+        browser.close()
+
+
+# ---- speedscope
+
+
+def import_into_speedscope(browser: Browser, path: Path) -> str:
+    """Have speedscope read the export at PATH; what its table of functions then says."""
+    (folder,) = judge("speedscope")
+    script = path.with_name("load.js")
+    content = base64.b64encode(path.read_bytes()).decode()
+    script.write_text(f"speedscope.loadFileFromBase64({path.name!r}, {content!r})")
+    browser.open(f"file://{folder}/index.html#localProfilePath={script}&view=sandwich")
+    said = browser.messages
+    browser.wait(lambda: any(message.startswith("timeEnd: import") for message in said))
+    browser.wait(lambda: "Symbol Name" in browser.ask("document.body.innerText"))
+    bad = [m for m in said if m.startswith(("exception", "error", "dialog", "request"))]
+    assert bad == []
+    text = browser.ask("document.body.innerText")
+    assert isinstance(text, str)
+    return text
+
+
+def table_of(text: str) -> list[tuple[str, str]]:
+    """Self time and name of the functions that speedscope lists."""
+    rows = re.findall(
+        r"^([\d.,]+\S*) \(\S+%\)\s+([\d.,]+\S*) \(\S+%\)\s+(.*)$",
+        text.split("Symbol Name")[1],
+        re.M,
+    )
+    return [(own, name) for _, own, name in rows]
+
+
+def speedscope_time(ns: int) -> str:
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns / size >= 1:
+            return f"{ns / size:.2f}{unit}"
+    return f"{ns:.2f}ns"
+
+
+@pytest.fixture(scope="module")
+def one_thread(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Main's calls alone: speedscope shows a thread at a time."""
+    path = tmp_path_factory.mktemp("speedscope") / "trace.kymo"
+
+    def leaf(n: int) -> int:
+        return sum(range(n))
+
+    def branch() -> list[Any]:
+        return [leaf(n) for n in range(200)]
+
+    kymo.start(path)
+    for _ in range(20):
+        branch()
+    kymo.stop()
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.speedscope.json", "a.pb.gz", "a.collapsed"])
+def test_speedscope_says_what_the_capture_says(
+    browser: Browser, one_thread: Path, name: str
+) -> None:
+    costs = add_up(one_thread)
+    rows = table_of(import_into_speedscope(browser, export(one_thread, name)))
+    by_name = costs.by_name()
+    found = 0
+    for own, function in rows:
+        function = function if name != "a.collapsed" else function.rpartition(" (")[0]
+        if function in by_name:
+            ns = by_name[function]
+            assert own == (f"{ns:,}" if name == "a.collapsed" else speedscope_time(ns)), function
+            found += ns
+    assert found > 0.95 * sum(by_name.values())
+
+
+@pytest.mark.parametrize("name", ["b.speedscope.json", "b.collapsed", "b.pb.gz"])
+def test_speedscope_reads_hostile_names(browser: Browser, hostile: Path, name: str) -> None:
+    text = import_into_speedscope(browser, export(hostile, name))
+    assert "</script><script>alert(1)</script>" in html.unescape(text)
+
+
+def test_speedscope_reads_odd_captures(browser: Browser, run_code: RunCode, tmp_path: Path) -> None:
+    killed = record_killed(run_code, tmp_path / "killed.kymo")
+    assert "fib" in import_into_speedscope(browser, export(killed, "k.speedscope.json"))
+    gap = record_gap(tmp_path / "gap.kymo")
+    assert "outer" in import_into_speedscope(browser, export(gap, "g.collapsed"))
+    text = export(gap, "g.speedscope.json").read_text("utf-8")
+    (profile,) = json.loads(text)["profiles"]
+    times = [event["at"] for event in profile["events"]]
+    assert times == sorted(times)
+    assert times[-1] <= profile["endValue"]
+    empty = tmp_path / "empty.kymo"
+    kymo.start(empty, calls=False)
+    kymo.stop()
+    import_into_speedscope(browser, export(empty, "e.speedscope.json"))
