@@ -5,7 +5,7 @@
 tools/setup.sh lint
 
 mapfile -t c_sources < <(find include src ext tests bench examples -name '*.[ch]' 2>/dev/null | sort)
-mapfile -t python_dirs < <(ls -d python tests bench tools examples 2>/dev/null)
+mapfile -t python_dirs < <(ls -d python tests bench tools examples viewer 2>/dev/null)
 
 if [ "${1:-}" = --check ]; then
     [ ${#c_sources[@]} = 0 ] || clang-format --dry-run -Werror "${c_sources[@]}"

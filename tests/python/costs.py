@@ -81,7 +81,8 @@ def _add_thread(costs: Costs, index: int, events: list[kymo.Event], end: int) ->
             if not active[key]:
                 cost.total += total
                 cost.primitive += not call.resumed
-        costs.paths[(*(c.function for c in stack), call.function)] += total - call.inside
+        path = tuple(c.function for c in stack) + (call.function,)  # noqa: RUF005
+        costs.paths[path] += total - call.inside
 
     for event in events:
         if event.kind == "enter":

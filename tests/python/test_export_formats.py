@@ -333,13 +333,12 @@ def test_collapsed_stacks_add_up(traced: Path, costs: Costs) -> None:
         stack, _, time = line.rpartition(" ")
         paths[tuple(stack.split(";")[1:])] += int(time)
     wanted: Counter[tuple[str, ...]] = Counter()
-    for path, time in costs.paths.items():
-        wanted[
-            tuple(
-                name + (f" ({file}:{at})" if at else f" ({file})" if file else "")
-                for file, at, name in path
-            )
-        ] += time
+    for path, own in costs.paths.items():
+        names = (
+            name + (f" ({file}:{at})" if at else f" ({file})" if file else "")
+            for file, at, name in path
+        )
+        wanted[tuple(names)] += own
     assert paths == +wanted
 
 
@@ -461,8 +460,8 @@ def test_python_exports_a_part(traced: Path) -> None:
         middle = (capture.info.start + capture.info.end) // 2
         worker = next(t for t in capture.threads if t.name == "worker")
         times = []
-        for part in ({"end": middle}, {"start": middle}, {}):
-            capture.export(path, thread=0, **part)
+        for start, end in ((None, middle), (middle, None), (None, None)):
+            capture.export(path, thread=0, start=start, end=end)
             lines = path.read_text("utf-8").splitlines()
             times.append(sum(int(line.rpartition(" ")[2]) for line in lines))
         assert times[0] + times[1] == times[2]

@@ -13,8 +13,8 @@ function functionColour(f, dark) {
   const vary = (hash(f.name) % 7) / 100;
   const light = (dark ? 0.46 : 0.82) + vary * (dark ? 1.2 : 1);
   if (f.kind === CLASS_GC) return `oklch(${dark ? 0.5 : 0.72} 0.15 25)`;
-  if (f.kind === CLASS_SPAN) return `oklch(${light} ${dark ? 0.1 : 0.085} 305)`;
-  if (f.kind !== CLASS_PYTHON) return `oklch(${light} ${dark ? 0.035 : 0.035} 245)`;
+  if (f.kind === CLASS_SPAN) return `oklch(${light} ${dark ? 0.1 : 0.085} ${285 + (hash(f.name) % 41)})`;
+  if (f.kind !== CLASS_PYTHON) return `oklch(${light} 0.035 245)`;
   const hue = HUES[hash(f.file) % HUES.length] + (hash(f.name) % 9) - 4;
   return `oklch(${light} ${dark ? 0.085 : 0.1} ${hue})`;
 }
