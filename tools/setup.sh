@@ -16,6 +16,9 @@ system_packages() {
     if ! have pkg-config || ! pkg-config --exists zlib; then
         missing+=(zlib1g-dev)
     fi
+    if ! have pkg-config || ! pkg-config --exists sqlite3; then
+        missing+=(libsqlite3-dev)
+    fi
     case ${1:-} in
     lint)
         have clang || missing+=(clang)

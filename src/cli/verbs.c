@@ -15,6 +15,7 @@ extern const struct cli_verb kymo__cli_verb_export;
 extern const struct cli_verb kymo__cli_verb_cut;
 extern const struct cli_verb kymo__cli_verb_diff;
 extern const struct cli_verb kymo__cli_verb_merge;
+extern const struct cli_verb kymo__cli_verb_query;
 extern const struct cli_verb kymo__cli_verb_doctor;
 extern const struct cli_verb kymo__cli_verb_completion;
 extern const struct cli_verb kymo__cli_verb_help;
@@ -32,6 +33,7 @@ const struct cli_verb *const kymo__cli_verbs[] = {
     &kymo__cli_verb_run,
     &kymo__cli_verb_report,
     &kymo__cli_verb_diff,
+    &kymo__cli_verb_query,
     &kymo__cli_verb_export,
     &kymo__cli_verb_cut,
     &kymo__cli_verb_merge,

@@ -82,6 +82,7 @@ static int push(struct kymo_calls *c, uint32_t key, unsigned detail, uint64_t id
         .args = (uint32_t)c->arg_len,
         .start = c->now,
         .id = id,
+        .number = ++c->entered,
     };
     (*active(c, key))++;
     c->receiver = OPENED;

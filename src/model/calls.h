@@ -47,9 +47,10 @@ struct kymo_frame {
     uint16_t arg_count;
     uint32_t args; /* position of its first in calls->args */
     kymo_ns start;
-    kymo_ns inside; /* how long the calls it made took */
-    uint64_t id;    /* generator or coroutine, or 0 */
-    uint64_t mark;  /* the visitor's */
+    kymo_ns inside;  /* how long the calls it made took */
+    uint64_t id;     /* generator or coroutine, or 0 */
+    uint64_t mark;   /* the visitor's */
+    uint64_t number; /* which enter of its thread it was, from 1, however much is looked at */
 };
 
 /* A call that has ended. */
@@ -100,6 +101,7 @@ struct kymo_calls {
     struct kymo_stream stream;
     kymo_ns from, to, end, now;
     bool inside;      /* the window has begun */
+    uint64_t entered; /* calls begun so far */
     uint32_t *active; /* by key: how many are open; the last is for unknown keys */
     size_t keys;
     uint32_t doubtful; /* frames below this were open when events went missing */

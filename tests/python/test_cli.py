@@ -22,7 +22,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
-VERBS = ["run", "report", "diff", "export", "cut", "merge", "info", "dump", "doctor", "completion", "help"]
+VERBS = [
+    "run",
+    "report",
+    "diff",
+    "query",
+    "export",
+    "cut",
+    "merge",
+    "info",
+    "dump",
+    "doctor",
+    "completion",
+    "help",
+]
 READERS = ["report", "export", "info", "dump"]
 
 Maker = Callable[..., Path]

@@ -1,0 +1,150 @@
+/* slices.c — see slices.h. */
+#include "slices.h"
+
+#include <errno.h>
+
+#include "alloc.h"
+
+enum { STEP = 256, PATIENCE = 4096 };
+
+struct kymo_slices {
+    struct kymo_capture *capture;
+    kymo_ns from, to;
+    uint32_t next, last; /* threads still to be read */
+    uint32_t thread;     /* the one being read */
+    bool reading, more;  /* it is; and there is more of it */
+    uint64_t before;     /* calls of the thread that began before the stretch */
+    uint64_t awaited;    /* open calls that are wanted */
+    struct kymo_visitor visitor;
+    struct kymo_calls calls;
+    struct kymo_slice_row *rows; /* ended, not handed out yet: from `at` on */
+    size_t count, capacity, at;
+};
+
+static uint64_t id_of(const struct kymo_slices *s, uint64_t number)
+{
+    return (uint64_t)s->thread << 40 | number;
+}
+
+/* A frame's mark: it began in the stretch. */
+static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
+{
+    struct kymo_slices *s = arg;
+    (void)depth;
+    frame->mark = frame->number > s->before && frame->start < s->to;
+    s->awaited += frame->mark;
+    return 0;
+}
+
+/* All calls that have begun so far began before the stretch. */
+static int open(void *arg, const struct kymo_calls *calls)
+{
+    struct kymo_slices *s = arg;
+    s->before = calls->entered;
+    return 0;
+}
+
+static int leave(void *arg, const struct kymo_slice *slice)
+{
+    struct kymo_slices *s = arg;
+    const struct kymo_frame *frame = slice->frame;
+    if (!frame->mark)
+        return 0;
+    s->awaited--;
+    int rc = kymo__array_grow(&s->rows, &s->capacity, s->count, sizeof(*s->rows));
+    if (rc < 0)
+        return rc;
+    s->rows[s->count++] = (struct kymo_slice_row){
+        .id = id_of(s, frame->number),
+        .parent = slice->depth ? id_of(s, frame[-1].number) : 0,
+        .thread = s->thread,
+        .key = frame->key,
+        .start = frame->start,
+        .end = slice->end,
+        .self = slice->self,
+        .task = frame->id,
+        .depth = slice->depth,
+        .enter = frame->enter,
+        .leave = slice->leave,
+        .flags = slice->flags,
+    };
+    return 0;
+}
+
+int kymo__slices_new(struct kymo_capture *capture, int64_t thread, kymo_ns from, kymo_ns to,
+                     struct kymo_slices **slices)
+{
+    size_t threads = capture->reader->thread_count;
+    if (thread < -1 || thread >= (int64_t)threads)
+        return -EINVAL;
+    struct kymo_slices *s = kymo__alloc_zeroed(sizeof(*s));
+    if (!s)
+        return -ENOMEM;
+    s->capture = capture;
+    s->from = from;
+    s->to = to;
+    s->next = thread < 0 ? 0 : (uint32_t)thread;
+    s->last = thread < 0 ? (uint32_t)threads : (uint32_t)thread + 1;
+    s->visitor = (struct kymo_visitor){.arg = s, .open = open, .enter = enter, .leave = leave};
+    *slices = s;
+    return 0;
+}
+
+/* Has the thread anything in the stretch? */
+static bool touches(const struct kymo_slices *s, uint32_t thread)
+{
+    struct kymo_thread_info info = {.size = sizeof(info)};
+    kymo_capture_thread(s->capture, thread, &info);
+    return info.records && info.first < s->to && info.last >= s->from;
+}
+
+static void close_thread(struct kymo_slices *s)
+{
+    if (s->reading)
+        kymo__calls_fini(&s->calls);
+    s->reading = false;
+    s->awaited = s->before = 0;
+}
+
+/* Begin the next thread: 1, 0 when there is none, or a negative code. */
+static int open_thread(struct kymo_slices *s)
+{
+    while (s->next < s->last && !touches(s, s->next))
+        s->next++;
+    if (s->next >= s->last)
+        return 0;
+    s->thread = s->next++;
+    s->reading = s->more = true;
+    int rc = kymo__calls_init(&s->calls, s->capture, s->thread, s->from, INT64_MAX, &s->visitor);
+    return rc < 0 ? rc : 1;
+}
+
+int kymo__slices_next(struct kymo_slices *s, struct kymo_slice_row *row)
+{
+    for (int patience = PATIENCE; s->at == s->count; patience--) {
+        s->at = s->count = 0;
+        if (patience == 0)
+            return 2;
+        /* Behind the stretch, when all that began in it has ended. */
+        if (s->reading && (!s->more || (s->calls.now >= s->to && !s->awaited)))
+            close_thread(s);
+        int rc = s->reading ? 1 : open_thread(s);
+        if (rc <= 0)
+            return rc;
+        rc = kymo__calls_read(&s->calls, STEP);
+        if (rc < 0)
+            return rc;
+        s->more = rc > 0;
+    }
+    *row = s->rows[s->at++];
+    return 1;
+}
+
+void kymo__slices_free(struct kymo_slices *s)
+{
+    if (!s)
+        return;
+    close_thread(s);
+    kymo__free(s->rows);
+    kymo__free(s);
+}
