@@ -16,6 +16,7 @@ struct cli_report {
     struct cli_part part;
     struct kymo_survey *survey;
     enum cli_sort sort;
+    bool sorted;         /* by a wish of the user's: then in this order only */
     uint64_t limit;      /* of functions to show */
     const char *filter;  /* or NULL */
     const char *callers; /* of which function; or NULL */
@@ -53,6 +54,9 @@ size_t kymo__cli_report_callers(const struct cli_report *report, struct cli_call
 /* What class of callable: a word for programs and one for people. */
 const char *kymo__cli_class_word(uint32_t class);
 
+/* The functions in the order of SORT, to be freed. */
+uint32_t *kymo__cli_report_by(const struct cli_report *report, enum cli_sort sort);
+
 /* The sections of the text. */
 void kymo__cli_print_summary(const struct cli_report *report);
 void kymo__cli_print_functions(const struct cli_report *report);
@@ -62,6 +66,12 @@ void kymo__cli_print_callers(const struct cli_report *report);
 void kymo__cli_print_threads(const struct cli_report *report);
 void kymo__cli_print_gc(const struct cli_report *report);
 void kymo__cli_print_counters(const struct cli_report *report);
+void kymo__cli_print_asyncs(const struct cli_report *report);
+void kymo__cli_print_gaps(const struct cli_report *report);
+
+struct cli_json;
+void kymo__cli_write_asyncs(struct cli_json *json, const struct cli_report *report);
+void kymo__cli_write_gaps(struct cli_json *json, const struct cli_report *report);
 
 void kymo__cli_report_text(const struct cli_report *report);
 void kymo__cli_report_json(const struct cli_report *report);

@@ -255,8 +255,10 @@ void kymo__cli_report_json(const struct cli_report *report)
     if (report->callers)
         write_callers(&json, report);
     write_gc(&json, &s->gc);
+    kymo__cli_write_asyncs(&json, report);
     write_counters(&json, s);
     write_threads(&json, report);
+    kymo__cli_write_gaps(&json, report);
     kymo__cli_json_end(&json);
     putchar('\n');
 }

@@ -84,6 +84,16 @@ void kymo__cli_report_arrange(struct cli_report *report)
             report);
 }
 
+uint32_t *kymo__cli_report_by(const struct cli_report *report, enum cli_sort sort)
+{
+    struct cli_report other = *report;
+    other.sort = sort;
+    uint32_t *functions = kymo__cli_array(report->function_count + 1, sizeof *functions);
+    memcpy(functions, report->functions, report->function_count * sizeof *functions);
+    qsort_r(functions, report->function_count, sizeof *functions, by_figure, &other);
+    return functions;
+}
+
 void kymo__cli_report_free(struct cli_report *report)
 {
     kymo__cli_free(report->functions);

@@ -12,7 +12,9 @@
 #include "text.h"
 #include "units.h"
 
-void kymo__cli_print_functions(const struct cli_report *report)
+/* The first LIMIT of FUNCTIONS, which are in the order of SORT. */
+static size_t print_list(const struct cli_report *report, const uint32_t *functions,
+                         enum cli_sort sort, uint64_t limit)
 {
     static const char *const order[] = {
         [CLI_BY_SELF] = "self time", [CLI_BY_TOTAL] = "total time", [CLI_BY_CALLS] = "calls",
@@ -25,12 +27,12 @@ void kymo__cli_print_functions(const struct cli_report *report)
     };
     const struct kymo_survey *s = report->survey;
     char title[80];
-    snprintf(title, sizeof title, "Functions by %s", order[report->sort]);
+    snprintf(title, sizeof title, "Functions by %s", order[sort]);
     kymo__cli_heading(title);
     struct cli_table *table = kymo__cli_table_new(columns);
     size_t shown = 0;
-    for (; shown < report->function_count && shown < report->limit; shown++) {
-        uint32_t i = report->functions[shown];
+    for (; shown < report->function_count && shown < limit; shown++) {
+        uint32_t i = functions[shown];
         const struct kymo_function_cost *cost = s->functions.of[i];
         struct cli_text self = kymo__cli_duration(cost->self);
         struct cli_text share = kymo__cli_percent(cost->self, report->inside);
@@ -55,10 +57,22 @@ void kymo__cli_print_functions(const struct cli_report *report)
     else
         printf("%*snone\n", CLI_INDENT, "");
     kymo__cli_table_free(table);
+    return shown;
+}
+
+void kymo__cli_print_functions(const struct cli_report *report)
+{
+    enum { TOTALS = 10 };
+    size_t shown = print_list(report, report->functions, report->sort, report->limit);
     if (shown < report->function_count)
         printf("%*s%s… and %s more; --limit shows more, --filter others%s\n", CLI_INDENT, "",
                kymo__cli_colour(CLI_DIM), kymo__cli_grouped(report->function_count - shown).text,
                kymo__cli_colour(CLI_PLAIN));
+    if (report->sorted || shown == 0)
+        return;
+    uint32_t *functions = kymo__cli_report_by(report, CLI_BY_TOTAL);
+    print_list(report, functions, CLI_BY_TOTAL, report->limit < TOTALS ? report->limit : TOTALS);
+    kymo__cli_free(functions);
 }
 
 void kymo__cli_print_callers(const struct cli_report *report)

@@ -16,6 +16,8 @@ void kymo__cli_report_text(const struct cli_report *report)
     kymo__cli_print_functions(report);
     kymo__cli_print_paths(report);
     kymo__cli_print_gc(report);
+    kymo__cli_print_asyncs(report);
     kymo__cli_print_counters(report);
     kymo__cli_print_threads(report);
+    kymo__cli_print_gaps(report);
 }

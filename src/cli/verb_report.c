@@ -19,6 +19,7 @@ enum {
     OPTION_THREAD,
     OPTION_FROM,
     OPTION_TO,
+    OPTION_UNTIL,
     OPTION_FILTER,
     OPTION_TREE,
     OPTION_THRESHOLD,
@@ -140,12 +141,13 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         .filter = arguments->value[OPTION_FILTER],
         .callers = arguments->value[OPTION_CALLERS],
         .tree = arguments->value[OPTION_TREE] != NULL,
+        .sorted = arguments->value[OPTION_SORT] != NULL,
     };
     if (!read_sort(arguments->value[OPTION_SORT], &report.sort) ||
         !read_limit(arguments, &report.limit) ||
         !read_threshold(arguments->value[OPTION_THRESHOLD], &report.threshold) ||
-        !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_TO], "to",
-                             &report.part))
+        !kymo__cli_part_read_either(arguments->value[OPTION_FROM], arguments->value[OPTION_TO],
+                                    arguments->value[OPTION_UNTIL], &report.part))
         return CLI_BAD;
     int code = kymo__cli_capture_open(report.path, &report.capture, &report.info);
     if (code != CLI_OK)
@@ -169,6 +171,7 @@ static const struct cli_option options[] = {
                        "only this thread: its index as in 'kymo info', tid:N, or its name"},
     [OPTION_FROM] = {"from", 0, "TIME", "from this time after the start: 1.5s, 200ms, 30us, 10ns"},
     [OPTION_TO] = {"to", 0, "TIME", "up to, and without, this time"},
+    [OPTION_UNTIL] = {"until", 0, "TIME", "the same as --to"},
     [OPTION_FILTER] = {"filter", 'f', "PATTERN",
                        "only functions with this in their name or file; with * ? [ all of it"},
     [OPTION_TREE] = {"tree", 0, NULL, "the call tree instead of the tables"},

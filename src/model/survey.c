@@ -148,9 +148,14 @@ static int other(void *arg, const struct kymo_event *event, const struct kymo_ca
         kymo_ns length = event->id < INT64_MAX ? (kymo_ns)event->id : INT64_MAX;
         w->part.complete_time = kymo__ns_add(w->part.complete_time, length);
     }
-    if (event->kind != KYMO_COUNTER && event->kind != KYMO_OFF)
+    if (event->kind != KYMO_COUNTER && event->kind != KYMO_OFF && event->kind != KYMO_ASYNC_BEGIN &&
+        event->kind != KYMO_ASYNC_END)
         return 0;
     uint32_t callable = kymo__callable_of(&w->work->whole->callables, event->key);
+    if (event->kind == KYMO_ASYNC_BEGIN)
+        return kymo__asyncs_begin(&w->part.asyncs, callable, event->id, event->time);
+    if (event->kind == KYMO_ASYNC_END)
+        return kymo__asyncs_end(&w->part.asyncs, callable, event->id, event->time);
     if (event->kind == KYMO_OFF)
         return kymo__functions_off(&w->part.functions, callable, event->time);
     struct kymo_survey_counter *counter = counter_of(&w->part, callable);
@@ -191,6 +196,8 @@ static int prepare(struct worker *w)
     w->part.counters = kymo__alloc_zeroed(whole->callables.count * sizeof(void *));
     int rc =
         w->part.counters ? kymo__functions_init(&w->part.functions, &whole->callables) : -ENOMEM;
+    if (rc == 0)
+        rc = kymo__asyncs_init(&w->part.asyncs, whole->callables.count);
     if (rc == 0 && w->tree)
         rc = kymo__tree_init(&w->part.tree, w->work->options->nodes);
     return rc;
@@ -237,10 +244,12 @@ static void watch(struct work *work, uint64_t all)
     pthread_mutex_unlock(&work->lock);
 }
 
-static int merge(struct kymo_survey *s, const struct worker *w)
+static int merge(struct kymo_survey *s, struct worker *w)
 {
-    const struct kymo_survey *part = &w->part;
+    struct kymo_survey *part = &w->part;
     int rc = kymo__functions_merge(&s->functions, &part->functions);
+    if (rc == 0)
+        rc = kymo__asyncs_merge(&s->asyncs, &part->asyncs);
     if (rc == 0 && w->tree)
         rc = kymo__tree_merge(&s->tree, &part->tree);
     for (size_t i = 0; rc == 0 && i < s->callables.count; i++) {
@@ -279,6 +288,7 @@ static void free_part(struct kymo_survey *s, size_t callables)
     kymo__free(s->counters);
     if (s->functions.of)
         kymo__functions_fini(&s->functions);
+    kymo__asyncs_fini(&s->asyncs);
     kymo__tree_fini(&s->tree);
 }
 
@@ -420,6 +430,8 @@ int kymo__survey(struct kymo_capture *capture, const struct kymo_survey_options 
     int rc = kymo__callables_init(&s->callables, capture);
     if (rc == 0)
         rc = kymo__functions_init(&s->functions, &s->callables);
+    if (rc == 0)
+        rc = kymo__asyncs_init(&s->asyncs, s->callables.count);
     if (rc == 0 && options->nodes)
         rc = kymo__tree_init(&s->tree, options->nodes);
     if (rc == 0) {
@@ -429,6 +441,8 @@ int kymo__survey(struct kymo_capture *capture, const struct kymo_survey_options 
     }
     if (rc == 0)
         rc = run(&work, capture, events);
+    if (rc == 0)
+        rc = kymo__asyncs_settle(&s->asyncs, s->to);
     kymo__free(work.jobs);
     pthread_cond_destroy(&work.ended);
     pthread_mutex_destroy(&work.lock);

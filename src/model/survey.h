@@ -6,6 +6,7 @@
 #ifndef KYMO_SURVEY_H
 #define KYMO_SURVEY_H
 
+#include "asyncs.h"
 #include "functions.h"
 #include "tree.h"
 
@@ -52,6 +53,7 @@ struct kymo_survey {
     size_t thread_count;
     struct kymo_survey_gc gc;
     struct kymo_survey_counter **counters; /* by callable: the counter of that name, or NULL */
+    struct kymo_asyncs asyncs;
     kymo_ns self[KYMO__CLASSES]; /* by enum kymo_class; the last: unknown to this version */
     uint64_t called[KYMO__CLASSES];
     uint64_t completes; /* finished events on tracks of their own, and their time */

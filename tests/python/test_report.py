@@ -573,3 +573,72 @@ def test_an_empty_answer_says_why(traced: Path, arguments: list[str], words: str
 
     assert done.returncode == 0
     assert words in done.stderr and done.stderr.count("\n") == 1
+
+
+# --------------------------------------------------------------- tasks, gaps, totals
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="tasks need Python 3.12")
+def test_tasks_have_their_time_and_how_much_they_waited(tmp_path: Path, run_code: RunCode) -> None:
+    path = tmp_path / "tasks.kymo"
+    run_code(
+        "import asyncio, kymo\n"
+        "async def nap():\n"
+        "    await asyncio.sleep(0.02)\n"
+        "async def main():\n"
+        "    await asyncio.gather(*(asyncio.create_task(nap()) for _ in range(4)))\n"
+        f"kymo.start({str(path)!r})\n"
+        "asyncio.run(main())\n"
+        "kymo.async_begin('job', 3)\n"
+        "kymo.stop()\n"
+    )
+
+    found = {row["name"]: row for row in report(path)["asyncs"]}
+    assert found["nap"]["count"] == 4 and found["nap"]["open"] == 0
+    assert found["nap"]["waited_ns"] >= 4 * 18_000_000
+    assert found["nap"]["time_ns"] >= found["nap"]["waited_ns"]
+    assert found["await"]["inside"] == found["await"]["count"]
+    assert found["job"]["open"] == 1
+    text = text_of(path)
+    section = text[text.index("Tasks and async spans") :]
+    assert re.search(r"\b4 .*nap", section) and "(async span)" in section
+    assert "await" not in section.split("Threads")[0], "waits are a column, not rows"
+
+
+def test_gaps_are_listed(tmp_path: Path, run_code: RunCode) -> None:
+    path = tmp_path / "gaps.kymo"
+    run_code(
+        "import threading, kymo\n"
+        f"kymo.start({str(path)!r}, calls=False, budget=1 << 20, policy='drop')\n"
+        "hold = threading.Barrier(20)\n"
+        "def work():\n"
+        "    kymo.instant('first')\n"
+        "    hold.wait()\n"
+        "    for _ in range(20000): kymo.instant('many')\n"
+        "threads = [threading.Thread(target=work) for _ in range(20)]\n"
+        "for t in threads: t.start()\n"
+        "for t in threads: t.join()\n"
+        "kymo.stop()\n"
+    )
+
+    done = json.loads(run("--json", path).stdout)
+
+    if done["gaps"] == 0:
+        pytest.skip("the disk was fast enough for everything")
+    assert sum(row["records"] for row in done["gap_list"]) == done["lost_records"]
+    assert {row["reason"] for row in done["gap_list"]} <= {"budget", "disk", "nested"}
+    assert "Gaps: records that were given up" in run(path).stdout
+
+
+def test_functions_by_total_time_are_there_too(traced: Path) -> None:
+    text = text_of(traced)
+
+    totals = text[text.index("Functions by total time") :]
+    assert len(re.findall(r"\n  .*", totals.split("\n\n")[0])) == 11
+    assert "Functions by total time" not in text_of(traced, "--sort", "self")
+    assert text_of(traced, "--sort", "total").count("Functions by total time") == 1
+
+
+def test_until_is_to(traced: Path) -> None:
+    assert text_of(traced, "--until", "1ms") == text_of(traced, "--to", "1ms")
+    assert "mean the same" in run(traced, "--until", "1ms", "--to", "1ms").stderr
