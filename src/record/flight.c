@@ -465,6 +465,8 @@ static int mark(const char *why)
 /* Let the writer thread write, and wait for it. Under the life lock. */
 static int ask(struct kymo_session *s)
 {
+    if (!s->writing)
+        return kymo__flight_flush(s); /* it rests, and nobody wakes it meanwhile */
     kymo__store_release(&s->flight.asked, 1u);
     sem_post(&kymo__wake);
     while (sem_wait(&s->flight.done) < 0)

@@ -247,6 +247,18 @@ static void a_signal_that_the_program_handles_is_left_alone(void)
     sigaction(SIGUSR2, &own, NULL);
 }
 
+static void it_is_written_while_the_writer_thread_rests(void)
+{
+    start("resting", 0);
+    span_of("before", 0);
+    kymo_writer_rest();
+    CHECK_OK(kymo_flight_write("now"));
+    CHECK(written() >= 2);
+    span_of("after", 0);
+    CHECK_OK(kymo_stop());
+    CHECK_EQ(marks("resting", "kymo flight: now"), 1);
+}
+
 static void what_makes_no_sense_is_refused(void)
 {
     CHECK_EQ(kymo_flight_on_signal(SIGUSR2, 0), -KYMO_EIDLE);
@@ -271,6 +283,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_signal_that_ends_the_process_waits_for_it),
     CHECK_CASE(a_crash_leaves_what_was_kept),
     CHECK_CASE(a_signal_that_the_program_handles_is_left_alone),
+    CHECK_CASE(it_is_written_while_the_writer_thread_rests),
     CHECK_CASE(what_makes_no_sense_is_refused),
 };
 
