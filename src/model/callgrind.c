@@ -75,7 +75,8 @@ static int print_call(struct callgrind *c, const struct kymo_edge *edge)
 static int write_functions(struct callgrind *c)
 {
     const struct kymo_survey *s = c->g.survey;
-    const struct kymo_edge *edge = c->edges.all, *end = edge + c->edges.count;
+    const struct kymo_edges *edges = &c->edges;
+    size_t next = 0; /* edges are in the order of callers, too */
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < s->callables.count; i++) {
         if (!s->functions.of[i] || !kymo__activations(s->functions.of[i]))
@@ -83,8 +84,8 @@ static int write_functions(struct callgrind *c)
         kymo__print(c->g.out, "\n");
         rc = print_function(c, "fl=", "fn=", i);
         print_cost(c, i, s->functions.of[i]->self);
-        for (; rc == 0 && edge < end && edge->caller == i; edge++)
-            rc = print_call(c, edge);
+        for (; rc == 0 && next < edges->count && edges->all[next].caller == i; next++)
+            rc = print_call(c, &edges->all[next]);
         if (rc == 0)
             rc = kymo__gather_step(&c->g);
     }

@@ -204,12 +204,10 @@ static void write_caller(struct pstats *p, const struct kymo_edge *edge)
     p->g.out->used = (size_t)(at - p->g.out->bytes);
 }
 
-/* Function INDEX; EDGE is the first of those that lead to it, or one beyond. */
-static const struct kymo_edge *write_function(struct pstats *p, uint32_t index,
-                                              const struct kymo_edge *edge)
+/* Function INDEX; *NEXT is the first of the edges that lead to it, or one beyond. */
+static void write_function(struct pstats *p, uint32_t index, size_t *next)
 {
     const struct kymo_function_cost *cost = p->g.survey->functions.of[index];
-    const struct kymo_edge *end = p->edges.all + p->edges.count;
     write_key(p, index);
     uint8_t *at = kymo__outfile_room(p->g.out, FIGURES_MOST);
     *at++ = '(';
@@ -220,20 +218,19 @@ static const struct kymo_edge *write_function(struct pstats *p, uint32_t index,
     at = put_seconds(at, cost->total);
     *at++ = '{';
     p->g.out->used = (size_t)(at - p->g.out->bytes);
-    for (; edge < end && edge->callee == index; edge++)
-        write_caller(p, edge);
+    for (; *next < p->edges.count && p->edges.all[*next].callee == index; ++*next)
+        write_caller(p, &p->edges.all[*next]);
     kymo__outfile_add(p->g.out, "0", 1);
-    return edge;
 }
 
 static int write_functions(struct pstats *p)
 {
-    const struct kymo_edge *edge = p->edges.all;
+    size_t next = 0;
     int rc = 0;
     kymo__outfile_add(p->g.out, "{", 1);
     for (uint32_t i = 0; rc == 0 && i < p->g.survey->callables.count; i++) {
         if (p->key_of[i])
-            edge = write_function(p, i, edge);
+            write_function(p, i, &next);
         rc = kymo__gather_step(&p->g);
     }
     kymo__outfile_add(p->g.out, "0", 1);

@@ -45,11 +45,13 @@ static void export(struct kymo_capture *capture, const char *format)
     load(check_path("out"));
 }
 
+/* By hand: a sanitizer's strstr looks at the whole text each time. */
 static size_t count(const char *part)
 {
-    size_t n = 0;
-    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
-        n++;
+    size_t n = 0, len = strlen(part);
+    const char *end = text + text_len;
+    for (const char *at = text; (at = memchr(at, *part, (size_t)(end - at))); at++)
+        n += (size_t)(end - at) >= len && memcmp(at, part, len) == 0;
     return n;
 }
 
@@ -341,9 +343,9 @@ static void deep_recursion_is_no_trouble(void)
     CHECK_HAS(";(deeper);f (program.py:1) ");
     CHECK_HAS(";(deeper);g (program.py:1) 1\n");
     uint64_t sum = 0;
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
-        *end = '\0';
-        sum += strtoull(strrchr(line, ' '), NULL, 10);
+    for (const char *at = text, *blank = text; *at; at++) {
+        blank = *at == ' ' ? at : blank;
+        sum += *at == '\n' ? strtoull(blank, NULL, 10) : 0;
     }
     CHECK_EQ(sum, 2 * DEEP - 1);
     export(capture, "html");
