@@ -331,6 +331,31 @@ static PyObject *capture_events(PyObject *object, PyObject *args, PyObject *keyw
     return kymo__cursor_new(object, &window);
 }
 
+/* Tables are made in Python, out of columns from _core.figures. */
+static PyObject *table_of(PyObject *object, const char *maker, PyObject *args, PyObject *keywords)
+{
+    PyObject *module = PyImport_ImportModule("kymo._tables");
+    PyObject *function = module ? PyObject_GetAttrString(module, maker) : NULL;
+    PyObject *self = PyTuple_Pack(1, object);
+    PyObject *all = self ? PySequence_Concat(self, args) : NULL;
+    PyObject *table = function && all ? PyObject_Call(function, all, keywords) : NULL;
+    Py_XDECREF(all);
+    Py_XDECREF(self);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return table;
+}
+
+static PyObject *capture_functions(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    return table_of(object, "functions", args, keywords);
+}
+
+static PyObject *capture_call_tree(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    return table_of(object, "call_tree", args, keywords);
+}
+
 static PyObject *capture_iter(PyObject *object)
 {
     return kymo__cursor_new(object, NULL);
@@ -353,6 +378,15 @@ static PyMethodDef capture_methods[] = {
      "thread, start, end: only this part, as for events(); calls open at its ends are cut.\n"
      "The file appears when it is complete; an older one is replaced. Raises ValueError for a\n"
      "format that there is not, and OSError when the file cannot be written."},
+    {"functions", (PyCFunction)(void (*)(void))capture_functions, METH_VARARGS | METH_KEYWORDS,
+     "functions($self, thread=None, start=None, end=None)\n--\n\n"
+     "What each function cost, as a table of columns; the greatest self time first.\n\n"
+     "thread, start, end: only this part, as for events; calls open at its ends are cut.\n"
+     "The capture is read when the table is first looked at."},
+    {"call_tree", (PyCFunction)(void (*)(void))capture_call_tree, METH_VARARGS | METH_KEYWORDS,
+     "call_tree($self, thread=None, start=None, end=None)\n--\n\n"
+     "What each function cost on each path of callers, as a table of columns.\n\n"
+     "thread, start, end: as for functions."},
     {"close", capture_close, METH_NOARGS,
      "close($self, /)\n--\n\nClose the file. Closing twice does nothing."},
     {"__enter__", capture_enter, METH_NOARGS, NULL},

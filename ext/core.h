@@ -88,6 +88,9 @@ void kymo__names_open(void);
 
 /* rows.c: the struct sequences. */
 int kymo__rows_init(PyObject *module);
+/* _core.figures: see figures.c. */
+PyObject *kymo__figures(PyObject *module, PyObject *args);
+
 PyObject *kymo__row_info(struct core *core, const struct kymo_info *info);
 PyObject *kymo__row_thread(struct core *core, const struct kymo_thread_info *thread);
 PyObject *kymo__row_snapshot(struct core *core, uint64_t ticks, int64_t monotonic, int64_t wall);

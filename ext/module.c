@@ -21,6 +21,9 @@ static PyObject *module_library(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyMethodDef module_methods[] = {
     {"open", kymo__capture_open, METH_O, "open($module, path, /)\n--\n\nOpen a capture."},
+    {"figures", kymo__figures, METH_VARARGS,
+     "figures($module, capture, thread, start, end, paths, /)\n--\n\n"
+     "What functions cost, and call paths: two dicts of columns."},
     {"version", module_version, METH_NOARGS,
      "version($module, /)\n--\n\nThe version of libkymo in this process."},
     {"library", module_library, METH_NOARGS,

@@ -410,6 +410,62 @@ KYMO_API int kymo_cursor_new(struct kymo_capture *capture, const struct kymo_win
 KYMO_API int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event);
 KYMO_API void kymo_cursor_free(struct kymo_cursor *cursor);
 
+/* ------------------------------------------------------------- figures --- */
+
+/* What functions cost, and on which call paths: what `kymo report` shows. It is made by one
+   pass over the capture, on all cores, and then holds all there is to ask for; memory
+   depends on the number of functions and paths, not on the length of the capture. */
+struct kymo_figures;
+
+struct kymo_figures_options {
+    size_t size;
+    kymo_ns from, to; /* the part to look at; calls open at its ends are cut there */
+    int64_t thread;   /* an index, or -1 for all */
+    uint64_t paths;   /* call paths to tell apart at most, 0 for none; calls on others count
+                         for the nearest caller that is among them */
+    /* Called now and then by the thread that asked, with events read of those there are; a
+       negative result ends it and is its result. May be NULL. */
+    int (*progress)(void *arg, uint64_t done, uint64_t all);
+    void *progress_arg;
+};
+
+/* Read CAPTURE. OPTIONS may be NULL for everything without paths; otherwise begin with
+   from = 0, to = INT64_MAX, thread = -1. On success *FIGURES is to be freed, before the
+   capture is closed. Returns 0, -EINVAL for a thread that is not there, -ENOMEM, or what
+   PROGRESS returned. */
+KYMO_API int kymo_figures_new(struct kymo_capture *capture,
+                              const struct kymo_figures_options *options,
+                              struct kymo_figures **figures);
+KYMO_API void kymo_figures_free(struct kymo_figures *figures);
+
+/* A function, or a span that the program marked. */
+struct kymo_function_figures {
+    size_t size;
+    const char *name, *file;             /* file is "" when there is none; lent until kymo_close */
+    uint32_t line, class_;               /* 0 when there is none; enum kymo_class of lane.h */
+    uint64_t calls, resumes;             /* resumes: of generators and coroutines */
+    kymo_ns self, total;                 /* without and with what it called */
+    kymo_ns mean, least, most, p50, p99; /* of a call, or of a part between a resume and a yield */
+};
+
+/* Fill FUNCTION (set its size first) with the INDEX-th, those of greatest self time first.
+   Returns 0, or -ENOENT past the last. */
+KYMO_API int kymo_figures_function(const struct kymo_figures *figures, uint64_t index,
+                                   struct kymo_function_figures *function);
+
+/* A function called on one path of callers. */
+struct kymo_path_figures {
+    size_t size;
+    int64_t parent;    /* index of the path it was called on, or -1; callers come first */
+    uint64_t function; /* index, for kymo_figures_function */
+    uint64_t calls, resumes;
+    kymo_ns self, total;
+};
+
+/* Fill PATH (set its size first) with the INDEX-th. Returns 0, or -ENOENT past the last. */
+KYMO_API int kymo_figures_path(const struct kymo_figures *figures, uint64_t index,
+                               struct kymo_path_figures *path);
+
 /* ----------------------------------------------------------- exporting --- */
 
 /* What to write, and how. */

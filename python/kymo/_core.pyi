@@ -5,6 +5,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, TypeVar, final
 
+from kymo._tables import Table
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class CaptureError(ValueError):
@@ -191,6 +193,18 @@ class Capture:
         start: int | None = None,
         end: int | None = None,
     ) -> Events: ...
+    def functions(
+        self,
+        thread: int | Thread | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Table: ...
+    def call_tree(
+        self,
+        thread: int | Thread | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Table: ...
     def __iter__(self) -> Events: ...
     def export(
         self,
@@ -227,6 +241,9 @@ class Span:
         /,
     ) -> None: ...
 
+def figures(
+    capture: Capture, thread: int, start: int, end: int, paths: int, /
+) -> tuple[dict[str, Any], dict[str, Any]]: ...
 def version() -> str: ...
 def library() -> str: ...
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], /) -> Capture: ...
