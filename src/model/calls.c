@@ -38,6 +38,7 @@ int kymo__calls_init(struct kymo_calls *c, struct kymo_capture *capture, uint32_
     c->inside = from == INT64_MIN;
     c->keys = capture->reader->key_count;
     /* Everything before the window is needed to know what is open when it begins. */
+    c->soon = c->inside ? 0 : kymo__timebase_ticks(&capture->base, from);
     uint64_t last = kymo__timebase_ticks(&capture->base, to);
     kymo__stream_init(&c->stream, capture, thread, 0, last + (last < UINT64_MAX));
     c->active = kymo__alloc_zeroed((c->keys + 1) * sizeof(*c->active));
@@ -381,10 +382,52 @@ static int take(struct kymo_calls *c, const struct kymo_event *event)
     return 0;
 }
 
+/* Before the window nothing is told, and times do not matter: go past enters and leaves that
+   match as quickly as possible. Returns how many records that were, or -ENOMEM. */
+static int skim(struct kymo_calls *c)
+{
+    const struct kymo_record *records;
+    size_t most = kymo__stream_at_hand(&c->stream, c->soon, &records), n = 0;
+    if (!most || c->waiting)
+        return 0;
+    int rc = c->receiver >= ENDED ? release(c) : 0;
+    uint64_t latest = 0;
+    for (; rc == 0 && n < most; n++) {
+        uint64_t word = records[n].word;
+        uint32_t key = kymo__word_key(word);
+        unsigned kind = kymo__word_kind(word);
+        if (kind == KYMO_ENTER && kymo__word_detail(word) == 0) {
+            rc = push(c, key, 0, 0);
+        } else if (kind == KYMO_LEAVE && c->depth && c->frames[c->depth - 1].key == key) {
+            pop(c);
+            c->leave = 0;
+            c->receiver = NOBODY;
+            rc = tell(c, 0);
+            if (rc == 0)
+                rc = settle(c);
+        } else {
+            break;
+        }
+        latest = records[n].ticks > latest ? records[n].ticks : latest;
+    }
+    if (n) {
+        kymo_ns now = kymo__timebase_ns(&c->stream.capture->base, latest, &c->stream.hint);
+        c->now = now > c->now ? now : c->now;
+        kymo__stream_skip(&c->stream, n);
+    }
+    return rc < 0 ? rc : (int)n;
+}
+
 int kymo__calls_read(struct kymo_calls *c, unsigned most)
 {
     for (; most; most--) {
         struct kymo_event event;
+        if (kymo__unlikely(!c->inside)) {
+            int skimmed = skim(c);
+            if (skimmed < 0)
+                return skimmed;
+            most -= (unsigned)skimmed < most ? (unsigned)skimmed : most - 1;
+        }
         int rc = kymo__stream_next(&c->stream, &event);
         if (rc > 0 && event.time >= c->to)
             rc = 0;

@@ -102,6 +102,7 @@ struct kymo_calls {
     kymo_ns from, to, end, now;
     bool inside;      /* the window has begun */
     uint64_t entered; /* calls begun so far */
+    uint64_t soon;    /* tick of `from`: before it only the stack matters */
     uint32_t *active; /* by key: how many are open; the last is for unknown keys */
     size_t keys;
     uint32_t doubtful; /* frames below this were open when events went missing */
