@@ -318,15 +318,24 @@ int kymo__capture_window(PyObject *object, PyObject *thread, PyObject *start, Py
     return thread != Py_None && *index < 0 ? -1 : 0;
 }
 
-static PyObject *capture_events(PyObject *object, PyObject *args, PyObject *keywords)
+/* The arguments of a method that takes a part of the capture; FORMAT ends with its name.
+   Returns 0, or -1 with an exception. */
+static int part_from(PyObject *object, PyObject *args, PyObject *keywords, const char *format,
+                     struct kymo_window *window)
 {
     static char *names[] = {"thread", "start", "end", NULL};
     PyObject *thread = Py_None, *start = Py_None, *end = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OOO:events", names, &thread, &start, &end))
-        return NULL;
-    struct kymo_window window = {.size = sizeof window, .from = 0, .to = INT64_MAX, .thread = -1};
-    if (kymo__capture_window(object, thread, start, end, &window.thread, &window.from, &window.to) <
-        0)
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, format, names, &thread, &start, &end))
+        return -1;
+    *window = (struct kymo_window){sizeof *window, 0, INT64_MAX, -1};
+    return kymo__capture_window(object, thread, start, end, &window->thread, &window->from,
+                                &window->to);
+}
+
+static PyObject *capture_events(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    struct kymo_window window;
+    if (part_from(object, args, keywords, "|OOO:events", &window) < 0)
         return NULL;
     return kymo__cursor_new(object, &window);
 }
@@ -354,6 +363,19 @@ static PyObject *capture_functions(PyObject *object, PyObject *args, PyObject *k
 static PyObject *capture_call_tree(PyObject *object, PyObject *args, PyObject *keywords)
 {
     return table_of(object, "call_tree", args, keywords);
+}
+
+static PyObject *capture_columns(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    struct kymo_window window;
+    if (part_from(object, args, keywords, "|OOO:columns", &window) < 0)
+        return NULL;
+    return kymo__columns_new(object, &window);
+}
+
+static PyObject *capture_callables(PyObject *object, void *Py_UNUSED(closure))
+{
+    return kymo__callables_list(object);
 }
 
 static PyObject *capture_iter(PyObject *object)
@@ -387,6 +409,13 @@ static PyMethodDef capture_methods[] = {
      "call_tree($self, thread=None, start=None, end=None)\n--\n\n"
      "What each function cost on each path of callers, as a table of columns.\n\n"
      "thread, start, end: as for functions."},
+    {"columns", (PyCFunction)(void (*)(void))capture_columns, METH_VARARGS | METH_KEYWORDS,
+     "columns($self, thread=None, start=None, end=None)\n--\n\n"
+     "Iterate over finished calls and all other events as columns.\n\n"
+     "Each step gives some hundred thousand rows: a dict with the tables \"slices\", \"marks\" and\n"
+     "\"args\", each a dict of columns, which are memoryviews of numbers: numpy, pyarrow and array\n"
+     "take them without a copy. The column function counts in callables.\n"
+     "thread, start, end: a part, as for events(); calls open at its ends are cut there."},
     {"close", capture_close, METH_NOARGS,
      "close($self, /)\n--\n\nClose the file. Closing twice does nothing."},
     {"__enter__", capture_enter, METH_NOARGS, NULL},
@@ -399,6 +428,8 @@ static PyGetSetDef capture_getset[] = {
     {"closed", capture_get_closed, NULL, "True after close()", NULL},
     {"info", capture_info, NULL, "what the capture says of itself: an Info", NULL},
     {"threads", capture_threads, NULL, "the recorded threads: a list of Thread", NULL},
+    {"callables", capture_callables, NULL, "what the column function counts in: a list of Function",
+     NULL},
     {"metadata", capture_metadata, NULL, "what was attached to the capture: a dict of str", NULL},
     {"snapshots", capture_snapshots, NULL, "the clock readings: a list of Snapshot", NULL},
     {0},

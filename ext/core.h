@@ -19,6 +19,7 @@ struct core {
     PyObject *session_error; /* kymo.SessionError */
 
     PyTypeObject *capture_type;
+    PyTypeObject *columns_type;
     PyTypeObject *cursor_type;
     PyTypeObject *event_type;
     PyTypeObject *span_type;
@@ -27,6 +28,7 @@ struct core {
     PyTypeObject *thread_type;
     PyTypeObject *snapshot_type;
     PyTypeObject *stats_type;
+    PyTypeObject *function_type;
 
     PyObject *kinds[KYMO__KINDS]; /* str: the words for enum kymo_kind */
     PyObject *session_path;       /* str: where the last start records to; or NULL */
@@ -95,6 +97,8 @@ PyObject *kymo__row_info(struct core *core, const struct kymo_info *info);
 PyObject *kymo__row_thread(struct core *core, const struct kymo_thread_info *thread);
 PyObject *kymo__row_snapshot(struct core *core, uint64_t ticks, int64_t monotonic, int64_t wall);
 PyObject *kymo__row_stats(struct core *core, const struct kymo_stats *stats);
+PyObject *kymo__row_function(struct core *core, const char *name, const char *file, uint32_t line,
+                             uint32_t class);
 
 /* capture.c */
 extern PyType_Spec kymo__capture_spec;
@@ -127,6 +131,11 @@ PyObject *kymo__capture_export(PyObject *capture, PyObject *args, PyObject *keyw
 /* cursor.c */
 extern PyType_Spec kymo__cursor_spec;
 PyObject *kymo__cursor_new(PyObject *capture, const struct kymo_window *window);
+
+/* columns.c */
+extern PyType_Spec kymo__columns_spec;
+PyObject *kymo__columns_new(PyObject *capture, const struct kymo_window *window);
+PyObject *kymo__callables_list(PyObject *capture);
 
 /* event.c */
 extern PyType_Spec kymo__event_spec;

@@ -48,6 +48,7 @@ static int module_exec(PyObject *module)
         kymo__rows_init(module) < 0)
         return -1;
     if (add_type(module, &kymo__capture_spec, &core->capture_type) < 0 ||
+        add_type(module, &kymo__columns_spec, &core->columns_type) < 0 ||
         add_type(module, &kymo__cursor_spec, &core->cursor_type) < 0 ||
         add_type(module, &kymo__event_spec, &core->event_type) < 0 ||
         add_type(module, &kymo__span_spec, &core->span_type) < 0 ||
@@ -69,6 +70,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(core->capture_error);
     Py_VISIT(core->session_error);
     Py_VISIT(core->capture_type);
+    Py_VISIT(core->columns_type);
     Py_VISIT(core->cursor_type);
     Py_VISIT(core->event_type);
     Py_VISIT(core->span_type);
@@ -76,6 +78,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(core->thread_type);
     Py_VISIT(core->snapshot_type);
     Py_VISIT(core->stats_type);
+    Py_VISIT(core->function_type);
     return 0; /* the rest are strings */
 }
 
@@ -87,6 +90,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(core->capture_error);
     Py_CLEAR(core->session_error);
     Py_CLEAR(core->capture_type);
+    Py_CLEAR(core->columns_type);
     Py_CLEAR(core->cursor_type);
     Py_CLEAR(core->event_type);
     Py_CLEAR(core->span_type);
@@ -94,6 +98,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(core->thread_type);
     Py_CLEAR(core->snapshot_type);
     Py_CLEAR(core->stats_type);
+    Py_CLEAR(core->function_type);
     Py_CLEAR(core->session_path);
     for (size_t i = 0; i < KYMO__KINDS; i++)
         Py_CLEAR(core->kinds[i]);

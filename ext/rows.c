@@ -195,6 +195,30 @@ PyObject *kymo__row_stats(struct core *core, const struct kymo_stats *stats)
     return finish(&row);
 }
 
+/* ---- Function */
+
+static const char *const classes[] = {"name", "function", "native", "method",
+                                      "type", "callable", "gc"};
+
+static PyStructSequence_Field function_fields[] = {
+    {"name", "qualified, or that of a span, counter, …"},
+    {"file", "of a function in C its module; \"\" when there is none"},
+    {"line", "the first, 0 when there is none"},
+    {"kind", "\"name\", \"function\", \"native\", \"method\", \"type\", \"callable\" or \"gc\""},
+    {0},
+};
+
+PyObject *kymo__row_function(struct core *core, const char *name, const char *file, uint32_t line,
+                             uint32_t class)
+{
+    struct row row = begin(core->function_type);
+    put(&row, kymo__text_from(name));
+    put(&row, kymo__text_from(file));
+    put_unsigned(&row, line);
+    put_word(&row, classes, COUNT_OF(classes), class <= INT_MAX ? (int)class : -1);
+    return finish(&row);
+}
+
 /* ---- the types */
 
 static PyTypeObject *add_type(PyObject *module, const char *name, const char *doc,
@@ -219,6 +243,9 @@ int kymo__rows_init(PyObject *module)
         add_type(module, "kymo.Snapshot", "The clocks, read at the same moment.", snapshot_fields);
     core->stats_type =
         add_type(module, "kymo.Stats", "What a running session has done so far.", stats_fields);
-    bool made = core->info_type && core->thread_type && core->snapshot_type && core->stats_type;
+    core->function_type = add_type(module, "kymo.Function",
+                                   "What the names of a capture stand for.", function_fields);
+    bool made = core->info_type && core->thread_type && core->snapshot_type && core->stats_type &&
+                core->function_type;
     return made ? 0 : -1;
 }

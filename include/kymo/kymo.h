@@ -466,6 +466,54 @@ struct kymo_path_figures {
 KYMO_API int kymo_figures_path(const struct kymo_figures *figures, uint64_t index,
                                struct kymo_path_figures *path);
 
+/* ------------------------------------------------------------- columns --- */
+
+/* A capture as tables, column by column, for programs that compute with many calls at once.
+   Calls are matched and nested as in kymo_export. The tables:
+
+   slices: calls and spans that have ended. id; parent, the id of the one around it or -1;
+   start and duration; self, the duration without the calls it made; thread, an index;
+   function, an index for kymo_columns_function; depth; enter, leave, the details of its
+   events; flags, bits: 1 open at the start, 2 open at the end, 4 its end was lost, 8 it ended
+   inside a call it encloses; generator, an id or 0.
+   marks: all other events. id; time; thread; function; kind, enum kymo_kind; detail; number,
+   the event's id; value, a counter's.
+   args: numbers that belong to a slice (of 0) or a mark (of 1) with the id owner; function is
+   their name; value. */
+struct kymo_column {
+    const char *name;
+    char type;          /* as in Python's struct: q int64, Q uint64, I uint32, B uint8, d double */
+    const void *values; /* one for each row */
+};
+
+struct kymo_table {
+    const char *name;
+    size_t rows;
+    unsigned count; /* of columns */
+    const struct kymo_column *columns;
+};
+
+/* A pass over the part of CAPTURE that WINDOW chooses, thread after thread; NULL is all of it.
+   Free it before the capture is closed. Returns 0 or a negative code. */
+struct kymo_columns;
+KYMO_API int kymo_columns_new(struct kymo_capture *capture, const struct kymo_window *window,
+                              struct kymo_columns **columns);
+
+/* Read the next rows, some hundred thousand: 1, 0 when there are no more, or a negative code.
+   The first time it is 1 even without any row, so that the columns are known. */
+KYMO_API int kymo_columns_next(struct kymo_columns *columns);
+
+/* Table INDEX with the rows just read, or NULL past the last. Lent until the next call. */
+KYMO_API const struct kymo_table *kymo_columns_table(const struct kymo_columns *columns,
+                                                     unsigned index);
+
+/* What function INDEX is: its name, file and first line, lent until kymo_close, and its enum
+   kymo_class. Any pointer may be NULL. Returns 0, or -ENOENT past the last. */
+KYMO_API int kymo_columns_function(const struct kymo_columns *columns, uint32_t index,
+                                   const char **name, const char **file, uint32_t *line,
+                                   uint32_t *class_);
+KYMO_API void kymo_columns_free(struct kymo_columns *columns);
+
 /* ----------------------------------------------------------- exporting --- */
 
 /* What to write, and how. */

@@ -24,8 +24,10 @@ from kymo import _core, _patterns
 from kymo._core import (
     Capture,
     CaptureError,
+    Columns,
     Event,
     Events,
+    Function,
     Info,
     SessionError,
     Snapshot,
@@ -72,8 +74,10 @@ record_function = span
 __all__ = [
     "Capture",
     "CaptureError",
+    "Columns",
     "Event",
     "Events",
+    "Function",
     "Info",
     "SessionError",
     "Snapshot",

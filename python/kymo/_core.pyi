@@ -112,6 +112,19 @@ class Stats(tuple[Any, ...]):
     def expired_records(self) -> int: ...
 
 @final
+class Function(tuple[Any, ...]):
+    @property
+    def name(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def kind(
+        self,
+    ) -> Literal["name", "function", "native", "method", "type", "callable", "gc", "unknown"]: ...
+
+@final
 class Event:
     @property
     def kind(
@@ -174,6 +187,11 @@ class Events:
     def __next__(self) -> Event: ...
 
 @final
+class Columns:
+    def __iter__(self) -> Columns: ...
+    def __next__(self) -> dict[str, dict[str, memoryview]]: ...
+
+@final
 class Capture:
     @property
     def path(self) -> str: ...
@@ -205,6 +223,14 @@ class Capture:
         start: int | None = None,
         end: int | None = None,
     ) -> Table: ...
+    def columns(
+        self,
+        thread: int | Thread | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Columns: ...
+    @property
+    def callables(self) -> list[Function]: ...
     def __iter__(self) -> Events: ...
     def export(
         self,

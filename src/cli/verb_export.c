@@ -1,5 +1,6 @@
 /* verb_export.c — kymo export FILE --to FORMAT: a capture for other programs. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "capture_file.h"
 #include "export.h"
+#include "handover.h"
 #include "memory.h"
 #include "message.h"
 #include "progress.h"
@@ -150,6 +152,19 @@ static int export(struct kymo_capture *capture, const char *output,
     return CLI_OK;
 }
 
+/* Formats that the Python package writes; it gets everything as numbers. Returns only when
+   that fails. */
+static int hand_over(const char *python, const char *path, const char *output,
+                     const struct kymo_export_options *options)
+{
+    char thread[32], from[32], to[32];
+    snprintf(thread, sizeof thread, "%" PRId64, options->thread);
+    snprintf(from, sizeof from, "%" PRId64, options->from);
+    snprintf(to, sizeof to, "%" PRId64, options->to);
+    const char *const words[] = {options->format, path, output, thread, from, to, NULL};
+    return kymo__cli_hand_over("export-tables", python, words);
+}
+
 static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
                      const struct cli_arguments *arguments)
 {
@@ -178,6 +193,8 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
     } else if (same_file(path, named)) {
         kymo__cli_complain("%s is the capture itself; name another file with -o", named);
         code = CLI_BAD;
+    } else if (!format->write) {
+        code = hand_over(arguments->python, path, named, &options);
     } else {
         code = export(capture, named, &options);
     }
@@ -216,6 +233,7 @@ static const struct cli_example examples[] = {
     {"kymo export --to chrome trace.kymo", "writes trace.json, to be opened in ui.perfetto.dev"},
     {"kymo export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
     {"kymo export --to perfetto trace.kymo", "writes trace.pftrace: smaller, and opens faster"},
+    {"kymo export --to parquet trace.kymo", "writes tables into the directory trace.parquet"},
     {"kymo export -o trace.json.gz trace.kymo", "compressed; the format follows from the name"},
     {"kymo export --from 2s --until 2500ms -o part.json trace.kymo", "half a second of it"},
     {"kymo export --to chrome -o - trace.kymo | jq '.traceEvents | length'", "into a pipe"},

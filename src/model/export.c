@@ -16,6 +16,7 @@
 static const struct kymo_export_format formats[] = {
     {"chrome", ".json", "Perfetto, chrome://tracing, and what reads PyTorch's traces",
      kymo__chrome_write},
+    {"parquet", ".parquet", "tables for DuckDB, pandas, Spark and others", NULL},
     {"perfetto", ".pftrace", "Perfetto: smaller and faster to open than JSON",
      kymo__perfetto_write},
     {"html", ".html", "a page with a flame graph for any browser", kymo__flame_write},
@@ -111,7 +112,7 @@ int kymo_export(struct kymo_capture *capture, const char *path,
     }
     const struct kymo_export_format *format =
         all.format ? kymo__export_named(all.format) : kymo__export_for(path);
-    if (!format)
+    if (!format || !format->write)
         return -KYMO_EFORMAT;
     if (all.thread < -1 || all.thread >= (int64_t)capture->reader->thread_count)
         return -EINVAL;

@@ -10,6 +10,7 @@ struct kymo_export_format {
     const char *extension; /* with its dot; .gz may follow. One that ends in .gz: the format is
                               always compressed */
     const char *purpose;   /* for which program, in a few words */
+    /* NULL: the Python package writes it. */
     int (*write)(struct kymo_capture *capture, const struct kymo_export_options *options,
                  struct kymo_outfile *out);
 };

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 # A verb and the module whose `run(arguments) -> exit code` it is. Modules are imported when
 # their verb is used, so that one verb does not pay for another.
 VERBS: dict[str, str] = {
+    "export-tables": "kymo.verbs.export_tables",
     "python-info": "kymo.verbs.python_info",
     "run": "kymo.verbs.run",
 }
