@@ -96,7 +96,7 @@ static struct track *track_of(struct sequence *s, uint64_t uuid)
             s->tracks[i].uuid = uuid + 1;
             return &s->tracks[i];
         }
-    CHECK(!"too many tracks");
+    CHECK_FAIL("more than %d tracks", (int)TRACKS);
     return NULL;
 }
 

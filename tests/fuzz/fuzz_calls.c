@@ -44,4 +44,10 @@ static void reckon_everything(struct kymo_capture *capture)
     struct kymo_export_options options = {.size = sizeof(options), .to = INT64_MAX, .thread = -1};
     kymo_export_format((uint32_t)(info.file_bytes % formats), &options.format, NULL, NULL);
     kymo_export(capture, "/dev/null", &options);
+    struct kymo_columns *columns;
+    if (kymo_columns_new(capture, NULL, &columns) == 0) {
+        while (kymo_columns_next(columns) > 0)
+            ;
+        kymo_columns_free(columns);
+    }
 }
