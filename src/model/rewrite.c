@@ -50,9 +50,18 @@ static uint64_t tick_of_ticks(const struct copying *c, uint64_t ticks)
     return tick_of(c, kymo__timebase_ns(&c->part->capture->base, ticks, &hint));
 }
 
+/* A text that the file has, even an empty one; otherwise 0. */
 static uint32_t string_of(const struct copying *c, uint32_t id)
 {
-    return kymo__writer_string(c->work->writer, kymo__reader_string(c->part->capture->reader, id));
+    const struct kymo_reader *r = c->part->capture->reader;
+    if (!id || id >= r->string_count || !r->strings[id].text.bytes)
+        return 0;
+    return kymo__writer_string(c->work->writer, kymo__reader_string(r, id));
+}
+
+static uint32_t text_of(struct kymo_writer *w, const char *text)
+{
+    return *text ? kymo__writer_string(w, text) : 0;
 }
 
 static uint32_t key_of(struct copying *c, uint32_t key)
@@ -240,12 +249,11 @@ static void define_processes(struct copying *c)
     for (uint32_t i = 0; i < info.processes; i++) {
         struct kymo_process_info process = {.size = sizeof(process)};
         kymo_capture_process(c->part->capture, i, &process);
-        kymo__writer_define(
-            work->writer,
-            &(struct kymo_def){.type = KYMO__DEF_PROCESS,
-                               .number = {c->process + i, (uint64_t)process.pid,
-                                          kymo__writer_string(work->writer, process.name),
-                                          kymo__writer_string(work->writer, process.machine)}});
+        kymo__writer_define(work->writer,
+                            &(struct kymo_def){.type = KYMO__DEF_PROCESS,
+                                               .number = {c->process + i, (uint64_t)process.pid,
+                                                          text_of(work->writer, process.name),
+                                                          text_of(work->writer, process.machine)}});
     }
     work->processes += (uint32_t)info.processes;
 }

@@ -133,7 +133,7 @@ void kymo__writer_define(struct kymo_writer *w, const struct kymo_def *def)
 uint32_t kymo__writer_string(struct kymo_writer *w, const char *text)
 {
     size_t len = strlen(text);
-    if (!len || w->error)
+    if (w->error)
         return 0;
     int added;
     int64_t id = kymo__strtab_add(&w->strings, text, len, &added);
@@ -141,7 +141,7 @@ uint32_t kymo__writer_string(struct kymo_writer *w, const char *text)
         fail(w, (int)id);
         return 0;
     }
-    for (size_t at = 0; added && at < len; at += KYMO__DEF_TEXT) {
+    for (size_t at = 0; added && (at < len || at == 0); at += KYMO__DEF_TEXT) {
         struct kymo_def def = {.type = at ? KYMO__DEF_MORE : KYMO__DEF_STRING};
         def.number[0] = (uint64_t)id;
         def.text = (const uint8_t *)text + at;

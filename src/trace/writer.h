@@ -19,7 +19,7 @@ struct kymo_def;
 int kymo__writer_new(const char *path, struct kymo_file_header *header,
                      struct kymo_writer **writer);
 
-/* The id of TEXT; 0 for an empty one and after a failure. */
+/* The id of TEXT, which may be empty; 0 after a failure. */
 uint32_t kymo__writer_string(struct kymo_writer *writer, const char *text);
 
 /* A new id for a key; defined when NAME is not 0. Strings are ids of this writer. */

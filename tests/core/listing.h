@@ -28,6 +28,11 @@ static inline void list_info(FILE *out, const struct kymo_capture *capture,
     const char *key, *value;
     for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++)
         fprintf(out, "metadata %s = %s\n", key, value);
+    struct kymo_process_info process = {.size = sizeof(process)};
+    for (uint32_t i = 0; info->processes > 1 && kymo_capture_process(capture, i, &process) == 0;
+         i++)
+        fprintf(out, "process %u pid %" PRId64 " \"%s\" on \"%s\"\n", process.index, process.pid,
+                process.name, process.machine);
     struct kymo_thread_info thread = {.size = sizeof(thread)};
     for (uint32_t i = 0; kymo_capture_thread(capture, i, &thread) == 0; i++)
         fprintf(out,
@@ -35,6 +40,9 @@ static inline void list_info(FILE *out, const struct kymo_capture *capture,
                 " from %" PRId64 " to %" PRId64 "\n",
                 thread.index, thread.tid, thread.name, thread.records, thread.lost, thread.first,
                 thread.last);
+    for (uint32_t i = 0; info->processes > 1 && kymo_capture_thread(capture, i, &thread) == 0; i++)
+        fprintf(out, "thread %u is of process %u, pid %" PRId64 "\n", thread.index, thread.process,
+                thread.pid);
 }
 
 static inline void list_event(FILE *out, const struct kymo_event *e)

@@ -92,8 +92,14 @@ static void version_1_of_a_killed_process_reads_as_it_did(void)
     reads_as(path, "v1-killed.txt");
 }
 
+static void version_1_1_of_merged_captures_reads_as_it_did(void)
+{
+    reads_as(place("v1.1-merged.kymo"), "v1.1-merged.txt");
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(version_1_reads_as_it_did),
     CHECK_CASE(version_1_of_a_killed_process_reads_as_it_did),
+    CHECK_CASE(version_1_1_of_merged_captures_reads_as_it_did),
 };
 CHECK_MAIN(cases)

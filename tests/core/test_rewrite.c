@@ -292,13 +292,16 @@ static void names_of_any_length_and_content_are_copied(void)
     memcpy(name, "\x01\xff\n\"", 4);
     name[50000] = '\0';
     tape_start("hostile");
-    uint32_t f = tape_key(name, "/a\nb.py", 3, KYMO_CLASS_FUNCTION);
+    uint32_t f = tape_key(name, "/a\nb.py", 3, KYMO_CLASS_FUNCTION), none = tape_span("");
     tape_enter(0, f);
     tape_leave(10, f);
+    tape_put(20, KYMO_INSTANT, 0, none);
     struct kymo_capture *capture = tape_stop("hostile");
     struct kymo_capture *part = cut(capture, INT64_MIN, INT64_MAX);
     CHECK_STR(kymo__reader_string(part->reader, part->reader->keys[1].name),
               kymo__reader_string(capture->reader, capture->reader->keys[f].name));
+    CHECK_STR(kymo__reader_string(part->reader, part->reader->keys[1].file), "/a\nb.py");
+    CHECK(part->reader->keys[2].name != 0); /* an empty name is one */
     kymo_close(part);
     kymo_close(capture);
     free(name);

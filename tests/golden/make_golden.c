@@ -6,6 +6,13 @@
        ../../build/main/tests/core/make_golden v1
        zstd -19 --rm v1-killed.kymo.live
 
+   What only captures made of others have is in another pair, merged and then cut:
+
+       zstd -d v1-killed.kymo.live.zst
+       kymo merge v1.kymo v1-killed.kymo -o both.kymo
+       kymo cut both.kymo --from 1us -o v1.1-merged.kymo
+       ../../build/main/tests/core/make_golden v1.1-merged.kymo v1.1-merged.txt
+
    A golden file is made once, when its version of the format is new, and then kept as
    long as there are readers; so look at the listing before you commit it. Captures
    name the machine they were made on, which is nobody's business here: uname below
@@ -218,6 +225,10 @@ static void list(const char *path, const char *text)
 int main(int argc, char **argv)
 {
     char path[256], text[256];
+    if (argc == 3) {
+        list(argv[1], argv[2]);
+        return 0;
+    }
     if (argc != 2)
         return 2;
     snprintf(path, sizeof(path), "%s.kymo", argv[1]);
