@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "capture_file.h"
+#include "choice.h"
 #include "comparison.h"
 #include "message.h"
 #include "progress.h"
@@ -14,35 +15,10 @@ enum { OPTION_JSON, OPTION_SORT, OPTION_LIMIT, OPTION_MIN, OPTION_THREAD };
 
 enum { LIMIT = 15, NODES = 1 << 20 };
 
-static bool read_sort(const char *text, enum cli_change_sort *sort)
-{
-    static const char *const names[] = {
-        [CLI_CHANGE_SELF] = "self", [CLI_CHANGE_TOTAL] = "total", [CLI_CHANGE_CALLS] = "calls",
-        [CLI_CHANGE_MEAN] = "mean", [CLI_CHANGE_RATIO] = "ratio", [CLI_CHANGE_NAME] = "name",
-    };
-    *sort = CLI_CHANGE_SELF;
-    if (!text)
-        return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *sort = (enum cli_change_sort)i;
-            return true;
-        }
-    }
-    kymo__cli_complain("--sort %s is not known; it is one of self, total, calls, mean, ratio, name",
-                       text);
-    return false;
-}
-
-static bool read_limit(const struct cli_arguments *arguments, uint64_t *limit)
-{
-    const char *text = arguments->value[OPTION_LIMIT];
-    *limit = arguments->value[OPTION_JSON] ? UINT64_MAX : LIMIT;
-    if (!text || kymo__cli_read_number(text, limit))
-        return true;
-    kymo__cli_complain("--limit %s is not a number of functions; write --limit 50", text);
-    return false;
-}
+static const char *const sorts[] = {
+    [CLI_CHANGE_SELF] = "self", [CLI_CHANGE_TOTAL] = "total", [CLI_CHANGE_CALLS] = "calls",
+    [CLI_CHANGE_MEAN] = "mean", [CLI_CHANGE_RATIO] = "ratio", [CLI_CHANGE_NAME] = "name",
+};
 
 static bool read_least(const char *text, kymo_ns *least)
 {
@@ -101,10 +77,17 @@ static int show(struct cli_comparison *c, bool as_json)
 static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     (void)verb;
-    struct cli_comparison c = {.path = {arguments->words[0], arguments->words[1]}};
-    if (!read_sort(arguments->value[OPTION_SORT], &c.sort) || !read_limit(arguments, &c.limit) ||
+    struct cli_comparison c = {
+        .path = {arguments->words[0], arguments->words[1]},
+        .limit = arguments->value[OPTION_JSON] ? UINT64_MAX : LIMIT,
+    };
+    unsigned sort = CLI_CHANGE_SELF;
+    if (!kymo__cli_choose("--sort", arguments->value[OPTION_SORT], sorts,
+                          sizeof sorts / sizeof *sorts, &sort) ||
+        !kymo__cli_choose_limit(arguments->value[OPTION_LIMIT], &c.limit) ||
         !read_least(arguments->value[OPTION_MIN], &c.least))
         return CLI_BAD;
+    c.sort = (enum cli_change_sort)sort;
     int code = CLI_OK;
     for (int i = 0; i < 2 && code == CLI_OK; i++)
         code = kymo__cli_capture_open(c.path[i], &c.capture[i], &c.info[i]);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture_file.h"
+#include "choice.h"
 #include "memory.h"
 #include "message.h"
 #include "progress.h"
@@ -28,36 +29,10 @@ enum {
 
 enum { LIMIT = 15, NODES = 1 << 20 };
 
-static bool read_sort(const char *text, enum cli_sort *sort)
-{
-    static const char *const names[] = {
-        [CLI_BY_SELF] = "self", [CLI_BY_TOTAL] = "total", [CLI_BY_CALLS] = "calls",
-        [CLI_BY_MEAN] = "mean", [CLI_BY_P99] = "p99",     [CLI_BY_NAME] = "name",
-    };
-    *sort = CLI_BY_SELF;
-    if (!text)
-        return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *sort = (enum cli_sort)i;
-            return true;
-        }
-    }
-    kymo__cli_complain("--sort %s is not known; it is one of self, total, calls, mean, p99, name",
-                       text);
-    return false;
-}
-
-static bool read_limit(const struct cli_arguments *arguments, uint64_t *limit)
-{
-    const char *text = arguments->value[OPTION_LIMIT];
-    /* A program that reads all of it chooses for itself. */
-    *limit = arguments->value[OPTION_JSON] ? UINT64_MAX : LIMIT;
-    if (!text || kymo__cli_read_number(text, limit))
-        return true;
-    kymo__cli_complain("--limit %s is not a number of functions; write --limit 50", text);
-    return false;
-}
+static const char *const sorts[] = {
+    [CLI_BY_SELF] = "self", [CLI_BY_TOTAL] = "total", [CLI_BY_CALLS] = "calls",
+    [CLI_BY_MEAN] = "mean", [CLI_BY_P99] = "p99",     [CLI_BY_NAME] = "name",
+};
 
 static bool read_threshold(const char *text, double *share)
 {
@@ -142,13 +117,18 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         .callers = arguments->value[OPTION_CALLERS],
         .tree = arguments->value[OPTION_TREE] != NULL,
         .sorted = arguments->value[OPTION_SORT] != NULL,
+        /* A program that reads all of it chooses for itself. */
+        .limit = arguments->value[OPTION_JSON] ? UINT64_MAX : LIMIT,
     };
-    if (!read_sort(arguments->value[OPTION_SORT], &report.sort) ||
-        !read_limit(arguments, &report.limit) ||
+    unsigned sort = CLI_BY_SELF;
+    if (!kymo__cli_choose("--sort", arguments->value[OPTION_SORT], sorts,
+                          sizeof sorts / sizeof *sorts, &sort) ||
+        !kymo__cli_choose_limit(arguments->value[OPTION_LIMIT], &report.limit) ||
         !read_threshold(arguments->value[OPTION_THRESHOLD], &report.threshold) ||
         !kymo__cli_part_read_either(arguments->value[OPTION_FROM], arguments->value[OPTION_TO],
                                     arguments->value[OPTION_UNTIL], &report.part))
         return CLI_BAD;
+    report.sort = (enum cli_sort)sort;
     int code = kymo__cli_capture_open(report.path, &report.capture, &report.info);
     if (code != CLI_OK)
         return code;

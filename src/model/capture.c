@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "decode.h"
+#include "handout.h"
 
 int kymo_open(const char *path, struct kymo_capture **capture)
 {
@@ -78,18 +79,6 @@ void kymo__capture_unshare(struct kymo_capture *capture, struct kymo_capture *sh
     kymo__free(shared);
 }
 
-/* Copy as much of FULL as the caller's struct, whose size is SIZE, has room for. */
-static int hand_out(void *out, const void *full, size_t full_size)
-{
-    size_t size;
-    memcpy(&size, out, sizeof(size));
-    if (size < sizeof(size))
-        return -EINVAL;
-    memcpy((char *)out + sizeof(size), (const char *)full + sizeof(size),
-           (size < full_size ? size : full_size) - sizeof(size));
-    return 0;
-}
-
 static kymo_ns at(const struct kymo_capture *c, uint64_t ticks)
 {
     size_t hint = 0;
@@ -141,7 +130,7 @@ int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info
     full.start = at(capture, first);
     full.end = at(capture, last);
     full.wall_start = full.start + capture->base.wall_offset;
-    return hand_out(info, &full, sizeof(full));
+    return kymo__hand_out(info, &full, sizeof(full));
 }
 
 int64_t kymo_capture_verify(struct kymo_capture *capture)
@@ -196,7 +185,7 @@ int kymo_capture_process(const struct kymo_capture *capture, uint32_t index,
         full.name = metadata(r, "process_name");
         full.machine = metadata(r, "host");
     }
-    return hand_out(process, &full, sizeof(full));
+    return kymo__hand_out(process, &full, sizeof(full));
 }
 
 int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
@@ -231,7 +220,7 @@ int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
         full.first = at(capture, first);
         full.last = at(capture, last);
     }
-    return hand_out(thread, &full, sizeof(full));
+    return kymo__hand_out(thread, &full, sizeof(full));
 }
 
 int kymo_capture_metadata(const struct kymo_capture *capture, uint32_t index, const char **key,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "handout.h"
 #include "survey.h"
 
 struct kymo_figures {
@@ -94,17 +95,6 @@ void kymo_figures_free(struct kymo_figures *figures)
     kymo__free(figures);
 }
 
-static int hand_out(void *out, const void *full, size_t full_size)
-{
-    size_t size;
-    memcpy(&size, out, sizeof(size));
-    if (size < sizeof(size))
-        return -EINVAL;
-    memcpy((char *)out + sizeof(size), (const char *)full + sizeof(size),
-           (size < full_size ? size : full_size) - sizeof(size));
-    return 0;
-}
-
 /* The middle of a bucket may lie outside of what was seen. */
 static kymo_ns percentile(const struct kymo_function_cost *cost, double fraction)
 {
@@ -136,7 +126,7 @@ int kymo_figures_function(const struct kymo_figures *figures, uint64_t index,
         .p50 = percentile(cost, 0.50),
         .p99 = percentile(cost, 0.99),
     };
-    return hand_out(function, &full, sizeof(full));
+    return kymo__hand_out(function, &full, sizeof(full));
 }
 
 int kymo_figures_path(const struct kymo_figures *figures, uint64_t index,
@@ -154,5 +144,5 @@ int kymo_figures_path(const struct kymo_figures *figures, uint64_t index,
         .self = node->self,
         .total = node->total,
     };
-    return hand_out(path, &full, sizeof(full));
+    return kymo__hand_out(path, &full, sizeof(full));
 }

@@ -25,6 +25,7 @@
 #include "alloc.h"
 #include "buffer.h"
 #include "gather.h"
+#include "proto.h"
 #include "strtab.h"
 #include "utf8.h"
 #include "varint.h"
@@ -77,19 +78,21 @@ struct pprof {
 
 /* ---- fields; what fails is noted ---- */
 
+/* Of a number that is 0 nothing is written. */
 static void add_varint(struct pprof *p, struct kymo_buffer *b, unsigned field, uint64_t value)
 {
-    if (value && (kymo__buffer_add_varint(b, (uint64_t)field << 3) < 0 ||
-                  kymo__buffer_add_varint(b, value) < 0))
-        p->failed = -ENOMEM;
+    struct kymo_proto proto = {.out = b};
+    if (value)
+        kymo__proto_uint(&proto, field, value);
+    p->failed = proto.error ? proto.error : p->failed;
 }
 
 static void add_bytes(struct pprof *p, struct kymo_buffer *b, unsigned field, const void *bytes,
                       size_t len)
 {
-    if (kymo__buffer_add_varint(b, (uint64_t)field << 3 | 2) < 0 ||
-        kymo__buffer_add_varint(b, len) < 0 || (len && kymo__buffer_add(b, bytes, len) < 0))
-        p->failed = -ENOMEM;
+    struct kymo_proto proto = {.out = b};
+    kymo__proto_bytes(&proto, field, bytes, len);
+    p->failed = proto.error ? proto.error : p->failed;
 }
 
 static void write_bytes(struct pprof *p, unsigned field, const void *bytes, size_t len)

@@ -1,0 +1,17 @@
+/* choice.h — values of options that several verbs have. Each complains and returns false
+   when TEXT makes no sense; NULL is an option that was not given, and changes nothing. */
+#ifndef KYMO_CLI_CHOICE_H
+#define KYMO_CLI_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One of COUNT words; *CHOICE is its index. OPTION is for the complaint, "--sort". */
+bool kymo__cli_choose(const char *option, const char *text, const char *const *words, size_t count,
+                      unsigned *choice);
+
+/* How many functions to show. */
+bool kymo__cli_choose_limit(const char *text, uint64_t *limit);
+
+#endif
