@@ -33,9 +33,9 @@ class Graph {
     this.zoomed = node;
     this.rows = this.countRows();
     this.space.style.height = this.rows * ROW + "px";
-    const top = this.model.depth[node] * ROW;
-    if (top < this.scroll.scrollTop || top > this.scroll.scrollTop + this.scroll.clientHeight - ROW)
-      this.scroll.scrollTop = Math.max(0, top - 2 * ROW);
+    // What is zoomed to should have more room than what is around it.
+    const top = this.model.depth[node] * ROW, y = top - this.scroll.scrollTop;
+    if (y < 0 || y > 0.4 * this.scroll.clientHeight) this.scroll.scrollTop = Math.max(0, top - 4 * ROW);
     this.draw();
   }
 

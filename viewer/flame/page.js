@@ -206,15 +206,7 @@ class Page {
 
   listen() {
     const { graph } = this, canvas = $("graph");
-    canvas.addEventListener("mousemove", (event) => {
-      const node = graph.at(event.clientX, event.clientY);
-      if (node !== graph.hovered) {
-        graph.hovered = node;
-        graph.draw();
-        this.tell(node);
-      }
-      this.showTip(node, event.clientX, event.clientY);
-    });
+    canvas.addEventListener("mousemove", (event) => this.hover(event));
     canvas.addEventListener("mouseleave", () => {
       graph.hovered = -1;
       graph.draw();
@@ -222,7 +214,9 @@ class Page {
     });
     canvas.addEventListener("click", (event) => {
       const node = graph.at(event.clientX, event.clientY);
-      if (node >= 0) this.go({ node, thread: node === 0 ? -1 : this.state.thread });
+      if (node < 0) return;
+      this.go({ node, thread: node === 0 ? -1 : this.state.thread });
+      this.hover(event); // another call may be there now
     });
     $("scroll").addEventListener("scroll", () => this.showTip(-1));
     canvas.addEventListener("keydown", (event) => this.graphKey(event));
@@ -240,6 +234,14 @@ class Page {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
     addEventListener("popstate", () => this.readAddress());
     addEventListener("hashchange", () => this.readAddress());
+  }
+
+  hover(event) {
+    const node = this.graph.at(event.clientX, event.clientY);
+    this.graph.hovered = node;
+    this.graph.draw();
+    this.tell(node);
+    this.showTip(node, event.clientX, event.clientY);
   }
 
   toggleKeys() {
