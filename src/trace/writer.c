@@ -198,7 +198,7 @@ int kymo__writer_error(const struct kymo_writer *w)
 
 int kymo__writer_finish(struct kymo_writer *w, bool keep)
 {
-    bool made = w->sink.fd >= 0;
+    bool made = w->sink.path != NULL; /* and not before it was created */
     if (keep && made) {
         flush_records(w);
         flush_defs(w);
