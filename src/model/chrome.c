@@ -97,7 +97,6 @@ static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
     char text[160];
     int64_t wall = info->wall_start, base = wall < 0 ? 0 : wall - wall % BASE_STEP;
     c->shift = wall - base - info->start;
-    c->pid = info->pid;
     int rc = kymo__json_text(&b, "{\n\"schemaVersion\": 1,\n"
                                  "\"kymo\": {\"version\": \"" KYMO_VERSION "\"},\n"
                                  "\"deviceProperties\": [],\n");
@@ -106,7 +105,12 @@ static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
              "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRId64
              ",\n\"traceEvents\": [\n",
              base);
-    rc |= kymo__json_text(&b, text) | add_process(&b, c->pid, metadata(capture, "process_name"));
+    rc |= kymo__json_text(&b, text);
+    for (uint32_t i = 0; i < info->processes; i++) {
+        struct kymo_process_info process;
+        int64_t pid = kymo__crew_pid(capture, i, &process);
+        rc |= kymo__json_text(&b, i ? ",\n" : "") | add_process(&b, pid, process.name);
+    }
     if (rc == 0)
         kymo__outfile_add(out, b.bytes, b.len);
     kymo__buffer_fini(&b);
@@ -135,9 +139,9 @@ static int begin_thread(struct kymo_crew_thread *thread)
     struct kymo_chrome_thread *t = thread->state;
     t->c = thread->arg;
     t->ids = thread->before;
-    t->place_len =
-        (size_t)snprintf(t->place, sizeof(t->place),
-                         "\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", t->c->pid, thread->tid);
+    t->place_len = (size_t)snprintf(t->place, sizeof(t->place),
+                                    "\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", thread->pid,
+                                    thread->tid);
     return kymo__chrome_track(thread, thread->tid, thread->name, "",
                               (uint64_t)thread->info.index * 100);
 }

@@ -41,18 +41,17 @@ static char *put_id(char *at, uint64_t id)
 int kymo__chrome_track(struct kymo_crew_thread *thread, uint64_t tid, const char *name,
                        const char *suffix, uint64_t order)
 {
-    const struct kymo_chrome_thread *t = thread->state;
     struct kymo_buffer *b = &thread->out;
     char text[160];
     snprintf(text, sizeof(text),
              ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"ts\":0.000,\"pid\":%" PRId64
              ",\"tid\":%" PRIu64 ",\"args\":{\"name\":\"",
-             t->c->pid, tid);
+             thread->pid, tid);
     int rc = kymo__json_text(b, text) | kymo__json_escaped(b, name) | kymo__json_text(b, suffix);
     snprintf(text, sizeof(text),
              "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"ts\":0.000,\"pid\":%" PRId64
              ",\"tid\":%" PRIu64 ",\"args\":{\"sort_index\":%" PRIu64 "}}",
-             t->c->pid, tid, order);
+             thread->pid, tid, order);
     return rc | kymo__json_text(b, text) ? -ENOMEM : 0;
 }
 
@@ -76,7 +75,7 @@ static int write_complete(struct kymo_crew_thread *thread, const struct kymo_eve
     char *at = begin(thread, ",\n{\"ph\":\"X\",\"cat\":\"track\",\"name\":\"", event->key);
     if (!at)
         return -ENOMEM;
-    at += sprintf(at, "\",\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", t->c->pid, tid);
+    at += sprintf(at, "\",\"pid\":%" PRId64 ",\"tid\":%" PRIu64 ",\"ts\":", thread->pid, tid);
     at = kymo__json_time(at, kymo__ns_add(event->time, t->c->shift));
     at = KYMO__JSON_PUT(at, ",\"dur\":");
     at = kymo__json_time(at, length);

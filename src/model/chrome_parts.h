@@ -19,7 +19,6 @@ struct kymo_chrome {
         bool python; /* a call, and not a span */
     } * heads;       /* by callable */
     int64_t shift;   /* from monotonic time to the file's */
-    int64_t pid;
 };
 
 /* A thread's; struct kymo_crew_thread.state. */

@@ -93,6 +93,19 @@ static void close_thread(struct crew *c, struct kymo_crew_thread *t)
     kymo__free(t);
 }
 
+int64_t kymo__crew_pid(const struct kymo_capture *capture, uint32_t index,
+                       struct kymo_process_info *info)
+{
+    struct kymo_process_info other = {.size = sizeof(other)};
+    info->size = sizeof(*info);
+    if (kymo_capture_process(capture, index, info) < 0)
+        return 0;
+    for (uint32_t i = 0; i < index; i++)
+        if (kymo_capture_process(capture, i, &other) == 0 && other.pid == info->pid)
+            return (int64_t)KYMO__SECOND_TID + index;
+    return info->pid;
+}
+
 static int open_thread(struct crew *c, const struct kymo_thread_info *info,
                        struct kymo_crew_thread **thread)
 {
@@ -103,6 +116,8 @@ static int open_thread(struct crew *c, const struct kymo_thread_info *info,
     t->info = *info;
     t->arg = c->arg;
     t->tid = c->tids[info->index];
+    struct kymo_process_info process;
+    t->pid = kymo__crew_pid(c->capture, info->process, &process);
     t->before = c->before;
     c->before += info->records;
     snprintf(t->unnamed, sizeof(t->unnamed), "thread %" PRId64, info->tid);

@@ -19,6 +19,7 @@ struct kymo_crew_thread {
     struct kymo_thread_info info;
     const char *name;       /* what to show: the thread's, or one made of its id */
     uint64_t tid;           /* unlike any other thread's */
+    int64_t pid;            /* unlike any other process's */
     uint64_t before;        /* events of the threads before it, at most */
     struct kymo_buffer out; /* the chunk */
     void *state;            /* the format's, all zero at first */
@@ -53,5 +54,9 @@ int kymo__crew_write(struct kymo_capture *capture, const struct kymo_export_opti
 /* What `unlike any other thread's` means: a second thread to which the system gave the same
    id has one from here on, where no system's ids reach. */
 #define KYMO__SECOND_TID UINT64_C(1000000000)
+
+/* The same for process INDEX of a capture made of several; *INFO tells the rest of it. */
+int64_t kymo__crew_pid(const struct kymo_capture *capture, uint32_t index,
+                       struct kymo_process_info *info);
 
 #endif

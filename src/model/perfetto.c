@@ -75,13 +75,21 @@ static void add_snapshots(struct kymo_proto *out, struct kymo_capture *capture,
         }
 }
 
-static void add_process(struct kymo_proto *out, const struct kymo_perfetto *p, const char *name)
+static uint64_t process_track(const struct kymo_perfetto *p, uint32_t index)
 {
+    return kymo__perfetto_track(p, TRACK_OF_PROCESS, index, 0);
+}
+
+static void add_process(struct kymo_proto *out, const struct kymo_perfetto *p,
+                        const struct kymo_capture *capture, uint32_t index)
+{
+    struct kymo_process_info info;
+    int64_t pid = kymo__crew_pid(capture, index, &info);
     size_t packet = main_packet(out), track = kymo__proto_open(out, PACKET_TRACK);
-    kymo__proto_uint(out, TRACK_UUID, p->process);
+    kymo__proto_uint(out, TRACK_UUID, process_track(p, index));
     size_t process = kymo__proto_open(out, TRACK_PROCESS);
-    kymo__proto_uint(out, PROCESS_PID, (uint64_t)p->pid);
-    kymo__proto_text(out, PROCESS_NAME, name);
+    kymo__proto_uint(out, PROCESS_PID, (uint64_t)pid);
+    kymo__proto_text(out, PROCESS_NAME, info.name);
     kymo__proto_close(out, process);
     kymo__proto_close(out, track);
     kymo__proto_close(out, packet);
@@ -97,7 +105,7 @@ static void add_metadata(struct kymo_proto *out, const struct kymo_perfetto *p,
     kymo__proto_uint(out, PACKET_CLOCK, CLOCK_MONOTONIC_ID);
     size_t event = kymo__proto_open(out, PACKET_TRACK_EVENT);
     kymo__proto_uint(out, EVENT_TYPE, TYPE_INSTANT);
-    kymo__proto_uint(out, EVENT_TRACK, p->process);
+    kymo__proto_uint(out, EVENT_TRACK, process_track(p, 0));
     kymo__proto_text(out, EVENT_NAME, "kymo: recording");
     for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++) {
         size_t note = kymo__proto_open(out, EVENT_ANNOTATION);
@@ -115,18 +123,13 @@ static int write_beginning(struct kymo_perfetto *p, struct kymo_capture *capture
     struct kymo_buffer bytes = {0};
     struct kymo_proto out = {.out = &bytes};
     struct kymo_info info = {.size = sizeof(info)};
-    const char *key, *value, *name = "";
     kymo_capture_info(capture, &info);
-    for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++)
-        if (strcmp(key, "process_name") == 0)
-            name = value;
-    p->pid = info.pid;
     p->salt =
         kymo__hash_bytes(capture->reader->header.capture, sizeof(capture->reader->header.capture));
-    p->process = kymo__perfetto_track(p, TRACK_OF_PROCESS, 0, 0);
     kymo__proto_close(&out, first_packet(&out, MAIN_SEQUENCE));
     add_snapshots(&out, capture, &info);
-    add_process(&out, p, name);
+    for (uint32_t i = 0; i < info.processes; i++)
+        add_process(&out, p, capture, i);
     add_metadata(&out, p, capture, options->from > info.start ? options->from : info.start);
     if (!out.error)
         kymo__outfile_add(file, bytes.bytes, bytes.len);
@@ -187,7 +190,7 @@ static void add_thread(struct kymo_proto *out, const struct kymo_crew_thread *th
     size_t track = kymo__proto_open(out, PACKET_TRACK);
     kymo__proto_uint(out, TRACK_UUID, t->track);
     size_t descriptor = kymo__proto_open(out, TRACK_THREAD);
-    kymo__proto_uint(out, THREAD_PID, (uint64_t)t->p->pid);
+    kymo__proto_uint(out, THREAD_PID, (uint64_t)thread->pid);
     kymo__proto_uint(out, THREAD_TID, thread->tid);
     kymo__proto_text(out, THREAD_NAME, thread->name);
     kymo__proto_close(out, descriptor);
@@ -214,6 +217,7 @@ int kymo__perfetto_begin(struct kymo_crew_thread *thread)
     if (!t->known)
         return -ENOMEM;
     t->last = thread->info.first > 0 ? thread->info.first : 0;
+    t->process = process_track(t->p, thread->info.process);
     t->track = kymo__perfetto_track(t->p, TRACK_OF_THREAD, thread->info.index, 0);
     t->sequence = MAIN_SEQUENCE + 1 + thread->info.index;
     t->prefix[0] = PACKET_SEQUENCE << 3;

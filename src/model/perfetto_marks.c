@@ -16,7 +16,7 @@ static void show_counter(struct kymo_proto *out, struct kymo_perfetto_thread *t,
     t->known[index] |= KNOWS_COUNTER;
     size_t packet = kymo__perfetto_packet(out, t), descriptor = kymo__proto_open(out, PACKET_TRACK);
     kymo__proto_uint(out, TRACK_UUID, track);
-    kymo__proto_uint(out, TRACK_PARENT, t->p->process);
+    kymo__proto_uint(out, TRACK_PARENT, t->process);
     kymo__proto_text(out, TRACK_NAME, t->p->callables.all[index].name);
     kymo__proto_close(out, kymo__proto_open(out, TRACK_COUNTER));
     kymo__proto_close(out, descriptor);
@@ -86,9 +86,9 @@ static void add_async(struct kymo_proto *out, struct kymo_perfetto_thread *t,
     uint64_t track = kymo__perfetto_track(t->p, TRACK_OF_ASYNC, task ? 0 : index, event->id);
     bool begins = event->kind == KYMO_ASYNC_BEGIN;
     if (begins && !wait)
-        kymo__perfetto_show(out, t, track, t->p->process, task ? "tasks" : callable->name);
+        kymo__perfetto_show(out, t, track, t->process, task ? "tasks" : callable->name);
     if (begins && wait)
-        kymo__perfetto_show(out, t, track, t->p->process, "tasks");
+        kymo__perfetto_show(out, t, track, t->process, "tasks");
     struct opened o =
         open_event(out, t, event->time, begins ? TYPE_BEGIN : TYPE_END, CATEGORY_ASYNC);
     kymo__proto_uint(out, EVENT_TRACK, track);
@@ -116,7 +116,7 @@ static void add_complete(struct kymo_proto *out, struct kymo_crew_thread *thread
         end = end > start ? end : start;
     }
     uint64_t track = kymo__perfetto_track(t->p, TRACK_OF_LANE, thread->info.index, lane);
-    kymo__perfetto_show(out, t, track, t->p->process, thread->name);
+    kymo__perfetto_show(out, t, track, t->process, thread->name);
     /* The sequence's clock must not move: later packets are about earlier times. */
     for (int i = 0; i < 2; i++) {
         kymo_ns when = i ? end : start;

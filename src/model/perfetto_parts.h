@@ -129,8 +129,6 @@ struct kymo_perfetto {
     struct kymo_callables callables;
     struct kymo_perfetto_head *heads; /* by callable */
     uint64_t salt;                    /* makes the tracks of this capture its own */
-    uint64_t process;                 /* track of the process */
-    int64_t pid;
 };
 
 enum { KYMO__PERFETTO_SHOWN = 1024 };
@@ -145,6 +143,7 @@ struct kymo_perfetto_thread {
     uint8_t *known;      /* by callable: what is known */
     kymo_ns last;        /* time of the last packet on the own clock */
     uint64_t track;      /* of the thread */
+    uint64_t process;    /* of its process */
     uint32_t sequence;   /* its number, from 2 */
     unsigned prefix_len; /* of prefix */
     uint8_t prefix[8];   /* sequence and flags, in every packet */

@@ -355,3 +355,38 @@ def test_a_pipe_gets_packets_uncompressed(traced: Path) -> None:
         check=True,
     )
     assert b"fib" in done.stdout
+
+
+@pytest.fixture
+def merged(record: Record, tmp_path: Path) -> Path:
+    """Two captures of this very process: even one process id is two processes then."""
+    for name in ("first", "second"):
+        with record() as path:
+            kymo.process_name(name)
+            with kymo.span(name):
+                pass
+        path.rename(tmp_path / f"{name}.kymo")
+    both, out = [tmp_path / "first.kymo", tmp_path / "second.kymo"], tmp_path / "merged.kymo"
+    subprocess.run([PROGRAM, "merge", *both, "-o", out], check=True, timeout=60)
+    return out
+
+
+def test_processes_of_a_merged_capture_are_kept_apart(ask: Query, merged: Path) -> None:
+    (rows,) = ask(
+        merged,
+        "select process.name, slice.name, pid from slice join thread_track on track_id ="
+        " thread_track.id join thread using (utid) join process using (upid) order by 1",
+    )
+
+    assert [row[:2] for row in rows] == [["first", "first"], ["second", "second"]]
+    assert rows[0][2] != rows[1][2]
+
+
+def test_processes_of_a_merged_capture_are_in_a_chrome_trace_too(merged: Path) -> None:
+    out = merged.with_suffix(".json")
+    subprocess.run([PROGRAM, "export", merged, "-o", out], check=True, timeout=60)
+
+    events = json.loads(out.read_text())["traceEvents"]
+    pids = {event["name"]: event["pid"] for event in events if event["ph"] == "X"}
+    named = {e["args"]["name"]: e["pid"] for e in events if e["name"] == "process_name"}
+    assert named == pids and len(set(pids.values())) == 2
