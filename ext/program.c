@@ -109,7 +109,20 @@ static PyObject *after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_
     Py_RETURN_NONE;
 }
 
+/* export_format(path): what its extension stands for, or None. */
+static PyObject *export_format(PyObject *Py_UNUSED(module), PyObject *arg)
+{
+    PyObject *bytes, *path = kymo__text_path(arg, &bytes);
+    if (!path)
+        return NULL;
+    const char *format = kymo_export_format_of(PyBytes_AS_STRING(bytes));
+    Py_DECREF(bytes);
+    Py_DECREF(path);
+    return format ? PyUnicode_FromString(format) : Py_NewRef(Py_None);
+}
+
 PyMethodDef kymo__program_methods[] = {
+    {"export_format", export_format, METH_O, "export_format(path)"},
     {"before_fork", before_fork, METH_NOARGS, "before_fork()"},
     {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "after_fork_in_parent()"},
     {"after_fork", after_fork, METH_NOARGS, "after_fork()"},

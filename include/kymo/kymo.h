@@ -534,6 +534,9 @@ struct kymo_export_options {
 KYMO_API int kymo_export_format(uint32_t index, const char **name, const char **extension,
                                 const char **purpose);
 
+/* The name of the format that PATH's extension stands for, or NULL. */
+KYMO_API const char *kymo_export_format_of(const char *path);
+
 /* Write CAPTURE in another format to PATH. The file appears whole or not at all; an older
    one is replaced. A name that ends in .gz is compressed; "-" is standard output. OPTIONS
    may be NULL for everything in the format of PATH's extension; otherwise begin with

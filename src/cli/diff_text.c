@@ -112,6 +112,12 @@ static void print_summary(const struct cli_comparison *c)
     }
 }
 
+static bool changed(const struct kymo_diff_function *f)
+{
+    return f->in[0] != f->in[1] || kymo__diff_change(f->cost) ||
+           f->cost[0].total != f->cost[1].total || f->cost[0].calls != f->cost[1].calls;
+}
+
 static void print_functions(const struct cli_comparison *c)
 {
     static const char *const order[] = {
@@ -139,9 +145,13 @@ static void print_functions(const struct cli_comparison *c)
              order[c->sort]);
     kymo__cli_heading(title);
     struct cli_table *table = kymo__cli_table_new(columns);
-    size_t shown = 0;
-    for (; shown < c->function_count && shown < c->limit; shown++) {
-        const struct kymo_diff_function *f = &c->diff.functions[c->functions[shown]];
+    size_t shown = 0, all = 0;
+    for (size_t at = 0; at < c->function_count; at++) {
+        const struct kymo_diff_function *f = &c->diff.functions[c->functions[at]];
+        all += changed(f);
+        if (!changed(f) || shown == c->limit)
+            continue;
+        shown++;
         struct cli_text change = change_of(f->cost[0].self, f->cost[1].self), ratio = ratio_of(f);
         struct cli_text self[2], total[2], calls[2], mean[2];
         for (int i = 0; i < 2; i++) {
@@ -163,9 +173,9 @@ static void print_functions(const struct cli_comparison *c)
     else
         printf("%*snone\n", CLI_INDENT, "");
     kymo__cli_table_free(table);
-    if (shown < c->function_count)
+    if (shown < all)
         printf("%*s%s… and %s more; --limit shows more%s\n", CLI_INDENT, "",
-               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(c->function_count - shown).text,
+               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(all - shown).text,
                kymo__cli_colour(CLI_PLAIN));
 }
 

@@ -6,8 +6,8 @@
 
 static const struct cli_option options[] = {
     {"output", 'o', "FILE",
-     "where to: a capture (.kymo), or a Chrome trace (.json, .json.gz); SCRIPT.kymo in the "
-     "current directory without it"},
+     "where to: a capture (.kymo), or an export by its extension (.json, .pftrace, .html, ...); "
+     "SCRIPT.kymo in the current directory without it"},
     {"c-calls", 0, "on|off|fast",
      "calls of functions implemented in C; on without it; fast is cheaper, an experiment, and "
      "misses some"},

@@ -115,7 +115,7 @@ static int tell(struct kymo_calls *c, unsigned flags)
         .depth = c->depth,
         .leave = c->leave,
         .flags = (uint8_t)(frame->flags | flags),
-        .args = c->args + frame->args,
+        .args = c->args ? c->args + frame->args : NULL,
         .arg_count = frame->arg_count,
     };
     c->arg_len = frame->args;
@@ -149,7 +149,8 @@ static int release(struct kymo_calls *c)
     if (receiver == HELD) {
         c->arg_len -= c->held_args;
         if (c->inside && c->visitor->other)
-            return c->visitor->other(c->visitor->arg, &c->held, c->args + c->arg_len, c->held_args);
+            return c->visitor->other(c->visitor->arg, &c->held,
+                                     c->args ? c->args + c->arg_len : NULL, c->held_args);
     }
     return 0;
 }

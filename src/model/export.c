@@ -99,6 +99,12 @@ const struct kymo_export_format *kymo__export_for(const char *path)
     return found;
 }
 
+const char *kymo_export_format_of(const char *path)
+{
+    const struct kymo_export_format *format = kymo__export_for(path);
+    return format ? format->name : NULL;
+}
+
 int kymo_export(struct kymo_capture *capture, const char *path,
                 const struct kymo_export_options *options)
 {

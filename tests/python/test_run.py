@@ -533,6 +533,26 @@ def test_a_chrome_trace_has_the_same_durations() -> None:
         Path(name).unlink()
 
 
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [
+        ("trace.pftrace", b"\n"),
+        ("trace.html", b"<!DOCTYPE html>"),
+        ("trace.pb.gz", b"\x1f\x8b"),
+        ("trace.speedscope.json", b"{"),
+        ("trace.pstats", b"{"),
+    ],
+)
+def test_the_extension_chooses_any_export(name: str, beginning: bytes) -> None:
+    write("script.py", "len('abc')")
+
+    done = execute(*RUN, "-o", name, "script.py")
+
+    assert done.returncode == 0, done.stderr
+    assert Path(name).read_bytes().lower().startswith(beginning.lower())
+    assert sorted(path.name for path in Path().glob("trace*")) == [name]
+
+
 def test_a_program_that_ignores_its_children_gets_its_chrome_trace() -> None:
     write("script.py", "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n")
 

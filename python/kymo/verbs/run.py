@@ -248,13 +248,15 @@ class Recording:
         output: str = request.given.get("output", request.program.stem + ".kymo")
         self.output = os.path.abspath(output)
         self.shown = output
-        self.chrome = output.endswith((".json", ".json.gz"))
-        if not self.chrome and not output.endswith(".kymo"):
+        chosen = "" if output.endswith(".kymo") else kymo._core.export_format(output)
+        if chosen is None:
             raise Refused(
-                f"-o {output}: the name chooses the format; it ends in .kymo, .json or .json.gz"
+                f"-o {output}: the name chooses the format; it ends in .kymo, or as 'kymo help "
+                "export' says: .json, .pftrace, .html, ..."
             )
-        # A Chrome trace is made from a capture, which lies beside it until that is done.
-        beside = ".kymo" if self.chrome else ""
+        self.format = chosen  # of the export; "" for the capture itself
+        # An export is made from a capture, which lies beside it until that is done.
+        beside = ".kymo" if self.format else ""
         self.capture = self.output + beside
         self.shown_capture = self.shown + beside
         self.quiet = "quiet" in request.given
@@ -264,14 +266,14 @@ class Recording:
         self.native = ""
 
     def check(self) -> None:
-        """Raise Refused for a Chrome trace that could not be written at the end."""
-        if not self.chrome:
+        """Raise Refused for an export that could not be written at the end."""
+        if not self.format:
             return  # its start will say so
         from kymo.verbs.native import find
 
         program = find()
         if program is None:
-            raise Refused("the program 'kymo', which writes .json, is missing; reinstall kymo")
+            raise Refused("the program 'kymo', which exports, is missing; reinstall kymo")
         self.native = str(program)
         if os.path.isdir(self.output):
             raise Refused(f"{self.shown}: this is a directory; name a file in it")
@@ -322,24 +324,26 @@ class Recording:
 
     def keep(self, seconds: float) -> None:
         """Turn the capture into what was asked for."""
-        if self.chrome and not self.export():
+        if self.format and not self.export():
             return
         if not self.quiet:
             _summary.say(_summary.recorded(self.capture, self.output, self.shown, seconds))
             _summary.say(f"next: {self.next()}")
-        if self.chrome:
+        if self.format:
             _remove(self.capture)
 
     def next(self) -> str:
-        if self.chrome:
-            return f"open {self.shown} in ui.perfetto.dev or chrome://tracing"
+        if self.format in ("chrome", "perfetto"):
+            return f"open {self.shown} in ui.perfetto.dev"
+        if self.format:
+            return f"'kymo help export' says what opens {self.shown}"
         return f"kymo report {self.shown} · kymo export {self.shown} --to chrome"
 
     def export(self) -> bool:
-        """Write the Chrome trace; False, after one line, when that fails."""
+        """Write the export; False, after one line, when that fails."""
         import signal
 
-        arguments = ["export", self.capture, "--to", "chrome", "-o", self.output]
+        arguments = ["export", self.capture, "--to", self.format, "-o", self.output]
         try:
             # Not with subprocess: neither its threads nor its imports are wanted at exit.
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore its children
@@ -350,7 +354,7 @@ class Recording:
         if not done:
             _summary.say(
                 f"{self.shown} was not written, and the capture is kept; to try again: "
-                f"kymo export {self.shown_capture} --to chrome -o {self.shown}"
+                f"kymo export {self.shown_capture} --to {self.format} -o {self.shown}"
             )
         return done
 
