@@ -23,6 +23,7 @@ struct core {
     PyTypeObject *cursor_type;
     PyTypeObject *event_type;
     PyTypeObject *span_type;
+    PyTypeObject *timeline_type;
 
     PyTypeObject *info_type; /* struct sequences */
     PyTypeObject *thread_type;
@@ -152,6 +153,10 @@ int kymo__span_init(PyTypeObject *span_type); /* completes the type; 0 or -1 */
 void kymo__spans_free(struct core *core);
 extern PyMethodDef kymo__session_methods[];
 extern PyMethodDef kymo__marking_methods[];
+
+/* averages.c */
+extern PyType_Spec kymo__timeline_spec;
+extern PyMethodDef kymo__averages_methods[];
 
 /* program.c */
 extern PyMethodDef kymo__program_methods[];

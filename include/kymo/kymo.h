@@ -527,6 +527,9 @@ struct kymo_export_options {
        those there are; a negative result ends the export and is its result. May be NULL. */
     int (*progress)(void *arg, uint64_t done, uint64_t all);
     void *progress_arg;
+    /* Members to add to the outermost object of JSON formats, each as "key": value, with its
+       comma behind it; written as they are. May be NULL. */
+    const char *extra;
 };
 
 /* The name of export format INDEX, the extension of its files, and for which programs it is,

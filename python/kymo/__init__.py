@@ -57,7 +57,17 @@ from kymo._trace import trace
 TYPE_CHECKING = False  # typing is not imported for it
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
+    from typing import Any, Literal
+
+    from kymo import profiler
+    from kymo.profiler import (
+        ProfilerAction,
+        ProfilerActivity,
+        profile,
+        schedule,
+        supported_activities,
+        tensorboard_trace_handler,
+    )
 
 __version__: str = _core.version()
 
@@ -71,6 +81,16 @@ if hasattr(os, "register_at_fork"):
 # The name that torch.profiler has for it.
 record_function = span
 
+# The profiler is imported when it is first asked for.
+_OF_PROFILER = (
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+)
+
 __all__ = [
     "Capture",
     "CaptureError",
@@ -79,6 +99,8 @@ __all__ = [
     "Events",
     "Function",
     "Info",
+    "ProfilerAction",
+    "ProfilerActivity",
     "SessionError",
     "Snapshot",
     "Span",
@@ -96,16 +118,36 @@ __all__ = [
     "open",
     "pause",
     "process_name",
+    "profile",
+    "profiler",
     "record_function",
     "resume",
     "running",
+    "schedule",
     "span",
     "start",
     "stats",
     "stop",
+    "supported_activities",
+    "tensorboard_trace_handler",
     "thread_name",
     "trace",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "profiler" and name not in _OF_PROFILER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    profiler = importlib.import_module("kymo.profiler")
+    for each in _OF_PROFILER:
+        globals()[each] = getattr(profiler, each)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def _cost_of_events(c_calls: bool) -> tuple[float, float]:

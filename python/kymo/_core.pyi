@@ -267,9 +267,33 @@ class Span:
         /,
     ) -> None: ...
 
+@final
+class Timeline:
+    def __len__(self) -> int: ...
+    def __getitem__(
+        self, index: int, /
+    ) -> tuple[tuple[str, str, int, int], int, int, int, int, int, int, int, int, int]: ...
+
 def figures(
     capture: Capture, thread: int, start: int, end: int, paths: int, /
 ) -> tuple[dict[str, Any], dict[str, Any]]: ...
+def averages(
+    capture: Capture, start: int | None, end: int | None, stack: int, functions: bool, /
+) -> list[
+    tuple[tuple[str, str, int, int], list[tuple[str, str, int, int]], int, int, int, int, bool]
+]: ...
+def timeline(
+    capture: Capture, start: int | None, end: int | None, functions: bool, /
+) -> Timeline: ...
+def export(
+    capture: Capture,
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    format: str,
+    start: int | None,
+    end: int | None,
+    extra: str,
+    /,
+) -> None: ...
 def version() -> str: ...
 def library() -> str: ...
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], /) -> Capture: ...

@@ -91,7 +91,8 @@ static int add_process(struct kymo_buffer *b, int64_t pid, const char *name)
 
 /* Everything before the events of threads. */
 static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
-                           const struct kymo_info *info, struct kymo_outfile *out)
+                           const struct kymo_info *info, const char *extra,
+                           struct kymo_outfile *out)
 {
     struct kymo_buffer b = {0};
     char text[160];
@@ -100,7 +101,8 @@ static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
     int rc = kymo__json_text(&b, "{\n\"schemaVersion\": 1,\n"
                                  "\"kymo\": {\"version\": \"" KYMO_VERSION "\"},\n"
                                  "\"deviceProperties\": [],\n");
-    rc |= add_distributed(&b, capture) | add_metadata(&b, capture);
+    rc |= add_distributed(&b, capture) | add_metadata(&b, capture) |
+          kymo__json_text(&b, extra ? extra : "");
     snprintf(text, sizeof(text),
              "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": %" PRId64
              ",\n\"traceEvents\": [\n",
@@ -163,7 +165,7 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     if (rc == 0)
         rc = kymo__chrome_heads(&c);
     if (rc == 0)
-        rc = write_beginning(&c, capture, &info, out);
+        rc = write_beginning(&c, capture, &info, options->extra, out);
     if (rc == 0)
         rc = kymo__crew_write(capture, options, &format, &c, out);
     if (rc == 0)

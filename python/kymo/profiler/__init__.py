@@ -1,0 +1,33 @@
+"""The API of torch.profiler, with or without torch.
+
+`from torch.profiler import …` becomes `from kymo.profiler import …`.
+"""
+
+from __future__ import annotations
+
+from kymo import record_function
+from kymo.profiler import itt, nvtx
+from kymo.profiler._actions import ProfilerAction, ProfilerActivity, supported_activities
+from kymo.profiler._averages import FunctionEventAvg
+from kymo.profiler._config import _ExperimentalConfig
+from kymo.profiler._events import EventList, FunctionEvent
+from kymo.profiler._handlers import tensorboard_trace_handler
+from kymo.profiler._profile import _KinetoProfile, profile
+from kymo.profiler._schedule import schedule
+
+__all__ = [
+    "EventList",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "_ExperimentalConfig",
+    "_KinetoProfile",
+    "itt",
+    "nvtx",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]

@@ -1,0 +1,60 @@
+"""torch.profiler's names, for a textual replacement::
+
+    import kymo.torch_compat as profiler          # instead of: from torch import profiler
+    from kymo.torch_compat import profile, record_function, schedule
+
+For code that cannot be edited, before it is imported::
+
+    import kymo.torch_compat; kymo.torch_compat.install()
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from kymo import profiler as _profiler
+from kymo.profiler import *  # noqa: F403
+from kymo.profiler import __all__ as _names
+
+__all__ = [*_names, "install", "uninstall"]
+
+# What was where before install, as (module, name, value).
+_replaced: list[tuple[Any, str, Any]] = []
+
+_MISSING = object()
+
+
+def install() -> None:
+    """Make `torch.profiler` mean kymo's profiler, in this process, until `uninstall`.
+
+    Names that a module imported from torch.profiler before stay torch's, so call this
+    first. Raises ImportError when there is no torch.
+    """
+    if _replaced:
+        return
+    import torch.autograd.profiler  # type: ignore[import-not-found, unused-ignore]
+    import torch.profiler  # type: ignore[import-not-found, unused-ignore]
+    import torch.profiler.profiler  # type: ignore[import-not-found, unused-ignore]
+
+    for module in (torch.profiler, torch.profiler.profiler):
+        for name in _names:
+            if name in ("itt", "nvtx", "FunctionEvent", "FunctionEventAvg", "EventList"):
+                continue
+            _replaced.append((module, name, getattr(module, name, _MISSING)))
+            setattr(module, name, getattr(_profiler, name))
+
+
+def uninstall() -> None:
+    """Undo `install`."""
+    while _replaced:
+        module, name, value = _replaced.pop()
+        if value is _MISSING:
+            delattr(module, name)
+        else:
+            setattr(module, name, value)
+
+
+def installed() -> bool:
+    """Is torch.profiler kymo's now?"""
+    return bool(_replaced) and "torch.profiler" in sys.modules

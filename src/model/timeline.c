@@ -1,0 +1,204 @@
+/* timeline.c — the calls of a capture as a list: see kymo/averages.h. */
+#include <errno.h>
+#include <kymo/averages.h>
+#include <kymo/lane.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "callables.h"
+#include "calls.h"
+
+enum { STEP = 16384 };
+
+/* A number in the list is below this, so that it and NOTHING fit a word. */
+#define NOTHING UINT32_MAX
+
+struct call {
+    kymo_ns start, end, self;
+    uint64_t id;
+    uint32_t callable, thread;
+    uint32_t parent; /* or NOTHING */
+    uint8_t enter, leave, open;
+};
+
+struct kymo_timeline {
+    struct kymo_callables callables;
+    bool functions;
+    struct call *calls;
+    size_t count, capacity;
+    uint32_t thread; /* being read */
+};
+
+static bool wanted(const struct kymo_timeline *t, uint32_t callable)
+{
+    return t->functions || t->callables.all[callable].class == KYMO_CLASS_NAME;
+}
+
+/* A frame's mark is the number of the nearest call in the list at or above it, plus 1. */
+static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
+{
+    struct kymo_timeline *t = arg;
+    uint32_t callable = kymo__callable_of(&t->callables, frame->key);
+    uint64_t above = depth ? frame[-1].mark : 0;
+    if (!wanted(t, callable)) {
+        frame->mark = above;
+        return 0;
+    }
+    if (t->count >= NOTHING)
+        return -EOVERFLOW;
+    int rc = kymo__array_grow(&t->calls, &t->capacity, t->count, sizeof(*t->calls));
+    if (rc < 0)
+        return rc;
+    t->calls[t->count++] = (struct call){
+        .start = frame->start,
+        .callable = callable,
+        .thread = t->thread,
+        .parent = above ? (uint32_t)(above - 1) : NOTHING,
+        .id = frame->id,
+        .enter = frame->enter,
+    };
+    frame->mark = t->count;
+    return 0;
+}
+
+static int leave(void *arg, const struct kymo_slice *slice)
+{
+    struct kymo_timeline *t = arg;
+    const struct kymo_frame *frame = slice->frame;
+    kymo_ns length = slice->end - frame->start;
+    if (!wanted(t, kymo__callable_of(&t->callables, frame->key)))
+        return 0;
+    struct call *call = &t->calls[frame->mark - 1];
+    call->end = slice->end;
+    /* What the calls in the list took is in `self` by now, as a negative number. */
+    call->self += length;
+    call->leave = slice->leave;
+    call->open = slice->flags & (KYMO__OPEN_AT_START | KYMO__OPEN_AT_END);
+    if (call->parent != NOTHING)
+        t->calls[call->parent].self -= length;
+    return 0;
+}
+
+static int read_thread(struct kymo_timeline *t, struct kymo_capture *capture, kymo_ns from,
+                       kymo_ns to)
+{
+    const struct kymo_visitor visitor = {.arg = t, .enter = enter, .leave = leave};
+    struct kymo_calls *calls = kymo__alloc(sizeof(*calls));
+    if (!calls)
+        return -ENOMEM;
+    int rc = kymo__calls_init(calls, capture, t->thread, from, to, &visitor);
+    if (rc == 0)
+        rc = 1;
+    while (rc > 0)
+        rc = kymo__calls_read(calls, STEP);
+    kymo__calls_fini(calls);
+    kymo__free(calls);
+    return rc;
+}
+
+struct place {
+    kymo_ns start;
+    uint32_t index;
+};
+
+static int earlier(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Threads stand one after the other; put all into the order of time. */
+static int sort(struct kymo_timeline *t)
+{
+    struct place *places = kymo__alloc((t->count + 1) * sizeof(*places));
+    uint32_t *now_at = kymo__alloc((t->count + 1) * sizeof(*now_at));
+    struct call *sorted = kymo__alloc((t->count + 1) * sizeof(*sorted));
+    int rc = places && now_at && sorted ? 0 : -ENOMEM;
+    if (rc == 0) {
+        for (size_t i = 0; i < t->count; i++)
+            places[i] = (struct place){t->calls[i].start, (uint32_t)i};
+        qsort(places, t->count, sizeof(*places), earlier);
+        for (size_t i = 0; i < t->count; i++)
+            now_at[places[i].index] = (uint32_t)i;
+        for (size_t i = 0; i < t->count; i++) {
+            sorted[i] = t->calls[places[i].index];
+            if (sorted[i].parent != NOTHING)
+                sorted[i].parent = now_at[sorted[i].parent];
+        }
+        struct call *before = t->calls;
+        t->calls = sorted;
+        sorted = before;
+    }
+    kymo__free(places);
+    kymo__free(now_at);
+    kymo__free(sorted);
+    return rc;
+}
+
+int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, bool functions,
+                      struct kymo_timeline **timeline)
+{
+    struct kymo_timeline *t = kymo__alloc_zeroed(sizeof(*t));
+    if (!t)
+        return -ENOMEM;
+    t->functions = functions;
+    int rc = kymo__callables_init(&t->callables, capture);
+    uint32_t threads = (uint32_t)capture->reader->thread_count;
+    for (t->thread = 0; rc == 0 && t->thread < threads; t->thread++)
+        rc = read_thread(t, capture, from, to);
+    if (rc == 0 && threads > 1)
+        rc = sort(t);
+    if (rc < 0) {
+        kymo_timeline_free(t);
+        return rc;
+    }
+    *timeline = t;
+    return 0;
+}
+
+void kymo_timeline_free(struct kymo_timeline *t)
+{
+    if (!t)
+        return;
+    kymo__callables_fini(&t->callables);
+    kymo__free(t->calls);
+    kymo__free(t);
+}
+
+size_t kymo_timeline_count(const struct kymo_timeline *t)
+{
+    return t->count;
+}
+
+int kymo_timeline_get(const struct kymo_timeline *t, size_t index, struct kymo_call *call)
+{
+    if (index >= t->count || call->size < sizeof(size_t))
+        return -EINVAL;
+    const struct call *c = &t->calls[index];
+    const struct kymo_callable *callable = &t->callables.all[c->callable];
+    const struct kymo_call all = {
+        .size = call->size,
+        .callee =
+            {
+                .size = sizeof(struct kymo_callee),
+                .name = callable->name,
+                .file = callable->file,
+                .line = callable->line,
+                .class_ = callable->class,
+            },
+        .start = c->start,
+        .end = c->end,
+        .self = c->self,
+        .parent = c->parent == NOTHING ? -1 : (int64_t)c->parent,
+        .id = c->id,
+        .thread = c->thread,
+        .enter = c->enter,
+        .leave = c->leave,
+        .open = c->open,
+    };
+    memcpy(call, &all, call->size < sizeof(all) ? call->size : sizeof(all));
+    return 0;
+}
