@@ -86,6 +86,26 @@
 #define KYMO_NATIVE_THREAD_ID(state) ((void)(state), 0u)
 #endif
 
+/* The names of a code object's variables, arguments first; a new reference. */
+#if PY_VERSION_HEX >= 0x030B0000
+#define KYMO_CODE_VARNAMES(code) PyCode_GetVarnames(code)
+#else
+#define KYMO_CODE_VARNAMES(code) Py_NewRef((code)->co_varnames)
+#endif
+
+/* The variable NAME of FRAME; a new reference, or NULL, perhaps with an exception. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define kymo__frame_variable PyFrame_GetVar
+#else
+static inline PyObject *kymo__frame_variable(PyFrameObject *frame, PyObject *name)
+{
+    PyObject *variables = PyObject_GetAttrString((PyObject *)frame, "f_locals");
+    PyObject *value = variables ? PyObject_GetItem(variables, name) : NULL;
+    Py_XDECREF(variables);
+    return value;
+}
+#endif
+
 /* Frames as hook_profile.c sees them, on the versions that need it. */
 #if PY_VERSION_HEX >= 0x030B0000
 #define KYMO_FRAME_HEADER "frame_311.h"

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "ccalls.h"
+#include "named.h"
 #include "tasks.h"
 #include "throttle.h"
 
@@ -62,6 +63,13 @@ KYMO_INLINE const struct function *code_of(PyObject *const *args)
     return __builtin_expect(f != NULL, 1) ? f : kymo__function_add(args[0]);
 }
 
+/* The same for a call that is entered or left. */
+KYMO_INLINE const struct function *called(PyObject *const *args)
+{
+    const struct function *f = code_of(args);
+    return __builtin_expect(f->slices == KYMO_NAMED, 0) ? kymo__named_entry(f) : f;
+}
+
 /* An instruction, without what the interpreter made of it. */
 struct instruction {
     int code; /* -1: there is none */
@@ -91,6 +99,11 @@ static struct instruction instruction_at(PyObject *code, long offset)
 static void enter_slice(const struct function *f, unsigned detail)
 {
     const void *frame = KYMO_CURRENT_FRAME();
+    if (kymo__function_named(f)) {
+        kymo__trace_enter(detail, f->key);
+        kymo__named_argument(f);
+        return;
+    }
     kymo__trace_enter_slice(detail, f->key, frame);
     if (kymo__tasks)
         kymo__task_enter(frame, detail == 0);
@@ -112,7 +125,7 @@ static uint64_t leave_slice(PyObject *const *args, unsigned detail, uint64_t tic
 KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
     kymo__frames_check(true);
-    const struct function *f = code_of(args);
+    const struct function *f = called(args);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (!kymo__too_deep_enter()) {
@@ -128,7 +141,7 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
 {
     kymo__frames_check(false);
     uint64_t ticks = kymo_ticks();
-    const struct function *f = code_of(args);
+    const struct function *f = called(args);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (__builtin_expect(f->slices, 0))
@@ -315,7 +328,7 @@ CALLBACK(on_c_raise, c_leave(args, 2))
 static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
     kymo__frames_check(true);
-    const struct function *f = code_of(args);
+    const struct function *f = called(args);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     if (!site || site->off)
         return may_disable ? switch_off() : Py_NewRef(Py_None);
@@ -336,7 +349,7 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
 {
     kymo__frames_check(false);
     uint64_t ticks = kymo_ticks();
-    const struct function *f = code_of(args);
+    const struct function *f = called(args);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     if (!site)
         return may_disable ? switch_off() : Py_NewRef(Py_None);

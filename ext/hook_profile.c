@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ccalls.h"
+#include "named.h"
 #include KYMO_FRAME_HEADER
 
 static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing);
@@ -28,20 +29,29 @@ static const struct function *code_entry(PyObject *code)
     return f ? f : kymo__function_add(code);
 }
 
-static void enter(PyObject *code, unsigned detail, const void *frame)
+/* The same for a call that is entered or left. */
+static const struct function *called(PyObject *code)
 {
     const struct function *f = code_entry(code);
+    return f->slices == KYMO_NAMED ? kymo__named_entry(f) : f;
+}
+
+static void enter(PyObject *code, unsigned detail, const void *frame)
+{
+    const struct function *f = called(code);
     if (f->key == KYMO_LEFT_OUT || kymo__too_deep_enter())
         return;
-    if (f->slices)
+    if (f->slices && !kymo__function_named(f))
         kymo__trace_enter_slice(detail, f->key, frame);
     else
         kymo__trace_enter(detail, f->key);
+    if (kymo__function_named(f))
+        kymo__named_argument(f);
 }
 
 static void leave(PyObject *code, unsigned detail, uint64_t ticks)
 {
-    const struct function *f = code_entry(code);
+    const struct function *f = called(code);
     if (f->key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
 }

@@ -8,6 +8,7 @@
 
 #include "ccalls.h"
 #include "core.h"
+#include "named.h"
 #include "tasks.h"
 #include "tracer.h"
 
@@ -91,6 +92,11 @@ static const struct function *insert(const void *address, uint32_t key, uint32_t
     }
     KYMO_SECTION_UNLOCK(table_section);
     return result;
+}
+
+const struct function *kymo__function_insert(const void *address, uint32_t key, uint32_t slices)
+{
+    return insert(address, key, slices);
 }
 
 struct function kymo__recent[1 << KYMO_RECENT_BITS];
@@ -222,7 +228,8 @@ const struct function *kymo__function_add(PyObject *code)
     if (!key)
         return &nameless; /* asked again next time */
     watch(code);
-    return insert(code, key, (co->co_flags & KYMO_CODE_SLICES) != 0);
+    bool named = key != KYMO_LEFT_OUT && kymo__is_named(code);
+    return insert(code, key, named ? KYMO_NAMED : (co->co_flags & KYMO_CODE_SLICES) != 0);
 }
 
 const struct function *kymo__function_add_callable(const void *address, PyObject *callable)

@@ -17,7 +17,7 @@
 struct function {
     const void *address; /* stored last, with release; NULL: never used */
     uint32_t key;        /* 0: forgotten */
-    uint32_t slices;     /* 1: a generator or coroutine: it runs in slices; TASK_TYPE */
+    uint32_t slices;     /* 1: a generator or coroutine: it runs in slices; TASK_TYPE; named.h */
 };
 
 struct function_table {
@@ -75,6 +75,9 @@ const struct function *kymo__function_add(PyObject *code);
 
 /* The same for a C callable whose definition is at ADDRESS; see ccalls.h. */
 const struct function *kymo__function_add_callable(const void *address, PyObject *callable);
+
+/* Store KEY for ADDRESS, which has none. Never NULL. */
+const struct function *kymo__function_insert(const void *address, uint32_t key, uint32_t slices);
 
 /* Nothing more is known of ADDRESS. */
 void kymo__function_forget(const void *address);

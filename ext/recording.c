@@ -294,10 +294,38 @@ static PyObject *mark_metadata(PyObject *Py_UNUSED(module), PyObject *const *arg
     Py_RETURN_NONE;
 }
 
+/* record_function(name, args=None): a span, as torch.profiler makes it. ARGS is a text that
+   describes the arguments there; it is checked and not recorded. */
+static PyObject *mark_record_function(PyObject *module, PyObject *const *args, Py_ssize_t count,
+                                      PyObject *names)
+{
+    if (__builtin_expect(count == 1 && !names, 1))
+        return kymo__span_new(module, args[0]);
+    PyObject *given[2] = {count > 0 ? args[0] : NULL, count > 1 ? args[1] : NULL};
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    for (Py_ssize_t i = 0; i < named && count <= 2; i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        bool first = PyUnicode_CompareWithASCIIString(name, "name") == 0;
+        if ((!first && PyUnicode_CompareWithASCIIString(name, "args") != 0) || given[!first])
+            return PyErr_Format(PyExc_TypeError,
+                                "record_function() got an unexpected argument '%U'", name);
+        given[!first] = args[count + i];
+    }
+    if (count > 2 || !given[0])
+        return PyErr_Format(PyExc_TypeError,
+                            "record_function() takes a name and a text (%zd given)", count + named);
+    if (given[1] && given[1] != Py_None && !is_text(given[1], "args"))
+        return NULL;
+    return kymo__span_new(module, given[0]);
+}
+
 PyMethodDef kymo__marking_methods[] = {
     {"span", kymo__span_new, METH_O,
      "span($module, name, /)\n--\n\n"
      "A span for a with block: it begins and ends with the block, on this thread."},
+    {"record_function", FAST(mark_record_function), METH_FASTCALL | METH_KEYWORDS,
+     "record_function($module, /, name, args=None)\n--\n\n"
+     "A span for a with block, or to decorate a function; as torch.profiler has it."},
     {"instant", mark_instant, METH_O, "instant($module, name, /)\n--\n\nMark this moment."},
     {"counter", FAST(mark_counter), METH_FASTCALL,
      "counter($module, name, value, /)\n--\n\nRecord that NAME has VALUE from now on."},

@@ -4,6 +4,7 @@
 #include <kymo/source.h>
 
 #include "core.h"
+#include "named.h"
 #include "throttle.h"
 #include "thunks.h"
 
@@ -29,7 +30,7 @@ static PyObject *thunk_list;
 
 static int begin(void)
 {
-    if (kymo__functions_watch() < 0 || kymo__functions_begin() < 0)
+    if (kymo__functions_watch() < 0 || kymo__functions_begin() < 0 || kymo__named_begin() < 0)
         return -1;
     kymo__frames_prepare();
     /* The hook last: what it takes to set up is not the program's doing. */
@@ -114,6 +115,7 @@ static void tracer_destroy(void *state)
     (void)state;
     with_python(kymo__functions_end);
     with_python(forget_thunks);
+    with_python(kymo__named_end);
     kymo__throttle_end();
     kymo__tracing.wanted = 0;
 }
@@ -206,6 +208,7 @@ PyMethodDef kymo__tracing_methods[] = {
      "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0)"},
     {"trace_failure", tracing_failure, METH_NOARGS, "trace_failure()"},
     {"trace_thunks", tracing_thunks, METH_O, "trace_thunks(list)"},
+    {"trace_named", kymo__named_set, METH_VARARGS, "trace_named(code, prefix)"},
     {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},
     {"trace_filter", kymo__filter_set, METH_VARARGS, "trace_filter(include, exclude)"},
     {0},

@@ -44,6 +44,7 @@ from kymo._core import (
     metadata,
     pause,
     process_name,
+    record_function,
     resume,
     running,
     span,
@@ -77,9 +78,6 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=_core.after_fork_in_parent,
         after_in_child=_core.after_fork,
     )
-
-# The name that torch.profiler has for it.
-record_function = span
 
 # The profiler is imported when it is first asked for.
 _OF_PROFILER = (

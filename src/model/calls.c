@@ -272,10 +272,23 @@ static int add_arg(struct kymo_calls *c, const struct kymo_event *event)
     return 0;
 }
 
+/* Take out the spans that have ended inside a call which has not. Nobody was told of any
+   frame yet. */
+static void forget_ended(struct kymo_calls *c)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < c->depth; i++)
+        if (!(c->frames[i].flags & KYMO__ENDED_INSIDE))
+            c->frames[left++] = c->frames[i];
+    c->depth = left;
+    c->doubtful = c->doubtful < left ? c->doubtful : left;
+}
+
 /* The window begins with what is open now. */
 static int open_window(struct kymo_calls *c)
 {
     c->inside = true;
+    forget_ended(c);
     c->counts.deepest = c->depth; /* what was before does not count */
     if (c->visitor->open) {
         int rc = c->visitor->open(c->visitor->arg, c);

@@ -60,6 +60,9 @@ static int add_name(struct kymo_buffer *b, const struct kymo_callable *callable)
     }
 }
 
+static const char call_head[] = ",\n{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"";
+static const char span_head[] = ",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"";
+
 int kymo__chrome_heads(struct kymo_chrome *c)
 {
     struct kymo_buffer b = {0};
@@ -71,9 +74,7 @@ int kymo__chrome_heads(struct kymo_chrome *c)
         struct kymo_chrome_head *head = &c->heads[i];
         head->python = c->callables.all[i].class != KYMO_CLASS_NAME;
         b.len = 0;
-        rc = kymo__json_text(&b, head->python
-                                     ? ",\n{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\""
-                                     : ",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"") |
+        rc = kymo__json_text(&b, head->python ? call_head : span_head) |
              add_name(&b, &c->callables.all[i]) | kymo__json_text(&b, "\",");
         head->len = b.len;
         head->bytes = rc ? NULL : kymo__alloc_text((const char *)b.bytes, b.len);
@@ -164,6 +165,15 @@ static char *put_ids(char *at, const struct kymo_crew_thread *thread,
     return at;
 }
 
+/* A span that goes on beyond the call in which it began is told in parts. Who counts spans
+   by category or by how their names begin must find one, so all but the last have others. */
+static char *put_part(char *at, const struct kymo_chrome_head *head)
+{
+    const size_t before = sizeof(span_head) - 1;
+    at = KYMO__JSON_PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"user_annotation_part\",\"name\":\"part: ");
+    return kymo__json_put(at, head->bytes + before, head->len - before);
+}
+
 int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
 {
     struct kymo_crew_thread *thread = arg;
@@ -174,7 +184,8 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     char *at = kymo__chrome_room(thread, head->len + SLICE_MOST);
     if (!at)
         return -ENOMEM;
-    at = kymo__json_put(at, head->bytes, head->len);
+    bool part = !head->python && slice->leave == 1 && !frame->id;
+    at = kymo__unlikely(part) ? put_part(at, head) : kymo__json_put(at, head->bytes, head->len);
     at = kymo__json_put(at, t->place, t->place_len);
     at = kymo__json_time(at, kymo__ns_add(frame->start, t->c->shift));
     at = KYMO__JSON_PUT(at, ",\"dur\":");

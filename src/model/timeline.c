@@ -9,7 +9,7 @@
 #include "callables.h"
 #include "calls.h"
 
-enum { STEP = 16384 };
+enum { STEP = 16384, RESUME = 1, YIELD = 1 };
 
 /* A number in the list is below this, so that it and NOTHING fit a word. */
 #define NOTHING UINT32_MAX
@@ -27,12 +27,30 @@ struct kymo_timeline {
     bool functions;
     struct call *calls;
     size_t count, capacity;
-    uint32_t thread; /* being read */
+    uint32_t thread;    /* being read */
+    uint32_t *going_on; /* spans whose call has ended, but not they; the innermost last */
+    size_t going_on_count, going_on_capacity;
 };
 
 static bool wanted(const struct kymo_timeline *t, uint32_t callable)
 {
     return t->functions || t->callables.all[callable].class == KYMO_CLASS_NAME;
+}
+
+/* A span that goes on beyond the call in which it began comes in parts, but is one. *MARK is
+   set to the mark of the part before. */
+static bool goes_on(struct kymo_timeline *t, uint32_t callable, uint64_t *mark)
+{
+    for (size_t i = t->going_on_count; i-- > 0;) {
+        uint32_t number = t->going_on[i];
+        if (t->calls[number].callable != callable)
+            continue;
+        memmove(t->going_on + i, t->going_on + i + 1,
+                (--t->going_on_count - i) * sizeof(*t->going_on));
+        *mark = (uint64_t)number + 1;
+        return true;
+    }
+    return false;
 }
 
 /* A frame's mark is the number of the nearest call in the list at or above it, plus 1. */
@@ -43,6 +61,10 @@ static int enter(void *arg, struct kymo_frame *frame, uint32_t depth)
     uint64_t above = depth ? frame[-1].mark : 0;
     if (!wanted(t, callable)) {
         frame->mark = above;
+        return 0;
+    }
+    if (frame->enter == RESUME && !frame->id && goes_on(t, callable, &frame->mark)) {
+        t->calls[frame->mark - 1].parent = above ? (uint32_t)(above - 1) : NOTHING;
         return 0;
     }
     if (t->count >= NOTHING)
@@ -77,7 +99,14 @@ static int leave(void *arg, const struct kymo_slice *slice)
     call->open = slice->flags & (KYMO__OPEN_AT_START | KYMO__OPEN_AT_END);
     if (call->parent != NOTHING)
         t->calls[call->parent].self -= length;
-    return 0;
+    if (slice->leave != YIELD || frame->id ||
+        t->callables.all[call->callable].class != KYMO_CLASS_NAME)
+        return 0;
+    int rc = kymo__array_grow(&t->going_on, &t->going_on_capacity, t->going_on_count,
+                              sizeof(*t->going_on));
+    if (rc == 0)
+        t->going_on[t->going_on_count++] = (uint32_t)(frame->mark - 1);
+    return rc;
 }
 
 static int read_thread(struct kymo_timeline *t, struct kymo_capture *capture, kymo_ns from,
@@ -147,8 +176,10 @@ int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, bo
     t->functions = functions;
     int rc = kymo__callables_init(&t->callables, capture);
     uint32_t threads = (uint32_t)capture->reader->thread_count;
-    for (t->thread = 0; rc == 0 && t->thread < threads; t->thread++)
+    for (t->thread = 0; rc == 0 && t->thread < threads; t->thread++) {
+        t->going_on_count = 0;
         rc = read_thread(t, capture, from, to);
+    }
     if (rc == 0 && threads > 1)
         rc = sort(t);
     if (rc < 0) {
@@ -165,6 +196,7 @@ void kymo_timeline_free(struct kymo_timeline *t)
         return;
     kymo__callables_fini(&t->callables);
     kymo__free(t->calls);
+    kymo__free(t->going_on);
     kymo__free(t);
 }
 

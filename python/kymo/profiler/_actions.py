@@ -17,6 +17,10 @@ class ProfilerAction(enum.Enum):
     RECORD_AND_SAVE = 3
     DEVICE_STOPPED = 4  # never the result of a schedule
 
+    # That of Enum is a function of another module, whose calls would be recorded.
+    def __hash__(self) -> int:
+        return id(self)
+
 
 class ProfilerActivity(enum.Enum):
     """Kinds of work that may be recorded."""
@@ -27,6 +31,9 @@ class ProfilerActivity(enum.Enum):
     CUDA = 3
     HPU = 4
     PrivateUse1 = 5
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 _CPU_TYPES = frozenset(

@@ -375,8 +375,8 @@ class profile(_KinetoProfile):
 
     def _action(self, step: int) -> ProfilerAction:
         action = self.schedule(step)
-        name = str(getattr(action, "name", ""))
         if not isinstance(action, ProfilerAction):
+            name = str(getattr(action, "name", ""))
             if name not in ProfilerAction.__members__:  # torch's have the same names
                 raise ValueError(f"the schedule gave {action!r} for step {step}, no ProfilerAction")
             action = ProfilerAction[name]

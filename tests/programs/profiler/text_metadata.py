@@ -1,0 +1,14 @@
+"""A text that goes into the trace."""
+
+import json
+
+from torch.profiler import profile, record_function
+
+with profile() as prof:
+    with record_function("work"):
+        pass
+    prof.add_metadata("note", "learning rate 0.1")
+
+prof.export_chrome_trace("trace.json")
+with open("trace.json") as file:
+    assert json.load(file)["note"] == "learning rate 0.1"
