@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 export PYTHON FUZZ_SECONDS PREFIX DESTDIR
 
-.PHONY: build help test demo bench lint format fuzz sanitize cross each-python matrix install clean
+.PHONY: build help test test-torch demo bench lint format fuzz sanitize cross each-python matrix install clean
 
 build: ## set up .venv/, build everything, install kymo into .venv/ (the default)
 	@tools/build.sh
@@ -19,6 +19,9 @@ help: ## list the targets
 
 test: ## build, and run every test that needs no special hardware
 	@tools/test.sh
+
+test-torch: ## compare kymo.profile with a real torch, which is installed outside the tree
+	@tools/test-torch.sh
 
 demo: ## build, record the demo program, and show what it did
 	@tools/demo.sh

@@ -1,0 +1,69 @@
+"""What functions and annotations a trace holds, said so that two profilers can agree.
+
+Left out: what the profilers themselves do, by Python's own account of who called whom; and
+what torch does not record at all: calls of types, of slots and of other objects.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+PROFILERS = re.compile(
+    r"(torch/profiler/|torch/autograd/profiler\.py|site-packages/kymo/|runner\.py\()"
+)
+NATIVE = re.compile(r"<built-in (?:method|function) (.*?)(?: of .*)?>$")
+FUNCTION = re.compile(r"(.*)\(\d+\): (.*)$")
+OTHER_CALLABLE = re.compile(r"<class '|<.* object>$")
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    text = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
+    events: list[dict[str, Any]] = json.loads(text)["traceEvents"]
+    return events
+
+
+def plain(name: str) -> str | None:
+    """The name without what differs by design; None when only one of the two has it."""
+    native = NATIVE.match(name)
+    if native:
+        last = native[1].rpartition(".")[2]
+        return None if last == "__init__" else "C " + last
+    if OTHER_CALLABLE.match(name):
+        return None
+    function = FUNCTION.match(name)
+    if not function:
+        return name
+    file, function_name = function[1].rpartition("/")[2], function[2]
+    last = function_name if function_name.endswith(">") else function_name.rpartition(".")[2]
+    last = last.rpartition(".<locals>.")[2] if ".<locals>." in last else last
+    # No line: torch has that where a frame stood at the start or was resumed.
+    return f"{file}: {last}"
+
+
+def functions(events: list[dict[str, Any]]) -> Counter[str]:
+    found = [e for e in events if e.get("cat") == "python_function"]
+    by_id = {e["args"]["Python id"]: e for e in found}
+    inside: dict[int, bool] = {}
+
+    def of_profiler(event: dict[str, Any]) -> bool:
+        number = event["args"]["Python id"]
+        if number not in inside:
+            parent = by_id.get(event["args"].get("Python parent id"))
+            own = PROFILERS.search(event["name"]) is not None
+            # The runner is below everything.
+            above = parent is not None and "runner.py(" not in parent["name"]
+            inside[number] = own or (above and parent is not None and of_profiler(parent))
+        return inside[number]
+
+    names = [plain(e["name"]) for e in found if not of_profiler(e)]
+    return Counter(name for name in names if name is not None)
+
+
+def annotations(events: list[dict[str, Any]]) -> Counter[str]:
+    # torch writes ' for ".
+    return Counter(e["name"].replace('"', "'") for e in events if e.get("cat") == "user_annotation")

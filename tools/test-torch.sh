@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Run the tests that compare kymo.profile with a real torch.profiler, and print as the last
+# line  N passed, M failed, K skipped.
+#
+# torch is installed once, from the package registry that pip uses, into an environment
+# outside the tree: KYMO_TORCH_DIR, or ~/.cache/kymo/torch-PYTHON-MACHINE. On x86_64 that is
+# several GB. Where it cannot be had, the tests are skipped, and that is said loudly.
+. "$(dirname "$0")/common.sh"
+
+tools/build.sh
+python_version=$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+torch=${KYMO_TORCH_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kymo/torch-$python_version-$(uname -m)}
+packages=$torch/lib/python$python_version/site-packages
+results=$root/build/results-torch
+rm -rf "$results"
+mkdir -p "$results"
+
+has_torch() { [ -f "$torch/complete" ] && PYTHONPATH=$packages python -c 'import torch' 2>/dev/null; }
+
+install_torch() {
+    say "installing torch into $torch; this takes minutes, once"
+    rm -rf "$torch"
+    python -m venv "$torch" &&
+        timeout 1200 "$torch/bin/python" -m pip install -q --disable-pip-version-check torch &&
+        touch "$torch/complete"
+}
+
+if ! has_torch && ! { install_torch && has_torch; }; then
+    say 'TORCH COULD NOT BE INSTALLED: kymo.profile IS NOT COMPARED WITH torch.profiler'
+    tools/count.py skip "$results" 'torch.profiler' 'pip could not install torch'
+    tools/count.py total "$results"
+    exit 0
+fi
+
+status=0
+PYTHONPATH=$packages timeout -k 10 1200 \
+    python -m pytest tests/torch -q -p no:cacheprovider --junitxml="$results/torch.xml" || status=1
+[ -f "$results/torch.xml" ] || tools/count.py fail "$results" 'torch.profiler' 'the tests did not run'
+tools/count.py total "$results"
+exit $status
