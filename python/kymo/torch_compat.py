@@ -22,8 +22,6 @@ __all__ = [*_names, "install", "uninstall"]
 # What was where before install, as (module, name, value).
 _replaced: list[tuple[Any, str, Any]] = []
 
-_MISSING = object()
-
 
 def install() -> None:
     """Make `torch.profiler` mean kymo's profiler, in this process, until `uninstall`.
@@ -39,9 +37,9 @@ def install() -> None:
 
     for module in (torch.profiler, torch.profiler.profiler):
         for name in _names:
-            if name in ("itt", "nvtx", "FunctionEvent", "FunctionEventAvg", "EventList"):
+            if not hasattr(module, name):
                 continue
-            _replaced.append((module, name, getattr(module, name, _MISSING)))
+            _replaced.append((module, name, getattr(module, name)))
             setattr(module, name, getattr(_profiler, name))
 
 
@@ -49,10 +47,7 @@ def uninstall() -> None:
     """Undo `install`."""
     while _replaced:
         module, name, value = _replaced.pop()
-        if value is _MISSING:
-            delattr(module, name)
-        else:
-            setattr(module, name, value)
+        setattr(module, name, value)
 
 
 def installed() -> bool:

@@ -8,6 +8,11 @@ from __future__ import annotations
 from kymo import record_function
 from kymo.profiler import itt, nvtx
 from kymo.profiler._actions import ProfilerAction, ProfilerActivity, supported_activities
+from kymo.profiler._annotate import (
+    _record_function_with_args_enter,
+    _record_function_with_args_exit,
+    _RecordFunctionFast,
+)
 from kymo.profiler._averages import FunctionEventAvg
 from kymo.profiler._config import _ExperimentalConfig
 from kymo.profiler._events import EventList, FunctionEvent
@@ -23,6 +28,9 @@ __all__ = [
     "ProfilerActivity",
     "_ExperimentalConfig",
     "_KinetoProfile",
+    "_RecordFunctionFast",
+    "_record_function_with_args_enter",
+    "_record_function_with_args_exit",
     "itt",
     "nvtx",
     "profile",
