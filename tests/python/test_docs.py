@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import RunCode
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "python.md"
 
 
 def test_the_examples_of_the_python_page_run(
@@ -24,3 +25,16 @@ def test_the_examples_of_the_python_page_run(
     assert printed
     assert printed in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"trace.kymo", "jobs.kymo", "async.kymo"}
+
+
+def test_the_examples_of_the_torch_page_run(
+    run_code: RunCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "torch-profiler.md").read_text("utf-8")
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.S | re.M))
+
+    done = run_code(code)
+
+    assert "ProfilerStep*" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"log", "trace.json.gz", "stacks.txt"}
