@@ -37,7 +37,7 @@ def install() -> None:
 
     for module in (torch.profiler, torch.profiler.profiler):
         for name in _names:
-            if not hasattr(module, name):
+            if not hasattr(module, name) or name in ("DeviceType", "kineto_available"):
                 continue
             _replaced.append((module, name, getattr(module, name)))
             setattr(module, name, getattr(_profiler, name))

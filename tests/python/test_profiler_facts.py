@@ -557,6 +557,7 @@ def test_the_capture_goes_with_the_profiler(
     assert captures_in(str(tmp_path)) == []
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_child_does_not_touch_the_recording_of_its_parent(tmp_path: Path) -> None:
     with kymo.profile() as prof:
         with kymo.record_function("before"):

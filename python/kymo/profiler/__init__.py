@@ -15,12 +15,14 @@ from kymo.profiler._annotate import (
 )
 from kymo.profiler._averages import FunctionEventAvg
 from kymo.profiler._config import _ExperimentalConfig
+from kymo.profiler._devices import DeviceType, kineto_available
 from kymo.profiler._events import EventList, FunctionEvent
 from kymo.profiler._handlers import tensorboard_trace_handler
 from kymo.profiler._profile import _KinetoProfile, profile
 from kymo.profiler._schedule import schedule
 
 __all__ = [
+    "DeviceType",
     "EventList",
     "FunctionEvent",
     "FunctionEventAvg",
@@ -32,6 +34,7 @@ __all__ = [
     "_record_function_with_args_enter",
     "_record_function_with_args_exit",
     "itt",
+    "kineto_available",
     "nvtx",
     "profile",
     "record_function",

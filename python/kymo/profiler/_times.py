@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kymo.profiler._devices import DeviceType
+
 _UNITS = {"s": 1_000_000.0, "ms": 1_000.0, "us": 1.0}
 
 
@@ -44,7 +46,7 @@ class Times:
     is_remote: bool = False
     is_legacy: bool = False
     use_device: str | None = None
-    device_type: str = "CPU"
+    device_type: DeviceType = DeviceType.CPU
     overload_name: str = ""
 
     @property

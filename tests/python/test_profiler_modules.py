@@ -1,0 +1,147 @@
+"""Calls named after the object they are made on: what nn.Module's calls are, without torch."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kymo
+from kymo import _core
+
+
+class Module:
+    """Calls like torch's: one function for all modules."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.forward(*args)
+
+    def forward(self, *args: Any) -> Any:
+        return args
+
+
+class Linear(Module):
+    pass
+
+
+class Net(Module):
+    def __init__(self) -> None:
+        self.first, self.second = Linear(), Linear()
+
+    def forward(self, *args: Any) -> Any:
+        return self.second(self.first(*args))
+
+
+class Failing(Module):
+    def forward(self, *args: Any) -> Any:
+        raise KeyError("module")
+
+
+@pytest.fixture(autouse=True)
+def named() -> Iterator[None]:
+    _core.trace_named(Module.__call__.__code__, "nn.Module: ")
+    yield
+    if kymo.running():
+        kymo.stop()
+    _core.trace_named(None, "")
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    out = path.with_suffix(".json")
+    with kymo.open(path) as capture:
+        _core.export(capture, out, "chrome", None, None, "")
+    found: list[dict[str, Any]] = json.loads(out.read_bytes())["traceEvents"]
+    return [event for event in found if event["name"].startswith("nn.Module: ")]
+
+
+def test_modules_are_numbered_by_class_in_the_order_of_their_first_call(capture_path: Path) -> None:
+    net = Net()
+    with kymo.trace(capture_path):
+        net(1)
+        net(2)
+        Linear()(3)
+
+    events = events_of(capture_path)
+    assert Counter(event["name"] for event in events) == {
+        "nn.Module: Net_0": 2,
+        "nn.Module: Linear_0": 2,
+        "nn.Module: Linear_1": 2,
+        "nn.Module: Linear_2": 1,
+    }
+    assert {event["args"]["Python module id"] for event in events} == {0, 1, 2}
+    assert all(event["cat"] == "python_function" for event in events)
+
+
+def test_a_module_that_dies_does_not_leave_its_name_to_the_next(capture_path: Path) -> None:
+    with kymo.trace(capture_path):
+        for kind in (Linear, Module, Linear, Module):
+            made = kind()
+            made(1)
+            del made
+            gc.collect()
+
+    names = sorted(event["name"] for event in events_of(capture_path))
+    assert names == [
+        "nn.Module: Linear_0",
+        "nn.Module: Linear_1",
+        "nn.Module: Module_0",
+        "nn.Module: Module_1",
+    ]
+
+
+def test_an_exception_ends_the_call_of_a_module(capture_path: Path) -> None:
+    failing = Failing()
+    with kymo.trace(capture_path):
+        for _ in range(3):
+            with pytest.raises(KeyError):
+                failing(1)
+
+    events = events_of(capture_path)
+    assert [event["name"] for event in events] == ["nn.Module: Failing_0"] * 3
+    assert all(event["args"]["Leave"] == "unwind" for event in events)
+    assert all("End lost" not in event["args"] for event in events)
+
+
+def test_numbers_begin_anew_with_every_session(capture_path: Path) -> None:
+    net = Net()
+    for _ in range(2):
+        with kymo.trace(capture_path):
+            net.second(1)
+        assert [event["name"] for event in events_of(capture_path)] == ["nn.Module: Linear_0"]
+
+
+def test_an_object_without_weak_references_is_named_too(capture_path: Path) -> None:
+    class Slim:
+        __slots__ = ()
+        __call__ = Module.__call__
+
+        def forward(self, *args: Any) -> Any:
+            return args
+
+    with kymo.trace(capture_path):
+        Slim()(1)
+
+    assert [event["name"] for event in events_of(capture_path)] == ["nn.Module: Slim_0"]
+
+
+def test_a_session_inside_a_module_keeps_its_stack_straight(capture_path: Path) -> None:
+    class Starting(Module):
+        def forward(self, *args: Any) -> Any:
+            kymo.start(capture_path)
+            return Linear()(1)
+
+    def outer() -> None:
+        Starting()(1)
+
+    outer()
+    outer_done = Linear()
+    outer_done(1)
+    kymo.stop()
+
+    names = [event["name"] for event in events_of(capture_path)]
+    assert names == ["nn.Module: Linear_0", "nn.Module: Linear_1"]

@@ -1,0 +1,76 @@
+"""kymo and torch in one process: names, activities, actions and annotations of either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+import torch.profiler
+from torch.autograd.profiler import record_function
+
+import kymo
+import kymo.profiler
+import kymo.torch_compat
+
+
+@pytest.fixture(autouse=True)
+def everything_is_restored() -> Iterator[None]:
+    before = record_function.__enter__, record_function.__exit__
+    yield
+    assert not kymo.running()
+    assert (record_function.__enter__, record_function.__exit__) == before
+
+
+def test_there_is_every_public_name_of_torch_profiler() -> None:
+    missing = {name for name in torch.profiler.__all__ if not hasattr(kymo.profiler, name)}
+    assert missing <= {"ExecutionTraceObserver"}
+
+
+def test_activities_and_schedules_of_torch_are_understood() -> None:
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
+    ready = []
+    with kymo.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU],
+        schedule=plan,
+        on_trace_ready=lambda prof: ready.append(prof.step_num),
+    ) as prof:
+        for _ in range(4):
+            prof.step()
+
+    assert ready == [3]
+
+
+def test_an_annotation_of_torch_may_reach_beyond_the_recording() -> None:
+    early = record_function("early")
+    early.__enter__()
+    prof = kymo.profile()
+    prof.start()
+    early.__exit__(None, None, None)
+    late = record_function("late")
+    late.__enter__()
+    prof.stop()
+    late.__exit__(None, None, None)
+
+    assert [event.name for event in prof.events()] == ["late"]
+
+
+def test_a_recording_inside_one_of_torch_sees_the_same_annotations() -> None:
+    with torch.profiler.profile() as theirs:
+        with kymo.profile() as ours:
+            with record_function("shared"):
+                torch.ones(2) + 1
+
+    assert [event.name for event in ours.events()] == ["shared"]
+    assert "shared" in [row.key for row in theirs.key_averages()]
+
+
+def test_what_install_replaces_uninstall_restores() -> None:
+    before = torch.profiler.profile, torch.profiler.schedule
+    kymo.torch_compat.install()
+    try:
+        assert torch.profiler.profile is kymo.profile
+        assert torch.profiler.record_function is kymo.record_function
+    finally:
+        kymo.torch_compat.uninstall()
+    assert (torch.profiler.profile, torch.profiler.schedule) == before
