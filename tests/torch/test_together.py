@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import pytest
@@ -24,7 +25,24 @@ def everything_is_restored() -> Iterator[None]:
 
 def test_there_is_every_public_name_of_torch_profiler() -> None:
     missing = {name for name in torch.profiler.__all__ if not hasattr(kymo.profiler, name)}
-    assert missing <= {"ExecutionTraceObserver"}
+    # An observer of operators, and settings of devices.
+    assert missing <= {"ExecutionTraceObserver", "CuspyConfig", "PerformanceMetricsConfig"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    """__init__ start stop step events key_averages export_chrome_trace export_stacks
+    export_memory_timeline add_metadata add_metadata_json preset_metadata_json get_trace_id
+    set_custom_trace_id_callback toggle_collection_dynamic prepare_trace start_trace stop_trace
+    wait_for_exports""".split(),
+)
+def test_methods_take_the_arguments_that_torch_takes(name: str) -> None:
+    theirs = getattr(torch.profiler.profile, name, None)
+    if theirs is None:
+        pytest.skip(f"this torch has no {name}")
+    ours = inspect.signature(getattr(kymo.profile, name)).parameters
+    wanted = inspect.signature(theirs).parameters
+    assert [parameter for parameter in wanted if parameter not in ours] == []
 
 
 def test_activities_and_schedules_of_torch_are_understood() -> None:

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from kymo import record_function
 from kymo.profiler import itt, nvtx
-from kymo.profiler._actions import ProfilerAction, ProfilerActivity, supported_activities
+from kymo.profiler._actions import (
+    ProfilerAction,
+    ProfilerActivity,
+    ProfilerActivityConfig,
+    supported_activities,
+)
 from kymo.profiler._annotate import (
     _record_function_with_args_enter,
     _record_function_with_args_exit,
@@ -28,6 +33,7 @@ __all__ = [
     "FunctionEventAvg",
     "ProfilerAction",
     "ProfilerActivity",
+    "ProfilerActivityConfig",
     "_ExperimentalConfig",
     "_KinetoProfile",
     "_RecordFunctionFast",

@@ -36,6 +36,18 @@ class ProfilerActivity(enum.Enum):
         return id(self)
 
 
+class ProfilerActivityConfig:
+    """What to record of an activity: the names of its types, None for all."""
+
+    def __init__(
+        self,
+        activity_types: list[str] | None = None,
+        profiler_configs: Iterable[Any] = (),
+    ) -> None:
+        self.activity_types = activity_types
+        self.profiler_configs = list(profiler_configs)
+
+
 _CPU_TYPES = frozenset(
     """CPU_OP CPU_INSTANT_EVENT USER_ANNOTATION EXTERNAL_CORRELATION XPU_RUNTIME XPU_DRIVER
     CUDA_RUNTIME CUDA_DRIVER PYTHON_FUNCTION PRIVATEUSE1_RUNTIME PRIVATEUSE1_DRIVER""".split()
@@ -74,7 +86,10 @@ def activity_of(value: Any) -> ProfilerActivity:
     )
 
 
-def _types_of(activity: ProfilerActivity, names: Iterable[str]) -> frozenset[str]:
+def _types_of(activity: ProfilerActivity, names: Any) -> frozenset[str] | None:
+    names = getattr(names, "activity_types", names)  # a ProfilerActivityConfig, also torch's
+    if names is None:
+        return None
     known = _TYPES[activity]
     chosen = frozenset(names)
     for name in sorted(chosen):

@@ -200,7 +200,7 @@ class EventList(Sequence[FunctionEvent]):
 
     def key_averages(
         self,
-        group_by_input_shape: bool = False,
+        group_by_input_shapes: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
         include_python_functions: bool | None = None,

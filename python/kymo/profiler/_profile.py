@@ -210,17 +210,28 @@ class _KinetoProfile:
         """Keep the latest recording, as the capture `path`, for `kymo report` and others."""
         shutil.copyfile(self._found("saving the capture").latest.path, path)
 
-    def export_chrome_trace(self, path: Path, use_python_export: bool = False) -> None:
+    def export_chrome_trace(
+        self,
+        path: Path,
+        use_python_export: bool = False,
+        cuda_graph_annotations: Mapping[int, Any] | None = None,
+        graph_lanes: str = "none",
+        default_stream: int = 7,
+    ) -> None:
         """Write the trace as JSON for chrome://tracing, Perfetto, TensorBoard, HTA.
 
         A path that ends in .gz is compressed. May be called any number of times. The file
         appears whole or not at all. Raises AssertionError before `start`, RuntimeError
-        before the end of the first recording, and OSError when it cannot be written.
+        before the end of the first recording, and OSError when it cannot be written. The
+        other arguments are accepted: there is one exporter, and no device.
         """
         results = self._found("exporting chrome trace")
         metadata = dict(self._metadata)
         metadata["trace_id"] = json.dumps(self._trace_id)
         results.export_chrome_trace(path, metadata)
+
+    def wait_for_exports(self) -> None:
+        """Does nothing: an export is complete when its call returns."""
 
     def export_stacks(self, path: Path, metric: str = "self_cpu_time_total") -> None:
         """Write each distinct stack and its time in microseconds, for flame graphs.
