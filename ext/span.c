@@ -92,12 +92,24 @@ void kymo__spans_free(struct core *core)
 
 /* ---- a block */
 
+/* Mark the span open; was it so already? */
+static inline bool open_now(struct span *self)
+{
+#ifdef Py_GIL_DISABLED
+    return __atomic_exchange_n(&self->open, true, __ATOMIC_RELAXED);
+#else
+    bool before = self->open; /* guarded by the GIL: no exchange is needed */
+    self->open = true;
+    return before;
+#endif
+}
+
 /* An open span is entered again by recursion or by a second thread: an error in
    the program, and the same one whether a session runs or not. */
 static PyObject *span_enter(PyObject *object)
 {
     struct span *self = (struct span *)object;
-    if (__atomic_exchange_n(&self->open, true, __ATOMIC_RELAXED)) {
+    if (open_now(self)) {
         PyErr_SetString(PyExc_RuntimeError,
                         "this span is open already; make one with kymo.span() for each block");
         return NULL;

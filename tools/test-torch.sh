@@ -34,7 +34,8 @@ fi
 
 status=0
 PYTHONPATH=$packages timeout -k 10 1200 \
-    python -m pytest tests/torch -q -p no:cacheprovider --junitxml="$results/torch.xml" || status=1
+    python -m pytest tests/torch -q -p no:cacheprovider -o faulthandler_timeout=900 \
+    --junitxml="$results/torch.xml" || status=1
 [ -f "$results/torch.xml" ] || tools/count.py fail "$results" 'torch.profiler' 'the tests did not run'
 tools/count.py total "$results"
 exit $status

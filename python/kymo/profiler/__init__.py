@@ -19,11 +19,12 @@ from kymo.profiler._annotate import (
     _RecordFunctionFast,
 )
 from kymo.profiler._averages import FunctionEventAvg
+from kymo.profiler._base import _KinetoProfile
 from kymo.profiler._config import _ExperimentalConfig
 from kymo.profiler._devices import DeviceType, kineto_available
 from kymo.profiler._events import EventList, FunctionEvent
 from kymo.profiler._handlers import tensorboard_trace_handler
-from kymo.profiler._profile import _KinetoProfile, profile
+from kymo.profiler._profile import profile
 from kymo.profiler._schedule import schedule
 
 __all__ = [

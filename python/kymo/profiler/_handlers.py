@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kymo.profiler._profile import _KinetoProfile
+    from kymo.profiler._base import _KinetoProfile
 
 
 def tensorboard_trace_handler(
