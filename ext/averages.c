@@ -1,4 +1,4 @@
-/* averages.c — what the profiler asks a capture: sums, the list of calls, an export. */
+/* averages.c — what the profiler asks a capture: sums, and the list of calls. */
 #include "core.h"
 
 #include <kymo/averages.h>
@@ -188,43 +188,8 @@ PyType_Spec kymo__timeline_spec = {
     .slots = timeline_slots,
 };
 
-/* ---- the export */
-
-/* export(capture, path, format, start, end, extra) */
-static PyObject *export(PyObject *module, PyObject *args)
-{
-    struct core *core = kymo__core_of_module(module);
-    PyObject *capture, *file, *start, *end, *bytes;
-    struct kymo_export_options options = {.size = sizeof options, .thread = -1};
-    if (!PyArg_ParseTuple(args, "O!OsOOs:export", core->capture_type, &capture, &file,
-                          &options.format, &start, &end, &options.extra) ||
-        part_from(start, end, &options.from, &options.to) < 0)
-        return NULL;
-    options.from = options.from < 0 ? 0 : options.from;
-    PyObject *path = kymo__text_path(file, &bytes);
-    if (!path)
-        return NULL;
-    int code = -1;
-    if (kymo__capture_pin(capture) == 0) {
-        struct kymo_capture *library = kymo__capture_lock(capture);
-        PyThreadState *thread = PyEval_SaveThread();
-        code = kymo_export(library, PyBytes_AS_STRING(bytes), &options);
-        PyEval_RestoreThread(thread);
-        kymo__capture_unlock(capture);
-        kymo__capture_unpin(capture);
-        if (code < 0)
-            kymo__raise(core, code, path);
-    }
-    Py_DECREF(bytes);
-    Py_DECREF(path);
-    if (code < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
 PyMethodDef kymo__averages_methods[] = {
     {"averages", averages, METH_VARARGS, "averages(capture, start, end, stack, functions)"},
     {"timeline", timeline_new, METH_VARARGS, "timeline(capture, start, end, functions)"},
-    {"export", export, METH_VARARGS, "export(capture, path, format, start, end, extra)"},
     {0},
 };

@@ -84,13 +84,14 @@ static void raise_unknown(PyObject *format, PyObject *path)
 
 PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", "format", "thread", "start", "end", NULL};
+    static char *names[] = {"path", "format", "thread", "start", "end", "_extra", NULL};
     PyObject *arg, *format = Py_None, *thread = Py_None, *start = Py_None, *end = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOO:export", names, &arg, &format,
-                                     &thread, &start, &end))
+    const char *extra = NULL; /* what kymo.profile adds to JSON */
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOz:export", names, &arg, &format,
+                                     &thread, &start, &end, &extra))
         return NULL;
     struct kymo_export_options options = {
-        .size = sizeof options, .from = 0, .to = INT64_MAX, .thread = -1};
+        .size = sizeof options, .from = 0, .to = INT64_MAX, .thread = -1, .extra = extra};
     if (kymo__capture_window(object, thread, start, end, &options.thread, &options.from,
                              &options.to) < 0)
         return NULL;

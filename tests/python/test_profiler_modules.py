@@ -54,7 +54,7 @@ def named() -> Iterator[None]:
 def events_of(path: Path) -> list[dict[str, Any]]:
     out = path.with_suffix(".json")
     with kymo.open(path) as capture:
-        _core.export(capture, out, "chrome", None, None, "")
+        capture.export(out, "chrome")
     found: list[dict[str, Any]] = json.loads(out.read_bytes())["traceEvents"]
     return [event for event in found if event["name"].startswith("nn.Module: ")]
 

@@ -43,7 +43,9 @@ class Results:
             for key, value in metadata.items()
             if key not in _RESERVED
         )
-        _core.export(recording.capture, path, "chrome", recording.start, recording.end, members)
+        recording.capture.export(
+            path, "chrome", start=recording.start, end=recording.end, _extra=members
+        )
 
     def events(self) -> EventList:
         return EventList(self, [Part(r, self.with_stack) for r in self.recordings])
