@@ -244,23 +244,34 @@ KYMO_INLINE const struct function *callable_of(PyObject *const *args)
     return __builtin_expect(f != NULL, 1) ? f : kymo__function_add_callable(address, args[2]);
 }
 
-/* The same for a call that begins, and NULL when its end will not be reported: so it is for
-   methods that are called with *arguments. */
-KYMO_INLINE const struct function *callee_of(PyObject *const *args)
+/* True when the end of the call that begins with ARGS will not be reported: so it is for
+   methods around a C callable that are called with *arguments. */
+KYMO_INLINE bool end_is_unseen(PyObject *const *args)
 {
-    const struct function *f = callable_of(args);
-    if (f && __builtin_expect(Py_TYPE(args[2]) == &PyMethod_Type, 0) && PyCode_Check(args[0]) &&
-        instruction_at(args[0], PyLong_AsLong(args[1])).code == CALL_FUNCTION_EX)
-        return NULL;
-    return f;
+    return __builtin_expect(Py_TYPE(args[2]) == &PyMethod_Type, 0) && PyCode_Check(args[0]) &&
+           instruction_at(args[0], PyLong_AsLong(args[1])).code == CALL_FUNCTION_EX;
+}
+
+/* A call of KEY whose end nobody will tell. It is recorded as over at once: the call counts,
+   its time is its caller's, and what it calls back lies beside it. */
+static void record_at_once(uint32_t key)
+{
+    if (!kymo__too_deep_enter())
+        kymo__trace_enter(0, key);
+    if (!kymo__too_deep_leave())
+        kymo__trace_at(KYMO_LEAVE, 0, key, kymo_ticks());
 }
 
 static __attribute__((noinline)) PyObject *call_slowly(PyObject *const *args)
 {
     kymo__frames_check(false);
-    const struct function *f = callee_of(args);
+    const struct function *f = callable_of(args);
     const struct function *caller = code_of(args);
-    if (f && f->key != KYMO_LEFT_OUT && caller->key != KYMO_LEFT_OUT && !kymo__too_deep_enter()) {
+    if (!f || f->key == KYMO_LEFT_OUT || caller->key == KYMO_LEFT_OUT)
+        Py_RETURN_NONE;
+    if (end_is_unseen(args)) {
+        record_at_once(f->key);
+    } else if (!kymo__too_deep_enter()) {
         kymo__trace_enter(0, f->key);
         if (f->slices == TASK_TYPE)
             kymo__task_created(args[3]);
@@ -383,10 +394,16 @@ static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *a
     struct site *site = call_site(args);
     if (!site || site->off || code_of(args)->key == KYMO_LEFT_OUT)
         return switch_off();
-    const struct function *f = callee_of(args);
+    const struct function *f = callable_of(args);
     site->c_call = f != NULL;
     kymo__throttle_count(site);
-    if (f && f->key != KYMO_LEFT_OUT && !kymo__too_deep_enter()) {
+    if (!f || f->key == KYMO_LEFT_OUT)
+        Py_RETURN_NONE;
+    if (end_is_unseen(args)) {
+        site->key = f->key;
+        site->calls++;
+        record_at_once(f->key);
+    } else if (!kymo__too_deep_enter()) {
         site->key = f->key;
         kymo__trace_enter(0, f->key);
         if (f->slices == TASK_TYPE)

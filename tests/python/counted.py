@@ -1,11 +1,12 @@
 """Run programs one after the other and say how often each of them called what.
 
-    counted.py none|setprofile|cprofile OUT PROGRAM...   run, counting with that tool
-    counted.py read CAPTURE OUT PROGRAM...               the same from a recording of `none`
+    counted.py TOOL OUT PROGRAM...
 
 A program is a script, or a module of the package `test` of the standard library. OUT becomes
-a JSON list with an entry for each: how it ended, and the calls of Python functions by file,
-first line and name and of C functions by owner and name.
+a JSON list with an entry for each: how it ended, and, unless TOOL is `none`, the calls of
+Python functions by file, first line and name and of C functions by owner and name.
+
+Whatever the tool, a program finds the same stack below it, and the same modules: some look.
 """
 
 from __future__ import annotations
@@ -26,11 +27,17 @@ from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
+from traced import check
+
+import kymo
+
 Outcome = dict[str, Any]
 Counts = dict[str, dict[str, int]]
 
 FILE = os.path.abspath(__file__)
 HERE = os.path.dirname(FILE)
+CAPTURE = os.path.abspath("trace.kymo")
+PLACE = os.getcwd() + os.sep  # each tool has its own
 
 
 def module_of(name: str) -> types.ModuleType | None:
@@ -73,7 +80,7 @@ def outcome(result: Any, printed: str) -> Outcome:
 
 
 def python_key(file: str, line: int, name: str) -> str:
-    return f"{file}:{line}:{name}"
+    return f"{file.replace(PLACE, '')}:{line}:{name}"
 
 
 def c_key(function: Any) -> str:
@@ -129,7 +136,11 @@ def with_setprofile(loaded: Any) -> tuple[Any, Counts]:
 
 def with_cprofile(loaded: Any) -> tuple[Any, Counts]:
     profiler = cProfile.Profile()
-    result = profiler.runcall(program, loaded)
+    profiler.enable()
+    try:
+        result = program(loaded)
+    finally:
+        profiler.disable()
     python: Counter[str] = Counter()
     c: Counter[str] = Counter()
     for entry in profiler.getstats():
@@ -143,75 +154,46 @@ def with_cprofile(loaded: Any) -> tuple[Any, Counts]:
     return result, {"python": dict(python), "c": dict(c)}
 
 
-def with_none(loaded: Any) -> tuple[Any, Counts]:
-    return program(loaded), {}
-
-
-# Programs that are not given to cProfile, and why.
-NOT_FOR_CPROFILE = {"threads.py": "it has one stack for all threads, and may crash"}
-if (3, 12) <= sys.version_info < (3, 13):
-    NOT_FOR_CPROFILE["test_ordered_dict"] = (
-        "it crashes, where a method is called without its object"
-    )
-
-TOOLS = {"none": with_none, "setprofile": with_setprofile, "cprofile": with_cprofile}
-
-
-def run(tool: str, names: Iterable[str]) -> list[Outcome]:
-    gc.disable()  # what finalizers call would depend on when they run
-    # Programs that look at all modules shall find the same ones, whatever the tool. These
-    # are there when `python -m` runs a program, as kymo does.
-    for needed in ("atexit", "importlib.util", "runpy"):
-        importlib.import_module(needed)
-    tools = {name for name in sys.modules if name.partition(".")[0] == "kymo"}
-    hidden = {name: sys.modules.pop(name) for name in tools}
+def with_kymo(loaded: Any) -> tuple[Any, Counts]:
+    kymo.start(CAPTURE, c_calls=True)
     try:
-        return [run_one(tool, name) for name in names]
+        result = program(loaded)
     finally:
-        sys.modules.update(hidden)
+        kymo.stop()
+    counts = read()
+    os.unlink(CAPTURE)
+    return result, counts
 
 
-def run_one(tool: str, name: str) -> Outcome:
-    loaded = load(name)
-    random.seed(0)
-    output = io.StringIO()
-    with redirect_stdout(output), redirect_stderr(output):
-        refused = tool == "cprofile" and name in NOT_FOR_CPROFILE
-        result, counts = TOOLS["none" if refused else tool](loaded)
-    return {**outcome(result, output.getvalue()), **counts}
-
-
-# ---- kymo
-
-
-def read(capture: str) -> list[Counts]:
-    """The counts of each program of CAPTURE, in their order."""
-    import kymo
-
-    done: list[Counter[int]] = []
+def read() -> Counts:
+    """What `program` called, from the capture, which shall be well formed."""
+    counts: Counter[int] = Counter()
     names: dict[int, tuple[bool, str]] = {}
-    counting: Counter[int] | None = None
-    with kymo.open(capture) as recording:
-        for event in recording.events():
-            kind = event.kind
-            if kind == "enter":
-                key = event.key
-                if key not in names:
-                    names[key] = name_of(event)
-                if names[key][1].endswith(":program") and event.file == FILE:
-                    counting = Counter()
-                    done.append(counting)
-                if counting is not None:
-                    counting[key] += 1
-            elif kind == "leave":
-                if counting is not None and event.name == "program" and event.file == FILE:
-                    counting = None
-            elif kind == "gap":
-                raise SystemExit(f"{event.id} records are missing: {event.detail}")
-    return [totals(counts, names) for counts in done]
+    with kymo.open(CAPTURE) as recording:
+        check(tally(recording.events(), counts, names))
+    return totals(counts, names)
 
 
-def name_of(event: Any) -> tuple[bool, str]:
+def tally(
+    events: Iterable[kymo.Event], counts: Counter[int], names: dict[int, tuple[bool, str]]
+) -> Iterable[kymo.Event]:
+    """EVENTS, while the calls that `program` makes are counted by their keys."""
+    counting = False
+    for event in events:
+        kind = event.kind
+        if kind == "enter":
+            key = event.key
+            if key not in names:
+                names[key] = name_of(event)
+                counting |= names[key][1].endswith(":program") and event.file == FILE
+            if counting:
+                counts[key] += 1
+        elif kind == "leave" and event.name == "program" and event.file == FILE:
+            counting = False
+        yield event
+
+
+def name_of(event: kymo.Event) -> tuple[bool, str]:
     """Is it a Python function, and its key."""
     name = event.name
     if event.line:
@@ -228,11 +210,65 @@ def totals(counts: Counter[int], names: dict[int, tuple[bool, str]]) -> Counts:
     return {kind: dict(counter) for kind, counter in result.items()}
 
 
+def with_none(loaded: Any) -> tuple[Any, Counts]:
+    return program(loaded), {}
+
+
+# Programs that are not given to a tool, and why.
+NOT_FOR: dict[str, dict[str, str]] = {
+    "none": {},
+    "kymo": {},
+    "setprofile": {
+        "test_generators": "signal handlers raise in it, and it is removed",
+    },
+    "cprofile": {
+        "threads.py": "it has one stack for all threads, and may crash",
+    },
+}
+if (3, 12) <= sys.version_info < (3, 13):
+    NOT_FOR["cprofile"]["test_ordered_dict"] = (
+        "it crashes, where a method is called without its object"
+    )
+
+TOOLS = {
+    "none": with_none,
+    "kymo": with_kymo,
+    "setprofile": with_setprofile,
+    "cprofile": with_cprofile,
+}
+
+
+def run(tool: str, names: Iterable[str]) -> list[Outcome]:
+    gc.disable()  # what finalizers call would depend on when they run
+    # Programs that look at all modules shall find the same ones, whatever the tool. These
+    # are there when `python -m` runs a program, as `kymo run` does; what a session needs is
+    # loaded by a session.
+    for needed in ("atexit", "importlib.util", "runpy"):
+        importlib.import_module(needed)
+    if not kymo.running():
+        kymo.start(CAPTURE)
+        kymo.stop()
+        os.unlink(CAPTURE)
+    tools = {name for name in sys.modules if name.partition(".")[0] == "kymo"}
+    hidden = {name: sys.modules.pop(name) for name in tools}
+    try:
+        return [run_one(tool, name) for name in names]
+    finally:
+        sys.modules.update(hidden)
+
+
+def run_one(tool: str, name: str) -> Outcome:
+    loaded = load(name)
+    random.seed(0)
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
+        result, counts = TOOLS["none" if name in NOT_FOR[tool] else tool](loaded)
+    return {**outcome(result, output.getvalue()), **counts}
+
+
 def main(arguments: list[str]) -> None:
-    if arguments[0] == "read":
-        out, done = arguments[2], read(arguments[1])
-    else:
-        out, done = arguments[1], run(arguments[0], arguments[2:])
+    tool, out, *names = arguments
+    done = run(tool, names)
     with open(out, "w", encoding="utf-8") as file:
         json.dump(done, file)
 

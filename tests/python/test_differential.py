@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counted import NOT_FOR_CPROFILE
+from counted import NOT_FOR
 
 HERE = Path(__file__).parent
 COUNTED = HERE / "counted.py"
@@ -47,7 +47,19 @@ test_symtable test_textwrap test_tuple test_type_aliases test_type_annotations
 test_type_comments test_type_params test_typechecks test_types test_unary
 test_unicode_identifiers test_univnewlines test_unpack test_unpack_ex test_urllib_response
 test_wave test_weakset test_with test_xml_dom_minicompat test_zipapp
+test_bisect test_contextlib test_dict test_fractions test_generators test_htmlparser
+test_modulefinder test_optparse test_pprint test_reprlib test_slice test_userlist
+test_yield_from
 """.split()
+
+# Not among them, though short:
+# test_pstats     has cProfile measure, and sorts by the times: no two runs are alike
+# test_tabnanny   reads a folder of two files with random names until the one with the error,
+#                 and the output of processes in as many pieces as it comes
+# test_asyncgen, test_coroutines   wait, and look again as often as it takes
+# test_contextlib_async   has asyncio complain of what took longer than 0.1 s
+# test_gc         has collections run, which the allocations of a profile function begin as
+#                 well: then it does not see what they call
 
 PROGRAMS = [*SCRIPTS, *MODULES]
 SAMPLED = os.environ.get("KYMO_DIFFERENTIAL", "all") == "sample"
@@ -86,21 +98,20 @@ def execute(folder: Path, *command: object) -> None:
 
 
 def count(folder: Path, number: int, tool: str) -> list[dict[str, Any]]:
-    """What TOOL says of each program of a batch."""
+    """What TOOL says of each program of a batch; `run` is `kymo run`, which counts nothing."""
     programs = HERE_NOW[number * BATCH : (number + 1) * BATCH]
     place = folder / f"{tool}-{number}"
     place.mkdir()
     results = place / "results.json"
-    if tool != "kymo":
+    if tool == "run":
+        capture = place / "run.kymo"
+        record = [sys.executable, "-m", "kymo", "run", "-q", "-o", capture]
+        execute(place, *record, COUNTED, "none", results, *programs)
+        assert capture.stat().st_size > 1000, "nothing was recorded"
+        capture.unlink()
+    else:
         execute(place, sys.executable, COUNTED, tool, results, *programs)
-        return list(json.loads(results.read_text()))
-    capture, counts = place / "trace.kymo", place / "counts.json"
-    record = [sys.executable, "-m", "kymo", "run", "-q", "-o", capture, "--c-calls", "on"]
-    execute(place, *record, COUNTED, "none", results, *programs)
-    execute(place, sys.executable, COUNTED, "read", capture, counts)
-    capture.unlink()
-    both = zip(json.loads(results.read_text()), json.loads(counts.read_text()), strict=True)
-    return [{**ended, **counted} for ended, counted in both]
+    return list(json.loads(results.read_text()))
 
 
 class Tools:
@@ -110,7 +121,7 @@ class Tools:
         self.pool = ThreadPoolExecutor(2)
         self.batches: dict[tuple[int, str], Future[list[dict[str, Any]]]] = {}
         for number in range((len(HERE_NOW) + BATCH - 1) // BATCH):
-            for tool in ("none", "kymo", "setprofile", "cprofile"):
+            for tool in ("none", "run", "kymo", "setprofile", "cprofile"):
                 job = functools.partial(count, folder, number, tool)
                 self.batches[number, tool] = self.pool.submit(job)
 
@@ -187,9 +198,17 @@ DISTURBED = set(
     else ()
 )
 
+# How often these are called depends on where objects lie in memory, which is another place
+# with every tool: values without an order are sorted by their addresses.
+BY_ADDRESS = {"test_pprint": {"__lt__", "builtins.id"}}
+
 # A method around a C function: its end is reported and its beginning is not, and cProfile
 # takes that for the end of something else.
 MISTAKEN_BY_CPROFILE = {"test_funcattrs": {"builtins.id", "program"}}
+if sys.version_info >= (3, 13):
+    # A signal handler raises where a frame begins: its end is reported and its beginning is
+    # not, and cProfile takes that for the end of its caller.
+    MISTAKEN_BY_CPROFILE["test_generators"] = {"program"}
 
 
 def without(
@@ -201,6 +220,16 @@ def without(
         name: (there, here)
         for name, (there, here) in differences.items()
         if here < there or name.rpartition(":")[2] not in names
+    }
+
+
+def without_addresses(
+    program: str, differences: dict[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    """Leave out what depends on addresses."""
+    names = BY_ADDRESS.get(program, set())
+    return {
+        name: pair for name, pair in differences.items() if name.rpartition(":")[2] not in names
     }
 
 
@@ -216,9 +245,10 @@ def without_threading(differences: dict[str, tuple[int, int]]) -> dict[str, tupl
     }
 
 
+@pytest.mark.parametrize("tool", ["run", "kymo"])
 @pytest.mark.parametrize("program", CHOSEN)
-def test_the_program_ends_as_it_would(tools: Tools, program: str) -> None:
-    alone, traced = tools.ask("none", program), tools.ask("kymo", program)
+def test_the_program_ends_as_it_would(tools: Tools, program: str, tool: str) -> None:
+    alone, traced = tools.ask("none", program), tools.ask(tool, program)
 
     assert {name: traced[name] for name in alone} == alone
     assert not alone.get("errors"), "a program that fails tests little"
@@ -227,6 +257,8 @@ def test_the_program_ends_as_it_would(tools: Tools, program: str) -> None:
 @pytest.mark.parametrize("program", CHOSEN)
 def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str) -> None:
     ours, theirs = tools.ask("kymo", program), tools.ask("setprofile", program)
+    if program in NOT_FOR["setprofile"]:
+        pytest.skip(f"there is no profile function: {NOT_FOR['setprofile'][program]}")
     if program in DISTURBED:
         pytest.skip("3.10's profile functions change when its finalizers run")
     if ours.get("run") == 0:
@@ -235,6 +267,7 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
     python = differences(theirs["python"], ours["python"])
     c = without(UNREPORTED, program, reported_differences(theirs["c"], ours["c"]))
 
+    python, c = without_addresses(program, python), without_addresses(program, c)
     if program in THREADED:
         python, c = without_threading(python), without_threading(c)
     assert (python, c) == ({}, {})
@@ -244,8 +277,8 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
 @pytest.mark.parametrize("program", CHOSEN)
 def test_calls_are_those_that_cprofile_sees(tools: Tools, program: str) -> None:
     ours, theirs = tools.ask("kymo", program), tools.ask("cprofile", program)
-    if program in NOT_FOR_CPROFILE:
-        pytest.skip(f"cProfile is not asked: {NOT_FOR_CPROFILE[program]}")
+    if program in NOT_FOR["cprofile"]:
+        pytest.skip(f"cProfile is not asked: {NOT_FOR['cprofile'][program]}")
     their_c: Counts = {}
     for name, calls in theirs["c"].items():
         their_c[plain(name)] = their_c.get(plain(name), 0) + calls
@@ -255,4 +288,5 @@ def test_calls_are_those_that_cprofile_sees(tools: Tools, program: str) -> None:
 
     python = without(MISTAKEN_BY_CPROFILE, program, python)
     c = without(MISTAKEN_BY_CPROFILE, program, c)
+    python, c = without_addresses(program, python), without_addresses(program, c)
     assert (python, c) == ({}, {})
