@@ -36,8 +36,8 @@ Counts = dict[str, dict[str, int]]
 
 FILE = os.path.abspath(__file__)
 HERE = os.path.dirname(FILE)
-CAPTURE = os.path.abspath("trace.kymo")
 PLACE = os.getcwd() + os.sep  # each tool has its own
+CAPTURE = f"{os.getcwd()}.kymo"  # beside it: some programs list the files that are there
 
 
 def module_of(name: str) -> types.ModuleType | None:

@@ -48,8 +48,7 @@ test_type_comments test_type_params test_typechecks test_types test_unary
 test_unicode_identifiers test_univnewlines test_unpack test_unpack_ex test_urllib_response
 test_wave test_weakset test_with test_xml_dom_minicompat test_zipapp
 test_bisect test_contextlib test_dict test_fractions test_generators test_htmlparser
-test_modulefinder test_optparse test_pprint test_reprlib test_slice test_userlist
-test_yield_from
+test_modulefinder test_optparse test_pprint test_reprlib test_slice test_yield_from
 """.split()
 
 # Not among them, though short:
