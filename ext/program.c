@@ -87,25 +87,55 @@ static PyObject *after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ign
 /* Since 3.12 os.fork warns of threads, whosesoever they are. Ours is none of the program's:
    it rests while the main thread forks. */
 
+static const void *forking; /* the frame that called os.fork, as an address; NULL: nobody did */
+static int put_off;         /* how often starting to write was put off since */
+
+enum { PUT_OFF_MOST = 100000 }; /* by then it is not a hook that runs */
+
+/* True while a hook of somebody's runs, which os.fork called. */
+static bool is_forking(void)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    bool inside = false;
+    Py_XINCREF(frame);
+    while (frame && !inside) {
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+        inside = frame && frame == forking;
+    }
+    Py_XDECREF(frame);
+    return inside;
+}
+
 static int start_writing(void *ignored)
 {
-    (void)ignored;
+    /* Where a hook is written in Python, pending calls are made in it. */
+    if (forking && put_off++ < PUT_OFF_MOST && is_forking() &&
+        Py_AddPendingCall(start_writing, ignored) == 0)
+        return 0;
+    forking = NULL;
     (void)kymo_writer_work(); /* without it threads write for themselves */
     return 0;
 }
 
 static PyObject *before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    if (kymo_running() && getpid() == (pid_t)syscall(SYS_gettid))
+    if (kymo_running() && getpid() == (pid_t)syscall(SYS_gettid)) {
+        forking = PyEval_GetFrame();
+        put_off = 0;
         kymo_writer_rest();
+    }
     Py_RETURN_NONE;
 }
 
 /* Some versions count the threads after this, but all before the main thread goes on. */
 static PyObject *after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    if (kymo_running() && Py_AddPendingCall(start_writing, NULL) < 0)
+    if (kymo_running() && Py_AddPendingCall(start_writing, NULL) < 0) {
+        forking = NULL;
         start_writing(NULL);
+    }
     Py_RETURN_NONE;
 }
 

@@ -444,6 +444,33 @@ def test_a_forked_child_writes_nothing_and_says_nothing() -> None:
     assert (calls()["in_parent"], calls()["in_child"]) == (1, 0)
 
 
+@needs_fork
+def test_a_hook_of_fork_in_python_does_not_make_our_thread_seen() -> None:
+    write(
+        "script.py",
+        """
+        import os
+        def hook():
+            for _ in range(1000): pass  # long enough for what is pending
+        os.register_at_fork(after_in_parent=hook)
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        def after(): pass
+        after()
+        print(len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 2)
+        """,
+    )
+
+    done = execute(*RUN, "-o", "trace.kymo", "script.py")
+
+    assert (done.returncode, done.stdout) == (0, "2\n")  # ours is at work again
+    assert "Warning" not in done.stderr
+    assert ending() == "clean"
+    assert calls()["after"] == 1
+
+
 # -------------------------------------------------------------- what is recorded
 
 
