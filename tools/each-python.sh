@@ -32,7 +32,7 @@ one() {
     mkdir -p "$dir/build"
     quiet python -m pip install --disable-pip-version-check --no-build-isolation --no-deps \
         --force-reinstall -Cbuild-dir="$dir/build" .
-    timeout -k 10 600 python -m pytest "${pytest_args[@]}" --junitxml="$results/py-$version.xml"
+    timeout -k 10 900 python -m pytest "${pytest_args[@]}" --junitxml="$results/py-$version.xml"
 }
 
 # Called again for each one, because `set -e` means nothing inside `one || ...`.

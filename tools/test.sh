@@ -25,7 +25,7 @@ fi
 
 c_tests() { tools/ctest.sh "$build" core; }
 python_tests() {
-    KYMO_BUILD_DIR=$build timeout -k 10 600 python -m pytest tests/python -q --junitxml="$results/python.xml"
+    KYMO_BUILD_DIR=$build timeout -k 10 900 python -m pytest tests/python -q --junitxml="$results/python.xml"
 }
 
 step 'C tests' c_tests

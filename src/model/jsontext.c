@@ -22,7 +22,7 @@ char *kymo__json_double(char *at, double value)
     if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
         return kymo__json_uint(at, (uint64_t)value);
     for (int precision = 15;; precision++) {
-        int len = sprintf(at, "%.*g", precision, value);
+        int len = snprintf(at, KYMO__JSON_NUMBER, "%.*g", precision, value);
         if (precision == 17 || strtod(at, NULL) == value)
             return at + len;
     }
