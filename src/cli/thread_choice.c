@@ -79,6 +79,38 @@ int kymo__cli_threads_choose(const struct kymo_capture *capture, const char *pat
     return CLI_BAD;
 }
 
+static bool is_process(const struct kymo_process_info *process, const char *wanted)
+{
+    uint64_t number;
+    if (strncmp(wanted, "pid:", 4) == 0 && kymo__cli_read_number(wanted + 4, &number))
+        return process->pid == (int64_t)number;
+    if (kymo__cli_read_number(wanted, &number))
+        return process->index == number;
+    return strcmp(process->name, wanted) == 0;
+}
+
+int kymo__cli_threads_of_process(const struct kymo_capture *capture, const char *path,
+                                 const char *wanted, struct cli_threads *threads)
+{
+    uint32_t left = 0;
+    if (!wanted)
+        return CLI_OK;
+    for (uint32_t i = 0; i < threads->count; i++) {
+        struct kymo_thread_info thread = {.size = sizeof thread};
+        struct kymo_process_info process = {.size = sizeof process, .name = ""};
+        kymo_capture_thread(capture, i, &thread);
+        kymo_capture_process(capture, thread.process, &process);
+        threads->chosen[i] = threads->chosen[i] && is_process(&process, wanted);
+        left += threads->chosen[i];
+    }
+    threads->chosen[threads->count] = false;
+    if (left > 0)
+        return CLI_OK;
+    kymo__cli_complain("%s: there is no process '%s' with such threads; 'kymo info' lists them",
+                       path, wanted);
+    return CLI_BAD;
+}
+
 void kymo__cli_threads_free(struct cli_threads *threads)
 {
     for (uint32_t i = 0; i <= threads->count; i++)

@@ -27,6 +27,12 @@ static inline uint32_t kymo__cli_threads_slot(const struct cli_threads *threads,
    there is no such thread. */
 int kymo__cli_threads_choose(const struct kymo_capture *capture, const char *path,
                              const char *wanted, struct cli_threads *threads);
+
+/* Keep of those chosen the threads of the process that WANTED names: an index, "pid:N", a
+   name, or NULL for all. Complains and returns CLI_BAD when there is no such process, or it
+   has none of them; free in any case. */
+int kymo__cli_threads_of_process(const struct kymo_capture *capture, const char *path,
+                                 const char *wanted, struct cli_threads *threads);
 void kymo__cli_threads_free(struct cli_threads *threads);
 
 #endif

@@ -11,7 +11,7 @@
 #include "units.h"
 #include "verb.h"
 
-enum { OPTION_OUTPUT, OPTION_FROM, OPTION_UNTIL, OPTION_TO, OPTION_THREAD };
+enum { OPTION_OUTPUT, OPTION_FROM, OPTION_UNTIL, OPTION_TO, OPTION_THREAD, OPTION_PROCESS };
 
 /* What the new capture says about where it comes from. */
 static char *describe(const char *path, const struct kymo_info *info, const struct cli_part *part)
@@ -36,6 +36,11 @@ static int cut(struct kymo_capture *capture, const struct kymo_info *info,
     int code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
     if (code != CLI_OK)
         return code;
+    code = kymo__cli_threads_of_process(capture, path, arguments->value[OPTION_PROCESS], &threads);
+    if (code != CLI_OK) {
+        kymo__cli_threads_free(&threads);
+        return code;
+    }
     char *note = describe(path, info, part);
     const struct kymo_rewrite_note notes[] = {{"cut", note}, {0}};
     const struct kymo_part chosen = {
@@ -76,12 +81,15 @@ static const struct cli_option options[] = {
     [OPTION_TO] = {"to", 0, "TIME", "the same as --until"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
                        "only this thread: its index as in 'kymo info', tid:N, or its name"},
+    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
+                        "of a merged capture only this process: its index, pid:N, or its name"},
     {0},
 };
 
 static const struct cli_example examples[] = {
     {"kymo cut --from 10s --until 12s -o part.kymo trace.kymo", "two seconds of it"},
     {"kymo cut -t worker -o worker.kymo trace.kymo", "all of the threads called worker"},
+    {"kymo cut -p 3 -o rank3.kymo ranks.kymo", "one process of a merged capture"},
     {0},
 };
 

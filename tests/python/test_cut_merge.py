@@ -408,3 +408,17 @@ def test_a_merged_capture_can_be_cut_and_merged(ranks: list[Path], tmp_path: Pat
     pids = [facts("info", path)["pid"] for path in ranks]
     assert [t["pid"] for t in facts("info", part)["threads"]] == pids[1:2]
     assert [t["pid"] for t in facts("info", all_)["threads"]] == pids
+
+
+def test_a_process_of_a_merged_capture_can_be_cut_out(ranks: list[Path], tmp_path: Path) -> None:
+    both, part = tmp_path / "both.kymo", tmp_path / "part.kymo"
+    pid = facts("info", ranks[1])["pid"]
+    good("merge", *ranks, "-o", both)
+
+    for wanted in ("1", f"pid:{pid}", "rank 1"):
+        good("cut", both, "-o", part, "--process", wanted)
+
+        found = facts("info", part)
+        assert [thread["pid"] for thread in found["threads"]] == [pid]
+        assert figures(part)["functions"] == figures(ranks[1])["functions"]
+    assert "there is no process '7'" in bad("cut", both, "-o", part, "-p", "7")
