@@ -288,7 +288,8 @@ static void forget_ended(struct kymo_calls *c)
 static int open_window(struct kymo_calls *c)
 {
     c->inside = true;
-    forget_ended(c);
+    if (!c->visitor->whole)
+        forget_ended(c);
     c->counts.deepest = c->depth; /* what was before does not count */
     if (c->visitor->open) {
         int rc = c->visitor->open(c->visitor->arg, c);

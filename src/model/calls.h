@@ -70,6 +70,8 @@ struct kymo_slice {
 struct kymo_calls;
 struct kymo_visitor {
     void *arg;
+    bool whole; /* depths are those of a look at everything: spans that ended before the window,
+                   in a call that has not, still count */
     /* The events themselves, before anything is repaired: those of the window, gaps and
        arguments too, in the order recorded; and before them, once, what is open when the
        window begins, which calls->frames has. For who wants to copy them. */

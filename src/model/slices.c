@@ -85,7 +85,8 @@ int kymo__slices_new(struct kymo_capture *capture, int64_t thread, kymo_ns from,
     s->to = to;
     s->next = thread < 0 ? 0 : (uint32_t)thread;
     s->last = thread < 0 ? (uint32_t)threads : (uint32_t)thread + 1;
-    s->visitor = (struct kymo_visitor){.arg = s, .open = open, .enter = enter, .leave = leave};
+    s->visitor = (struct kymo_visitor){
+        .arg = s, .whole = true, .open = open, .enter = enter, .leave = leave};
     *slices = s;
     return 0;
 }

@@ -311,11 +311,12 @@ def table_of(text: str) -> list[tuple[str, str]]:
     return [(own, name) for _, own, name in rows]
 
 
-def speedscope_time(ns: int) -> str:
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns / size >= 1:
-            return f"{ns / size:.2f}{unit}"
-    return f"{ns:.2f}ns"
+def speedscope_times(ns: int) -> set[str]:
+    """What speedscope may show: it adds fractions up, and a half may go either way."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")):
+        if ns / size >= 1 or unit == "ns":
+            return {f"{ns / size + more:.2f}{unit}" for more in (-0.0001, 0, 0.0001)}
+    raise AssertionError
 
 
 @pytest.fixture(scope="module")
@@ -348,7 +349,7 @@ def test_speedscope_says_what_the_capture_says(
         function = function if name != "a.collapsed" else function.rpartition(" (")[0]
         if function in by_name:
             ns = by_name[function]
-            assert own == (f"{ns:,}" if name == "a.collapsed" else speedscope_time(ns)), function
+            assert own in ({f"{ns:,}"} if name == "a.collapsed" else speedscope_times(ns)), function
             found += ns
     assert found > 0.95 * sum(by_name.values())
 

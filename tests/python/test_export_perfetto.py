@@ -202,7 +202,8 @@ def test_what_a_program_does_is_there(ask: Query, traced: Path) -> None:
     assert flows == [["job", "job"]]
     assert instants == [["now", 0]]
     assert dict(map(tuple, asyncs))["request"] == 1
-    assert dict(map(tuple, asyncs))["task"] == 3
+    if sys.version_info >= (3, 12):  # before, tasks have no lanes
+        assert dict(map(tuple, asyncs))["task"] == 3
     assert generators == [[3]]
     assert [2, 1] in gcs
     assert sources == [[__file__, fib.__code__.co_firstlineno]]
