@@ -195,6 +195,8 @@ static void child_records_itself(pid_t (*make)(void))
 {
     begin("parent");
     fflush(stdout);
+    /* A sanitizer's malloc does not know of forks: our thread must not be inside it. */
+    fault_sleep(FAULT_ASAN ? 30000000 : 0);
     pid_t pid = make();
     if (pid == 0) {
         if (fault_start(check_path("parent"), 0, KYMO_HELP) != -KYMO_EBUSYFILE)

@@ -48,11 +48,12 @@ test_type_comments test_type_params test_typechecks test_types test_unary
 test_unicode_identifiers test_univnewlines test_unpack test_unpack_ex test_urllib_response
 test_wave test_weakset test_with test_xml_dom_minicompat test_zipapp
 test_bisect test_contextlib test_dict test_fractions test_generators test_htmlparser
-test_modulefinder test_optparse test_pprint test_reprlib test_slice test_yield_from
+test_modulefinder test_optparse test_reprlib test_slice test_yield_from
 """.split()
 
 # Not among them, though short:
 # test_pstats     has cProfile measure, and sorts by the times: no two runs are alike
+# test_pprint     sorts values without an order by their addresses, which no two runs share
 # test_tabnanny   reads a folder of two files with random names until the one with the error,
 #                 and the output of processes in as many pieces as it comes
 # test_asyncgen, test_coroutines   wait, and look again as often as it takes
@@ -197,10 +198,6 @@ DISTURBED = set(
     else ()
 )
 
-# How often these are called depends on where objects lie in memory, which is another place
-# with every tool: values without an order are sorted by their addresses.
-BY_ADDRESS = {"test_pprint": {"__lt__", "builtins.id"}}
-
 # A method around a C function: its end is reported and its beginning is not, and cProfile
 # takes that for the end of something else.
 MISTAKEN_BY_CPROFILE = {"test_funcattrs": {"builtins.id", "program"}}
@@ -219,16 +216,6 @@ def without(
         name: (there, here)
         for name, (there, here) in differences.items()
         if here < there or name.rpartition(":")[2] not in names
-    }
-
-
-def without_addresses(
-    program: str, differences: dict[str, tuple[int, int]]
-) -> dict[str, tuple[int, int]]:
-    """Leave out what depends on addresses."""
-    names = BY_ADDRESS.get(program, set())
-    return {
-        name: pair for name, pair in differences.items() if name.rpartition(":")[2] not in names
     }
 
 
@@ -266,7 +253,6 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
     python = differences(theirs["python"], ours["python"])
     c = without(UNREPORTED, program, reported_differences(theirs["c"], ours["c"]))
 
-    python, c = without_addresses(program, python), without_addresses(program, c)
     if program in THREADED:
         python, c = without_threading(python), without_threading(c)
     assert (python, c) == ({}, {})
@@ -287,5 +273,4 @@ def test_calls_are_those_that_cprofile_sees(tools: Tools, program: str) -> None:
 
     python = without(MISTAKEN_BY_CPROFILE, program, python)
     c = without(MISTAKEN_BY_CPROFILE, program, c)
-    python, c = without_addresses(program, python), without_addresses(program, c)
     assert (python, c) == ({}, {})
