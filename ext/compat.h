@@ -86,6 +86,9 @@
 #define KYMO_NATIVE_THREAD_ID(state) ((void)(state), 0u)
 #endif
 
+/* os.fork warns of threads. */
+#define KYMO_FORK_WARNS (PY_VERSION_HEX >= 0x030C0000)
+
 /* The names of a code object's variables, arguments first; a new reference. */
 #if PY_VERSION_HEX >= 0x030B0000
 #define KYMO_CODE_VARNAMES(code) PyCode_GetVarnames(code)

@@ -121,7 +121,7 @@ static int start_writing(void *ignored)
 
 static PyObject *before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    if (kymo_running() && getpid() == (pid_t)syscall(SYS_gettid)) {
+    if (KYMO_FORK_WARNS && kymo_running() && getpid() == (pid_t)syscall(SYS_gettid)) {
         forking = PyEval_GetFrame();
         put_off = 0;
         kymo_writer_rest();
@@ -132,7 +132,7 @@ static PyObject *before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
 /* Some versions count the threads after this, but all before the main thread goes on. */
 static PyObject *after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    if (kymo_running() && Py_AddPendingCall(start_writing, NULL) < 0) {
+    if (KYMO_FORK_WARNS && kymo_running() && Py_AddPendingCall(start_writing, NULL) < 0) {
         forking = NULL;
         start_writing(NULL);
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import threading
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_functions_say_what_they_are(tmp_path: Path) -> None:
     with kymo.open(path) as capture:
         functions = {f.name: f for f in capture.callables}
 
-    name = inner.__qualname__
+    name = inner.__qualname__ if sys.version_info >= (3, 11) else "inner"
     assert functions[name].file == __file__
     assert functions[name].line == inner.__code__.co_firstlineno
     assert functions[name].kind == "function"

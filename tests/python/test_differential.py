@@ -33,7 +33,7 @@ test_charmapcodec test_cmath test_codeccallbacks test_codeop test_colorsys test_
 test_contains test_copy test_copyreg test_csv test_dbm_dumb test_decorators test_defaultdict
 test_dictcomps test_dictviews test_dynamic test_dynamicclassattribute test_errno
 test_except_star test_exception_group test_exception_hierarchy test_exception_variations
-test_extcall test_file test_filecmp test_fileinput test_float test_flufl test_fnmatch
+test_extcall test_file test_fileinput test_float test_flufl test_fnmatch
 test_format test_funcattrs test_generator_stop test_genericalias test_genericclass
 test_genericpath test_genexps test_getopt test_getpass test_gettext test_global test_grammar
 test_grp test_hmac test_html test_index test_int_literal test_iter test_iterlen test_keyword
@@ -191,8 +191,8 @@ UNREPORTED: dict[str, set[str]] = {
 # that finalizers run later, or inside it, and tests of them fail. cProfile does not.
 DISTURBED = set(
     """
-    test_copy test_dbm_dumb test_file test_fileinput test_iter test_memoryio test_patma
-    test_positional_only_arg test_raise test_wave test_weakset
+    test_contextlib test_copy test_dbm_dumb test_file test_fileinput test_iter test_memoryio test_patma
+    test_positional_only_arg test_raise test_wave test_weakset test_yield_from
     """.split()
     if sys.version_info < (3, 11)
     else ()
