@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A page, its style and scripts as a C file: embed.py OUT.c PAGE.html STYLE.css SCRIPT.js...
+"""A page, its style and scripts as a C file: embed.py NAME OUT.c PAGE.html STYLE.css SCRIPT.js...
 
 The page's policy names the hashes of its style and its script: a browser runs nothing else on it,
-whatever the data holds. OUT.c defines what comes before the data and what comes after it.
+whatever the data holds. OUT.c defines what comes before the data and what comes after it, as pages.h declares it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def policy(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def main(output: str, page: str, style: str, *scripts: str) -> None:
+def main(name: str, output: str, page: str, style: str, *scripts: str) -> None:
     css = Path(style).read_text("utf-8")
     code = "".join(Path(script).read_text("utf-8") for script in scripts)
     code = f'"use strict";\n(() => {{\n{code}}})();\n'
@@ -46,17 +46,17 @@ def main(output: str, page: str, style: str, *scripts: str) -> None:
         "STYLE": css,
     }
     whole = Path(page).read_text("utf-8")
-    for name, part in parts.items():
-        if whole.count(f"@{name}@") != 1:
-            sys.exit(f"embed.py: {page} must have one @{name}@")
-        before, after = whole.split(f"@{name}@")
+    for place, part in parts.items():
+        if whole.count(f"@{place}@") != 1:
+            sys.exit(f"embed.py: {page} must have one @{place}@")
+        before, after = whole.split(f"@{place}@")
         whole = before + part + after
     before, after = whole.split("@DATA@")
     Path(output).write_text(
         "/* Made by embed.py; not to be edited. */\n"
-        '#include "flame.h"\n\n'
-        f"const char kymo__flame_before[] =\n    {literal(before.encode())};\n\n"
-        f"const char kymo__flame_after[] =\n    {literal(after.encode())};\n",
+        '#include "pages.h"\n\n'
+        f"const char kymo__{name}_before[] =\n    {literal(before.encode())};\n\n"
+        f"const char kymo__{name}_after[] =\n    {literal(after.encode())};\n",
         "ascii",
     )
 

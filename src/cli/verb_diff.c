@@ -10,8 +10,9 @@
 #include "thread_choice.h"
 #include "units.h"
 #include "verb.h"
+#include "written.h"
 
-enum { OPTION_JSON, OPTION_SORT, OPTION_LIMIT, OPTION_MIN, OPTION_THREAD };
+enum { OPTION_JSON, OPTION_SORT, OPTION_LIMIT, OPTION_MIN, OPTION_THREAD, OPTION_HTML };
 
 enum { LIMIT = 15, NODES = 1 << 20 };
 
@@ -56,36 +57,57 @@ static int survey(struct cli_comparison *c, int side, const char *thread)
     return error < 0 ? kymo__cli_capture_broken(c->path[side], error) : CLI_OK;
 }
 
-static int show(struct cli_comparison *c, bool as_json)
+static int show(struct cli_comparison *c, bool as_json, const char *page)
 {
+    int code = CLI_OK;
     if (kymo__diff_init(&c->diff, c->survey[0], c->survey[1]) < 0) {
         kymo__cli_complain("there is not enough memory to compare them");
         return CLI_BAD;
     }
     kymo__cli_compare_arrange(c);
-    if (as_json)
+    if (page)
+        code = kymo__cli_compare_page(c, sorts[c->sort], page);
+    else if (as_json)
         kymo__cli_compare_json(c);
     else
         kymo__cli_compare_text(c);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2 && code == CLI_OK; i++)
         if (c->survey[i]->counts.slices == 0)
             kymo__cli_complain("%s: no calls or spans there", c->path[i]);
     kymo__cli_compare_free(c);
-    return CLI_OK;
+    return code;
+}
+
+/* May the page be written to OUTPUT? False after a complaint. */
+static bool page_allowed(const char *output, bool as_json, const char *const *paths)
+{
+    if (output && as_json) {
+        kymo__cli_complain("--html and --json cannot both be given; leave one out");
+        return false;
+    }
+    for (int i = 0; output && i < 2; i++) {
+        if (kymo__cli_same_file(output, paths[i])) {
+            kymo__cli_complain("%s is a capture itself; name another file with --html", output);
+            return false;
+        }
+    }
+    return true;
 }
 
 static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     (void)verb;
+    const char *page = arguments->value[OPTION_HTML];
+    bool as_json = arguments->value[OPTION_JSON] != NULL;
     struct cli_comparison c = {
         .path = {arguments->words[0], arguments->words[1]},
-        .limit = arguments->value[OPTION_JSON] ? UINT64_MAX : LIMIT,
+        .limit = as_json || page ? UINT64_MAX : LIMIT,
     };
     unsigned sort = CLI_CHANGE_SELF;
     if (!kymo__cli_choose("--sort", arguments->value[OPTION_SORT], sorts,
                           sizeof sorts / sizeof *sorts, &sort) ||
         !kymo__cli_choose_limit(arguments->value[OPTION_LIMIT], &c.limit) ||
-        !read_least(arguments->value[OPTION_MIN], &c.least))
+        !read_least(arguments->value[OPTION_MIN], &c.least) || !page_allowed(page, as_json, c.path))
         return CLI_BAD;
     c.sort = (enum cli_change_sort)sort;
     int code = CLI_OK;
@@ -94,7 +116,7 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
     for (int i = 0; i < 2 && code == CLI_OK; i++)
         code = survey(&c, i, arguments->value[OPTION_THREAD]);
     if (code == CLI_OK)
-        code = show(&c, arguments->value[OPTION_JSON] != NULL);
+        code = show(&c, as_json, page);
     for (int i = 0; i < 2; i++) {
         kymo__survey_free(c.survey[i]);
         kymo_close(c.capture[i]);
@@ -106,10 +128,14 @@ static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "one JSON object with everything, all functions in it"},
     [OPTION_SORT] = {"sort", 's', "KEY",
                      "order of the functions: self, total, calls, mean, ratio, name"},
-    [OPTION_LIMIT] = {"limit", 'n', "N", "at most N functions; 15 without it"},
+    [OPTION_LIMIT] = {"limit", 'n', "N",
+                      "at most N functions; 15 without it, all with --json and --html"},
     [OPTION_MIN] = {"min", 0, "TIME", "only what changed by at least this much self time: 1ms"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
                        "only this thread of both: its index, tid:N, or its name"},
+    [OPTION_HTML] = {"html", 0, "OUT",
+                     "write a page for a browser instead: the table and flame graphs coloured by "
+                     "change; - for stdout"},
     {0},
 };
 
@@ -118,6 +144,7 @@ static const struct cli_example examples[] = {
     {"kymo diff --min 10ms before.kymo after.kymo", "without what is noise"},
     {"kymo diff --sort calls before.kymo after.kymo", "what is called more or less often"},
     {"kymo diff -j before.kymo after.kymo | jq .change_ns", "one figure for a script"},
+    {"kymo diff --html diff.html before.kymo after.kymo", "a page to look at or to send on"},
     {0},
 };
 

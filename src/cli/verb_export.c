@@ -1,59 +1,28 @@
 /* verb_export.c — kymo export FILE --to FORMAT: a capture for other programs. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "capture_file.h"
 #include "export.h"
 #include "handover.h"
+#include "interrupt.h"
 #include "memory.h"
 #include "message.h"
 #include "progress.h"
 #include "thread_choice.h"
 #include "time_part.h"
-#include "units.h"
 #include "verb.h"
+#include "written.h"
 
 enum { OPTION_TO, OPTION_OUTPUT, OPTION_THREAD, OPTION_FROM, OPTION_UNTIL };
 enum { FORMATS_MOST = 32 };
 
-/* ---- being interrupted: the unfinished file must go before we do ---- */
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    interrupted = number;
-}
-
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-
-static void watch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        struct sigaction before;
-        /* What our parent ignores (nohup) stays ignored. */
-        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(signals[i], &action, NULL);
-    }
-}
-
-/* End as the signal would have ended us, so that shells know. */
-static void obey(void)
-{
-    signal(interrupted, SIG_DFL);
-    raise(interrupted);
-}
-
 static int progress(void *arg, uint64_t done, uint64_t all)
 {
     kymo__cli_progress_show(arg, done, all);
-    return interrupted ? -ECANCELED : 0;
+    return kymo__cli_interrupted() ? -ECANCELED : 0;
 }
 
 /* ---- which format, which file ---- */
@@ -108,48 +77,20 @@ static char *default_output(const char *path, const char *extension)
     return kymo__cli_format("%.*s%s", (int)length, path, extension);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* ---- the verb ---- */
-
-static int explain(const char *output, int error)
-{
-    if (error == -ENOENT)
-        kymo__cli_complain("%s: there is no such directory", output);
-    else if (error == -EISDIR)
-        kymo__cli_complain("%s: this is a directory; name a file in it", output);
-    else if (error == -ENOMEM)
-        kymo__cli_complain("there is not enough memory to export it");
-    else
-        kymo__cli_complain("%s could not be written: %s", output, kymo_strerror(error));
-    return CLI_BAD;
-}
 
 static int export(struct kymo_capture *capture, const char *output,
                   struct kymo_export_options *options)
 {
-    bool direct = strcmp(output, "-") == 0;
     struct cli_progress line = kymo__cli_progress_begin("exporting");
     options->progress = progress;
     options->progress_arg = &line;
-    if (!direct)
-        watch_signals();
+    if (strcmp(output, "-") != 0)
+        kymo__cli_interrupt_watch();
     int error = kymo_export(capture, output, options);
     kymo__cli_progress_end(&line);
-    if (interrupted)
-        obey();
-    if (error == -EPIPE && direct)
-        return CLI_OK; /* nobody wanted more */
-    if (error < 0)
-        return explain(direct ? "the output" : output, error);
-    struct stat file;
-    if (!direct && isatty(STDERR_FILENO) && stat(output, &file) == 0)
-        kymo__cli_complain("wrote %s, %s", output, kymo__cli_bytes((uint64_t)file.st_size).text);
-    return CLI_OK;
+    kymo__cli_interrupt_obey();
+    return kymo__cli_written(output, error);
 }
 
 /* Formats that the Python package writes; it gets everything as numbers. Returns only when
@@ -190,7 +131,7 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
         kymo__cli_complain("%s: several threads are called '%s'; name one by its index", path,
                            arguments->value[OPTION_THREAD]);
         code = CLI_BAD;
-    } else if (same_file(path, named)) {
+    } else if (kymo__cli_same_file(path, named)) {
         kymo__cli_complain("%s is the capture itself; name another file with -o", named);
         code = CLI_BAD;
     } else if (!format->write) {

@@ -6,67 +6,22 @@
        functions  [name, file, line, class, calls, resumes, self, total] of each
        threads    {name, busy, nodes} of each, the busiest first
 
-   Nodes are six numbers each: function; how many levels up from the node before lies its
-   sibling, 0 for a child of that; total, self, calls, resumes. Callers come before what they
-   call, and siblings by their total. Times are nanoseconds.
-
-   A browser should not get more nodes than it can hold: of too many the shortest are left out,
-   which leaves no node without its caller, as nothing takes longer than that. */
+   Nodes are those of flame_nodes.h with total, self, calls and resumes. Times are nanoseconds. */
 #include "flame.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "alloc.h"
+#include "flame_nodes.h"
 #include "gather.h"
+#include "pages.h"
 #include "print.h"
-
-enum { NODES_MOST = 200000 };
 
 struct flame {
     struct kymo_gathered g;
-    uint32_t *number;     /* by callable: of its function + 1; 0 when it was not called */
-    kymo_ns shortest;     /* that is written */
-    size_t shortest_left; /* how many of those that are just as short may still be written */
-    uint64_t hidden;
+    struct kymo_flame_nodes nodes;
+    uint32_t *number; /* by callable: of its function + 1; 0 when it was not called */
 };
-
-static int longest_first(const void *a, const void *b)
-{
-    kymo_ns x = *(const kymo_ns *)a, y = *(const kymo_ns *)b;
-    return x > y ? -1 : x < y;
-}
-
-/* Decide what is too short. */
-static int limit(struct flame *f)
-{
-    const struct kymo_tree *tree = &f->g.survey->tree;
-    size_t count = tree->count - 1; /* without the root */
-    if (count <= NODES_MOST)
-        return 0;
-    kymo_ns *totals = kymo__alloc(count * sizeof(*totals));
-    if (!totals)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        totals[i] = tree->nodes[i + 1].total;
-    qsort(totals, count, sizeof(*totals), longest_first);
-    f->hidden = count - NODES_MOST;
-    f->shortest = totals[NODES_MOST - 1];
-    f->shortest_left = NODES_MOST;
-    for (size_t i = 0; totals[i] > f->shortest; i++)
-        f->shortest_left--;
-    kymo__free(totals);
-    return 0;
-}
-
-/* Whether a node of TOTAL is to be written. Once one is not, none that is as short is, so that
-   those below it are not either. */
-static bool wanted(struct flame *f, kymo_ns total)
-{
-    if (total == f->shortest && f->hidden)
-        return f->shortest_left && f->shortest_left--;
-    return total >= f->shortest;
-}
 
 static void print_number(struct flame *f, uint64_t value, const char *after)
 {
@@ -100,8 +55,8 @@ static void write_head(struct flame *f)
     kymo__print_json(out, ending_word(f->g.info.ending));
     kymo__print(out, ",\"lost\":");
     print_number(f, s->counts.missing, ",\"hidden\":");
-    print_number(f, f->hidden, ",\"shortest\":");
-    print_number(f, (uint64_t)f->shortest, ",\"folded\":");
+    print_number(f, f->nodes.hidden, ",\"shortest\":");
+    print_number(f, (uint64_t)f->nodes.shortest, ",\"folded\":");
     print_number(f, s->tree.folded, "");
 }
 
@@ -146,8 +101,8 @@ static void begin_thread(struct flame *f, const struct kymo_node *node, bool fir
 static int write_threads(struct flame *f)
 {
     const struct kymo_tree *tree = &f->g.survey->tree;
-    uint32_t depth = 0, above = 1; /* of the node written last */
-    bool first = true, first_node = true;
+    uint32_t depth = 0;
+    bool first = true;
     int rc = 0;
     kymo__print(f->g.out, ",\n\"threads\":[");
     for (uint32_t at = 0; rc == 0 && (at = kymo__tree_next(tree, at, &depth));) {
@@ -155,18 +110,14 @@ static int write_threads(struct flame *f)
         if (depth == 1) {
             begin_thread(f, node, first);
             first = false;
-            first_node = true;
-            above = 1;
-        } else if (wanted(f, node->total)) {
-            kymo__print(f->g.out, first_node ? "" : ",");
-            first_node = false;
-            print_number(f, f->number[node->callable] - 1, ",");
-            print_number(f, above + 1 - depth, ",");
+            kymo__flame_nodes_below(&f->nodes, depth);
+        } else if (kymo__flame_nodes_next(&f->nodes, f->g.out, node, f->number[node->callable] - 1,
+                                          depth)) {
+            kymo__print(f->g.out, ",");
             print_number(f, (uint64_t)node->total, ",");
             print_number(f, (uint64_t)node->self, ",");
             print_number(f, node->calls, ",");
             print_number(f, node->resumes, "");
-            above = depth;
         }
         rc = kymo__gather_step(&f->g);
     }
@@ -180,7 +131,7 @@ int kymo__flame_write(struct kymo_capture *capture, const struct kymo_export_opt
     struct flame f = {0};
     int rc = kymo__gather(&f.g, capture, options, out, true);
     if (rc == 0)
-        rc = limit(&f);
+        rc = kymo__flame_nodes_init(&f.nodes, &f.g.survey->tree);
     if (rc == 0) {
         f.number = kymo__alloc_zeroed(f.g.survey->callables.count * sizeof(*f.number));
         rc = f.number ? 0 : -ENOMEM;

@@ -9,7 +9,4 @@
 int kymo__flame_write(struct kymo_capture *capture, const struct kymo_export_options *options,
                       struct kymo_outfile *out);
 
-/* The page before and after its data; viewer/flame has its sources. */
-extern const char kymo__flame_before[], kymo__flame_after[];
-
 #endif

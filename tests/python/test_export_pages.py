@@ -76,7 +76,7 @@ def test_the_page_draws_what_was_recorded(browser: Browser, traced: Path, costs:
     assert f"{calls:,}".replace(",", "\u202f") + " calls" in text_of(browser, "summary")
     assert "2 threads" in text_of(browser, "summary")
     assert text_of(browser, "path") == "all threads"
-    options = browser.ask("[...document.getElementById('thread').options].map(o => o.text)")
+    options = browser.ask("[...document.getElementById('part').options].map(o => o.text)")
     assert options[0] == "All threads"
     assert any(option.startswith("worker · ") for option in options)
     pixels = browser.ask(

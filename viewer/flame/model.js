@@ -1,131 +1,18 @@
-// model.js — the capture's calls as arrays, and what can be asked of them.
-//
-// Node 0 stands for all threads, its children for threads, theirs for outermost calls. Nodes
-// are in the order of a walk, callers first, so that what is below node i is i + 1 up to, and
-// without, end[i], and the siblings of a node follow it at end[i], the longest first.
+// model.js — a capture's calls: below node 0 are its threads, below them their outermost calls.
 
-function readModel(data) {
-  let count = 1;
-  for (const thread of data.threads) count += 1 + thread.nodes.length / 6;
-  const model = {
-    data,
-    count,
-    fn: new Int32Array(count), // function of a call; -1 for 0 and threads
-    thread: new Int32Array(count), // -1 for 0
-    parent: new Int32Array(count),
-    end: new Int32Array(count),
-    depth: new Int32Array(count),
-    start: new Float64Array(count), // nanoseconds from the left edge
-    total: new Float64Array(count),
-    self: new Float64Array(count),
-    calls: new Float64Array(count),
-    resumes: new Float64Array(count),
-    filled: new Float64Array(count), // of a node's time, that of its children
-    roots: [], // the nodes of threads
-    deepest: 0,
-  };
-  let at = 0;
-  const open = []; // nodes around the next one
-  const add = (depth, fn, thread, total, self, calls, resumes) => {
-    while (open.length > depth) model.end[open.pop()] = at;
-    const above = depth ? open[depth - 1] : 0;
-    model.fn[at] = fn;
-    model.thread[at] = thread;
-    model.parent[at] = above;
-    model.depth[at] = depth;
-    model.total[at] = total;
-    model.self[at] = self;
-    model.calls[at] = calls;
-    model.resumes[at] = resumes;
-    if (depth) {
-      model.start[at] = model.start[above] + model.filled[above];
-      model.filled[above] += total;
-    }
-    if (depth > model.deepest) model.deepest = depth;
-    open.push(at++);
-  };
-  add(0, -1, -1, data.threads.reduce((sum, thread) => sum + thread.busy, 0), 0, 0, 0);
-  data.threads.forEach((thread, index) => {
-    model.roots.push(at);
-    add(1, -1, index, thread.busy, 0, 0, 0);
-    let depth = 1;
-    for (let i = 0, n = thread.nodes; i < n.length; i += 6) {
-      depth += 1 - n[i + 1];
-      add(depth, n[i], index, n[i + 2], n[i + 3], n[i + 4], n[i + 5]);
-    }
+function readCapture(data) {
+  data.functions = data.functions.map(([name, file, line, kind, calls, resumes, self, total]) =>
+    ({ ...describeFunction(name, file, line, kind), calls, resumes, self, total }));
+  const STRIDE = 6, busy = data.threads.reduce((sum, thread) => sum + thread.busy, 0);
+  const count = data.threads.reduce((sum, thread) => sum + 1 + thread.nodes.length / STRIDE, 1);
+  return readModel(data, count, "all threads", (add, model) => {
+    add(0, -1, -1, busy, 0, 0, 0);
+    model.roots = data.threads.map(({ busy: total, nodes: n }, index) => {
+      const root = add(1, -1, index, total, 0, 0, 0);
+      eachNode(n, STRIDE, 1, (depth, i) => add(depth, n[i], index, n[i + 2], n[i + 3], n[i + 4], n[i + 5]));
+      return root;
+    });
   });
-  while (open.length) model.end[open.pop()] = at;
-  return model;
-}
-
-// Names come from the program that was recorded. What would not be seen, or would change the
-// direction of the text around it, is shown as its code.
-function shown(text) {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-}
-
-function nameOf(model, node) {
-  if (node === 0) return "all threads";
-  const fn = model.fn[node];
-  return fn < 0 ? shown(model.data.threads[model.thread[node]].name) : model.data.functions[fn].name;
-}
-
-function placeOf(model, node) {
-  const fn = model.fn[node];
-  return fn < 0 ? "" : model.data.functions[fn].place;
-}
-
-// Of a function's class: see enum kymo_class.
-const CLASS_SPAN = 0, CLASS_PYTHON = 1, CLASS_GC = 6;
-
-function prepareFunctions(data) {
-  data.functions = data.functions.map(([name, file, line, kind, calls, resumes, self, total]) => ({
-    name: shown(name) || "(unnamed)",
-    file,
-    kind,
-    place: kind === CLASS_PYTHON ? shown(file) + (line ? ":" + line : "")
-      : kind === CLASS_SPAN ? "span" : kind === CLASS_GC ? "garbage collector"
-      : "C" + (file ? ", " + shown(file) : ""),
-    short: kind === CLASS_PYTHON ? shown(file.slice(file.lastIndexOf("/") + 1)) : "",
-    calls, resumes, self, total,
-  }));
-}
-
-// Which functions TEXT is meant to find: flags by function, or null when it finds none by
-// being empty. /…/ is a regular expression, anything else a part of the name or the file.
-function findFunctions(model, text) {
-  text = text.trim();
-  if (!text) return null;
-  let fits;
-  if (text.length > 2 && text.startsWith("/") && text.endsWith("/")) {
-    try {
-      const expression = new RegExp(text.slice(1, -1), "i");
-      fits = (f) => expression.test(f.name) || expression.test(f.place);
-    } catch {
-      fits = () => false;
-    }
-  } else if (text.startsWith("=")) { // one function, as a row of the table gives it
-    fits = (f) => f.name === text.slice(1);
-  } else {
-    const part = text.toLowerCase();
-    fits = (f) => f.name.toLowerCase().includes(part) || f.place.toLowerCase().includes(part);
-  }
-  return Uint8Array.from(model.data.functions, (f) => (fits(f) ? 1 : 0));
-}
-
-// Time in the calls found below NODE; one inside another counts once.
-function timeFound(model, node, found) {
-  let time = 0;
-  for (let i = node; i < model.end[node];) {
-    if (model.fn[i] >= 0 && found[model.fn[i]]) {
-      time += model.total[i];
-      i = model.end[i];
-    } else {
-      i++;
-    }
-  }
-  return time;
 }
 
 // What the functions called below NODE cost. Everything together was counted before anything
@@ -153,20 +40,4 @@ function costsBelow(model, node) {
     if (!inside) cost.total += model.total[i];
   }
   return [...costs.values()];
-}
-
-function formatTime(ns) {
-  const units = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
-  for (const [size, unit] of units)
-    if (ns >= size) return (ns / size).toPrecision(ns / size >= 100 ? Math.ceil(Math.log10(ns / size + 1)) : 3) + " " + unit;
-  return ns + " ns";
-}
-
-function formatShare(part, whole) {
-  const share = whole > 0 ? 100 * part / whole : 0;
-  return (share >= 99.95 || share === 0 ? share.toFixed(0) : share >= 0.1 ? share.toFixed(1) : share.toPrecision(1)) + " %";
-}
-
-function formatCount(n) {
-  return String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }

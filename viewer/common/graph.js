@@ -11,7 +11,7 @@ class Graph {
     this.zoomed = 0;
     this.found = null;
     this.hovered = this.chosen = -1;
-    this.colours = makeColours(model.data.functions, false);
+    this.colours = null; // plain ones, and ofCall(node): the page gives them
     this.widths = new Map();
     this.waiting = false;
     this.rectangles = 0;
@@ -113,7 +113,7 @@ class Graph {
     const fn = model.fn[node];
     const isFound = this.found && fn >= 0 && this.found[fn];
     const dim = (this.found && !isFound) || model.depth[node] < model.depth[this.zoomed];
-    c.fillStyle = isFound ? colours.found : dim && this.found ? colours.dim : fn < 0 ? colours.thread : colours.of[fn];
+    c.fillStyle = isFound ? colours.found : dim && this.found ? colours.dim : fn < 0 ? colours.thread : colours.ofCall(node);
     c.globalAlpha = model.depth[node] < model.depth[this.zoomed] ? 0.55 : 1;
     c.fillRect(left, y, Math.max(width - (width > 3 ? 1 : 0.25), NARROWEST), ROW - 1);
     if (width > TEXT_FROM) {
