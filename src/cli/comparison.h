@@ -46,8 +46,8 @@ size_t kymo__cli_compare_explain(const struct cli_comparison *comparison, uint32
 void kymo__cli_compare_text(const struct cli_comparison *comparison);
 void kymo__cli_compare_json(const struct cli_comparison *comparison);
 
-/* Write a page of HTML to OUTPUT; SORT is the word for comparison->sort. An exit code, after a
-   complaint when it is not CLI_OK. The order of the tree's nodes is another afterwards. */
-int kymo__cli_compare_page(struct cli_comparison *comparison, const char *sort, const char *output);
+/* Write a page of HTML to OUTPUT. An exit code, after a complaint when it is not CLI_OK. The
+   order of the tree's nodes is another afterwards. */
+int kymo__cli_compare_page(struct cli_comparison *comparison, const char *output);
 
 #endif

@@ -7,8 +7,7 @@
        explained  {percent, functions}: which make up most of the change, by number
        slower, faster, fresh, gone, same
        least      the smallest change of self time that counts
-       sort       what the functions are sorted by
-       listed     how many of the functions are in the table; they come first
+       listed     how many of the functions are in the table; they come first, sorted
        functions  [name, file, line, class, in A?, calls, resumes, self, total, mean,
                    in B?, ...] of each
        trees      {hidden, shortest, nodes} of A and of B
@@ -49,7 +48,7 @@ static void write_capture(struct kymo_outfile *out, const struct cli_comparison 
 }
 
 static void write_summary(struct kymo_outfile *out, const struct cli_comparison *c,
-                          const uint32_t *number, const char *sort)
+                          const uint32_t *number)
 {
     uint32_t functions[EXPLAINED];
     double share = 0;
@@ -68,8 +67,6 @@ static void write_summary(struct kymo_outfile *out, const struct cli_comparison 
     write_number(out, ",\"gone\":", (int64_t)c->gone);
     write_number(out, ",\"same\":", (int64_t)c->same);
     write_number(out, ",\"least\":", c->least);
-    kymo__print(out, ",\"sort\":");
-    kymo__print_json(out, sort);
     uint64_t listed = c->function_count < c->limit ? c->function_count : c->limit;
     write_number(out, ",\"listed\":", (int64_t)listed);
 }
@@ -135,7 +132,7 @@ static int write_tree(struct kymo_outfile *out, struct cli_comparison *c, const 
     return 0;
 }
 
-static int write_page(struct kymo_outfile *out, struct cli_comparison *c, const char *sort)
+static int write_page(struct kymo_outfile *out, struct cli_comparison *c)
 {
     const struct kymo_diff *d = &c->diff;
     /* Those that are listed come first, in their order; the others are named by nodes. */
@@ -154,7 +151,7 @@ static int write_page(struct kymo_outfile *out, struct cli_comparison *c, const 
     for (uint32_t i = 0; i < count; i++)
         number[order[i]] = i;
     kymo__print(out, kymo__diff_before);
-    write_summary(out, c, number, sort);
+    write_summary(out, c, number);
     kymo__print(out, ",\n\"functions\":[");
     for (uint32_t i = 0; i < count; i++) {
         struct kymo_diff_function f = d->functions[order[i]];
@@ -175,14 +172,14 @@ static int write_page(struct kymo_outfile *out, struct cli_comparison *c, const 
     return rc;
 }
 
-int kymo__cli_compare_page(struct cli_comparison *c, const char *sort, const char *output)
+int kymo__cli_compare_page(struct cli_comparison *c, const char *output)
 {
     struct kymo_outfile out;
     if (strcmp(output, "-") != 0)
         kymo__cli_interrupt_watch();
     int error = kymo__outfile_open(&out, output);
     if (error == 0) {
-        error = write_page(&out, c, sort);
+        error = write_page(&out, c);
         int closed = kymo__outfile_close(&out, error == 0);
         error = error < 0 ? error : closed;
     }

@@ -66,7 +66,7 @@ static int show(struct cli_comparison *c, bool as_json, const char *page)
     }
     kymo__cli_compare_arrange(c);
     if (page)
-        code = kymo__cli_compare_page(c, sorts[c->sort], page);
+        code = kymo__cli_compare_page(c, page);
     else if (as_json)
         kymo__cli_compare_json(c);
     else

@@ -211,3 +211,76 @@ def test_awkward_captures_are_compared(
     done = run(empty, killed)
     assert done.returncode == 0
     assert done.stderr == f"kymo: {empty}: no calls or spans there\n"
+
+
+# ---- the page
+
+
+def page_data(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def test_the_page_holds_the_figures_of_the_json(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    wanted = diff(*pair)
+    assert text_of(*pair, "--html", tmp_path / "diff.html") == ""
+
+    data = page_data((tmp_path / "diff.html").read_text("utf-8"))
+
+    rows = data["functions"][: data["listed"]]
+    assert [row[0] for row in rows] == [row["name"] for row in wanted["functions"]]
+    for row, other in zip(rows, wanted["functions"], strict=True):
+        for figures, cost in ((row[4:10], other["before"]), (row[10:16], other["after"])):
+            keys = ("calls", "resumes", "self_ns", "total_ns", "mean_ns")
+            assert figures == ([1, *(cost[key] for key in keys)] if cost else [0] * 6)
+    names = [data["functions"][i][0] for i in data["explained"]["functions"]]
+    assert names == wanted["explained"]["functions"][: len(names)] and names[0] == "sleep"
+    for side, key in ((0, "before"), (1, "after")):
+        nodes = data["trees"][side]["nodes"]
+        assert (
+            sum(nodes[3::10]) == data["captures"][side]["busy"] == wanted[key]["time_in_calls_ns"]
+        )
+    own, other = (data["trees"][side]["nodes"] for side in (0, 1))
+    # Each tree says of every path both captures have what the other one says.
+    both = {tuple(own[i + 2 : i + 10]) for i in range(0, len(own), 10) if own[i + 8]}
+    assert both == {
+        (*other[i + 6 : i + 10], *other[i + 2 : i + 6])
+        for i in range(0, len(other), 10)
+        if other[i + 8]
+    }
+
+
+def test_options_choose_what_is_on_the_page(pair: tuple[Path, Path]) -> None:
+    few = page_data(text_of(*pair, "--html", "-", "--min", "20ms"))
+    assert [row[0] for row in few["functions"][: few["listed"]]] == ["sleep"]
+    assert few["least"] == 20_000_000
+    assert page_data(text_of(*pair, "--html", "-", "-s", "calls"))["functions"][0][0] == "same"
+    assert page_data(text_of(*pair, "--html", "-", "-n", "2"))["listed"] == 2
+
+
+def test_hostile_names_stay_data(tmp_path: Path) -> None:
+    path = tmp_path / "<script>.kymo"
+    kymo.start(path, calls=False)
+    with kymo.span("</script><script>alert(1)</script><!--"):
+        pass
+    kymo.stop()
+
+    page = text_of(path, path, "--html", "-")
+
+    assert page.count("<script") == 2 and page.count("</script>") == 2
+    assert "default-src 'none'; script-src 'sha256-" in page
+    assert not re.search(r"https?://|@import|\bfetch\(|XMLHttpRequest", page)
+    names = [row[0] for row in page_data(page)["functions"]]
+    assert "</script><script>alert(1)</script><!--" in names
+
+
+def test_a_page_that_cannot_be_written_is_one_line(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    assert "there is no such directory" in bad(*pair, "--html", tmp_path / "no" / "diff.html")
+    assert "this is a directory" in bad(*pair, "--html", tmp_path)
+    assert "is a capture itself" in bad(*pair, "--html", pair[1])
+    assert "--html and --json" in bad(*pair, "--json", "--html", tmp_path / "diff.html")
+    full = run(*pair, "--html", "/dev/full")
+    assert (full.returncode, full.stdout) == (2, "") and full.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

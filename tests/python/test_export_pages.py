@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from costs import Costs, add_up
 from judges import Browser, judge
 from test_export_formats import (
     HOSTILE,
+    PROGRAM,
     export,
     hostile,
     record_gap,
@@ -279,6 +281,62 @@ def test_dark_is_dark(traced: Path) -> None:
         assert colour == "rgb(251, 250, 248)"
     finally:
         browser.close()
+
+
+# ---- the page of a comparison
+
+
+@pytest.fixture(scope="module")
+def compared(traced: Path, hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("compared") / "diff.html"
+    command = [PROGRAM, "diff", str(traced), str(hostile), "--html", str(page)]
+    subprocess.run(command, check=True, timeout=60)
+    return page
+
+
+def show_compared(browser: Browser, page: Path, address: str = "") -> None:
+    browser.open("about:blank")
+    browser.open(f"{page.as_uri()}{address}")
+    browser.wait(lambda: browser.ask("document.documentElement.dataset.ready"))
+    assert browser.messages == []
+
+
+def test_a_comparison_is_drawn_from_both_sides(browser: Browser, compared: Path) -> None:
+    show_compared(browser, compared)
+    assert "time in calls" in text_of(browser, "answer")
+    after = drawn(browser)
+    assert after > 5
+    browser.ask(
+        "(() => { const p = document.getElementById('part'); p.value = 1;"
+        " p.dispatchEvent(new Event('change')); })()"
+    )
+    browser.wait(lambda: drawn(browser) != after)
+    box = browser.ask(
+        "(({left, top}) => [left, top])(document.getElementById('graph').getBoundingClientRect())"
+    )
+    browser.click(box[0] + 200, box[1] + 21 + 10)  # an outermost call
+    assert re.search(r"Self\s.* → .*\sTotal\s.* → .*\sCalls\s", text_of(browser, "tip"), re.S)
+    assert len(text_of(browser, "path").split("\n")) == 2
+    browser.ask("history.back()")
+    browser.wait(lambda: text_of(browser, "path") == "all calls")
+    assert browser.messages == []
+
+
+def test_a_comparison_is_a_table_to_sort_and_search(browser: Browser, compared: Path) -> None:
+    show_compared(browser, compared, "#view=functions")
+    rows = rows_of(browser)
+    assert "</script><script>alert(1)</script>" in {row[10] for row in rows}
+    assert next(row for row in rows if row[10] == "fib")[1] == "gone"
+    assert browser.ask("document.querySelectorAll('script').length") == 2
+    browser.ask("document.querySelectorAll('#heads button')[6].click()")
+    calls = [int(row[6].replace("\u202f", "").replace("–", "-1")) for row in rows_of(browser)]
+    assert calls == sorted(calls, reverse=True)
+    browser.press("/", *"=fib")
+    assert [row[10] for row in rows_of(browser)] == ["fib"]
+    browser.ask("document.querySelector('#rows button').click()")  # gone: it is in A's tree
+    assert browser.ask("document.getElementById('part').value") == "1"
+    assert text_of(browser, "matched").endswith(" in 1 function")
+    assert browser.messages == []
 
 
 # ---- speedscope

@@ -46,6 +46,7 @@ class Table {
     this.sort = columns.find((column) => column.first) || null; // null: the order in which rows are given
     this.down = true;
     this.limit = STEP;
+    heads.closest("table").classList.toggle("wide", columns.length > 9);
     for (const column of columns) {
       const head = document.createElement("th"), button = document.createElement("button");
       head.scope = "col";
