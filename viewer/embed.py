@@ -2,7 +2,8 @@
 """A page, its style and scripts as a C file: embed.py NAME OUT.c PAGE.html STYLE.css SCRIPT.js...
 
 The page's policy names the hashes of its style and its script: a browser runs nothing else on it,
-whatever the data holds. OUT.c defines what comes before the data and what comes after it, as pages.h declares it.
+whatever the data holds. OUT.c defines what comes before the data and what comes after it, as
+pages.h declares them.
 """
 
 from __future__ import annotations
