@@ -20,8 +20,8 @@ function endingNotes(capture, whose) {
   const notes = [], { ending, lost } = capture;
   if (ending === "killed") notes.push(`${whose} process ended without stopping the recording.`);
   if (ending === "running") notes.push(`${whose} recording was still running.`);
-  if (ending === "failed") notes.push(`Writing ${whose.toLowerCase()} recording failed.`);
-  if (lost) notes.push(`${formatCount(lost)} events are missing; calls around them may be cut.`);
+  if (ending === "failed") notes.push(`${whose} recording could not be written to its end.`);
+  if (lost) notes.push(`${whose} recording is not whole: ${formatCount(lost)} events are missing; calls around them may be cut.`);
   return notes;
 }
 
