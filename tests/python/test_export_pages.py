@@ -339,6 +339,21 @@ def test_a_comparison_is_a_table_to_sort_and_search(browser: Browser, compared: 
     assert browser.messages == []
 
 
+def test_odd_captures_are_compared(browser: Browser, run_code: RunCode, tmp_path: Path) -> None:
+    killed, empty = tmp_path / "killed.kymo", tmp_path / "empty.kymo"
+    record_killed(run_code, killed)
+    kymo.start(empty, calls=False)
+    kymo.stop()
+    page = tmp_path / "diff.html"
+    for pair in ((killed, empty), (empty, killed), (killed, killed)):
+        command = [PROGRAM, "diff", *map(str, pair), "--html", str(page)]
+        subprocess.run(command, check=True, timeout=60, stderr=subprocess.DEVNULL)
+        for address in ("", "#side=1", "#view=functions"):
+            show_compared(browser, page, address)
+            assert "process ended without stopping" in text_of(browser, "notes")
+    assert "Nothing changed in sum" in text_of(browser, "answer")
+
+
 # ---- speedscope
 
 
