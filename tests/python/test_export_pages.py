@@ -351,6 +351,9 @@ def test_odd_captures_are_compared(browser: Browser, run_code: RunCode, tmp_path
         for address in ("", "#side=1", "#view=functions"):
             show_compared(browser, page, address)
             assert "process ended without stopping" in text_of(browser, "notes")
+            side = {"": 1, "#side=1": 0}.get(address)
+            hidden = browser.ask("document.getElementById('empty').hidden")
+            assert hidden == (side is None or pair[side] == killed)
     assert "Nothing changed in sum" in text_of(browser, "answer")
 
 

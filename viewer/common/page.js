@@ -55,9 +55,11 @@ class Page {
     document.title = title;
     $("summary").textContent = summary;
     $("notes").replaceChildren(...notes.map((note) => make("li", note)));
-    const nothing = this.model.count <= 1;
-    $("empty").hidden = !nothing;
-    $("scroll").hidden = nothing;
+  }
+
+  // Whether there is nothing to see in a view.
+  isEmpty() {
+    return this.model.count <= 1;
   }
 
   // The parts that can be chosen: [value, text] of each.
@@ -109,8 +111,11 @@ class Page {
     this.use(state.part);
     this.state = state;
     const flame = state.view === "flame";
+    const nothing = this.isEmpty(state.view);
+    $("empty").hidden = !nothing;
+    $("scroll").hidden = nothing;
     $("view-flame").hidden = !flame;
-    $("view-table").hidden = flame || this.model.count <= 1;
+    $("view-table").hidden = flame || nothing;
     for (const [tab, on] of [["tab-flame", flame], ["tab-table", !flame]]) {
       $(tab).setAttribute("aria-selected", on);
     }

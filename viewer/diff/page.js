@@ -34,6 +34,10 @@ class ComparisonPage extends Page {
     this.graph.hovered = this.graph.chosen = -1;
   }
 
+  isEmpty(view) {
+    return view === "flame" ? super.isEmpty() : this.model.data.listed === 0;
+  }
+
   show(state) {
     super.show(state);
     $("path").hidden = state.view !== "flame"; // the table is that of everything
