@@ -191,7 +191,8 @@ UNREPORTED: dict[str, set[str]] = {
 # that finalizers run later, or inside it, and tests of them fail. cProfile does not.
 DISTURBED = set(
     """
-    test_contextlib test_copy test_dbm_dumb test_file test_fileinput test_iter test_memoryio test_patma
+    test_contextlib test_copy test_dbm_dumb test_file test_fileinput test_iter test_memoryio
+    test_patma
     test_positional_only_arg test_raise test_wave test_weakset test_yield_from
     """.split()
     if sys.version_info < (3, 11)
