@@ -69,8 +69,13 @@
 #define KYMO_SIGNALS_COME_FIRST (PY_VERSION_HEX >= 0x030D0000)
 
 /* False where the instruction at OFFSET of CODE, as the interpreter has it while we are its
-   tool, is surely not RESUME. Needs opcode.h. */
-#if KYMO_SIGNALS_COME_FIRST
+   tool, is surely not RESUME. Since 3.15 that keeps something behind itself, and the offset
+   is that one's. Needs opcode.h. */
+#if PY_VERSION_HEX >= 0x030F0000
+#define KYMO_MAY_RESUME(code, offset)                                                              \
+    ((offset) >= 2 && (unsigned char)((PyCodeObject *)(code))->co_code_adaptive[(offset)-2] >=     \
+                          MIN_INSTRUMENTED_OPCODE)
+#elif KYMO_SIGNALS_COME_FIRST
 #define KYMO_MAY_RESUME(code, offset)                                                              \
     ((unsigned char)((PyCodeObject *)(code))->co_code_adaptive[offset] >= MIN_INSTRUMENTED_OPCODE)
 #else
