@@ -49,7 +49,8 @@ def test_only_the_last_part_is_kept(capture_path: Path) -> None:
 
 
 def test_a_size_bounds_it_too(capture_path: Path) -> None:
-    assert fly(capture_path, "    spin(1)\n", "--flight", "100K").returncode == 0
+    done = fly(capture_path, "    spin(1)\n", "--flight", "100K", "--budget", "1M")
+    assert done.returncode == 0
     with kymo.open(capture_path) as capture:
         assert capture.info.expired_records > 0
     assert capture_path.stat().st_size < 600_000  # definitions are all there
