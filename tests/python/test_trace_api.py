@@ -748,12 +748,12 @@ EVERYTHING = """if True:
     called()
     for target in (wait, *busy):
         threading.Thread(target=target, daemon=True).start()
-    def numbers():
+    def numbers(called=called):
         try: yield 1
         finally: called()
     generator = numbers(); next(generator)
     @kymo.record_function("decorated")
-    def decorated():
+    def decorated(called=called):
         try: yield 1
         finally: called()
     other = decorated(); next(other)
