@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import decimal
 import json
 import re
 import subprocess
@@ -63,8 +64,12 @@ def shown_time(ns: int) -> str:
     """As the page writes it."""
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if ns >= size:
-            value = ns / size * (1 + 1e-12)  # a half goes up there, here to the even one
-            return f"{value:.0f} {unit}" if value >= 100 else f"{float(f'{value:.3g}'):#.3g} {unit}"
+            # Exact halves go up there; nothing else is rounded otherwise than here.
+            digits = 3 if ns < 100 * size else len(str(round(ns / size)))
+            context = decimal.Context(prec=digits, rounding=decimal.ROUND_HALF_UP)
+            value = context.create_decimal(decimal.Decimal(ns / size))
+            places = max(0, digits - len(str(int(value))))
+            return f"{value:.{places}f} {unit}"
     return f"{ns} ns"
 
 
