@@ -56,7 +56,7 @@ static void print_losses(const struct cli_facts *facts)
 {
     label("lost");
     if (facts->info.gaps == 0 && facts->info.lost_records == 0) {
-        puts("nothing");
+        puts(kymo__cli_name_no_loss(&facts->info));
         return;
     }
     printf("%s%s in %s%s\n", kymo__cli_colour(CLI_YELLOW),

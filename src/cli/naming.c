@@ -82,3 +82,9 @@ const char *kymo__cli_name_detail(int kind, int detail)
         return kymo__cli_name_gap(detail).word;
     return NULL;
 }
+
+const char *kymo__cli_name_no_loss(const struct kymo_info *info)
+{
+    bool cut_short = info->ending == KYMO_ENDED_KILLED && info->live_bytes == 0;
+    return cut_short ? "not known: the end of the file is missing" : "nothing";
+}

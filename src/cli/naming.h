@@ -18,4 +18,8 @@ const char *kymo__cli_name_kind(int kind);
 /* The detail of an event of KIND, or NULL when there is nothing to say. */
 const char *kymo__cli_name_detail(int kind, int detail);
 
+/* What to say of losses when none is known of: of a file without its end nobody knows. */
+struct kymo_info;
+const char *kymo__cli_name_no_loss(const struct kymo_info *info);
+
 #endif

@@ -28,7 +28,7 @@ static void print_losses(const struct cli_report *report)
     const char *comma = "";
     kymo__cli_label("lost");
     if (!counts->gaps && !counts->lost_leaves && !counts->orphan_leaves) {
-        puts("nothing");
+        puts(kymo__cli_name_no_loss(&report->info));
         return;
     }
     fputs(kymo__cli_colour(CLI_YELLOW), stdout);

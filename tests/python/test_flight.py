@@ -136,10 +136,13 @@ def test_a_child_does_not_write_into_its_parents_file(capture_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--flight", "10x"], '--flight 10x is not a part to keep like "10s" or "100M"'),
+        (
+            ["--flight", "10x"],
+            "--flight 10x is not a part to keep like 10s or 100M; see 'kymo help run'",
+        ),
         (["--flight", "10m"], "--flight 10m is not"),
         (["--flight", "0s"], "--flight 0s is not"),
-        (["--flight", "10s", "--slow", "soon"], '--slow soon is not a time like "10s"'),
+        (["--flight", "10s", "--slow", "soon"], "--slow soon is not a time like 200ms or 1s; see"),
         (["--slow", "1s"], "--slow needs --flight"),
     ],
 )

@@ -642,3 +642,16 @@ def test_functions_by_total_time_are_there_too(traced: Path) -> None:
 def test_until_is_to(traced: Path) -> None:
     assert text_of(traced, "--until", "1ms") == text_of(traced, "--to", "1ms")
     assert "mean the same" in run(traced, "--until", "1ms", "--to", "1ms").stderr
+
+
+@pytest.mark.parametrize("verb", ["report", "info"])
+def test_a_file_without_its_end_is_not_said_to_be_whole(
+    traced: Path, tmp_path: Path, verb: str
+) -> None:
+    short = tmp_path / "short.kymo"
+    short.write_bytes(traced.read_bytes()[:-200])
+
+    done = subprocess.run([PROGRAM, verb, short], capture_output=True, encoding="utf-8", timeout=60)
+
+    assert done.returncode == 0
+    assert "  lost      not known: the end of the file is missing\n" in done.stdout

@@ -77,14 +77,20 @@ def _size(text: str) -> int:
 def _flight(text: str) -> str:
     from kymo._flight import parse
 
-    parse(text, None)
+    try:
+        parse(text, None)
+    except ValueError:
+        raise ValueError("a part to keep like 10s or 100M") from None
     return text
 
 
 def _slow(text: str) -> str:
     from kymo._flight import parse_duration
 
-    parse_duration(text)
+    try:
+        parse_duration(text)
+    except ValueError:
+        raise ValueError("a time like 200ms or 1s") from None
     return text
 
 
