@@ -6,13 +6,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/resource.h>
-#include <zlib.h>
 
 #include "alloc.h"
+#include "exported.h"
 #include "tape.h"
-
-static char *text; /* the exported file */
-static size_t text_len;
 
 /* ---- JSON: just enough to tell that it is ---- */
 
@@ -159,21 +156,7 @@ static size_t check_nesting(void)
 
 static void load(const char *path)
 {
-    gzFile file = gzopen(path, "rb"); /* reads plain files too */
-    CHECK(file != NULL);
-    free(text);
-    text = NULL;
-    text_len = 0;
-    size_t room = 0;
-    for (int n = 1; n > 0;) {
-        if (room < text_len + 65536 + 1)
-            text = realloc(text, room = 2 * (text_len + 65536 + 1));
-        n = gzread(file, text + text_len, 65536);
-        CHECK_LE(0, n);
-        text_len += (size_t)n;
-    }
-    text[text_len] = '\0';
-    CHECK_EQ(gzclose(file), Z_OK);
+    load_text(path);
     CHECK_EQ(strlen(text), text_len);
     CHECK(valid_utf8(text));
     const char *end = value(text);

@@ -5,44 +5,22 @@
 #include <kymo/kymo.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <zlib.h>
 
 #include "alloc.h"
 #include "export.h"
+#include "exported.h"
 #include "tape.h"
 
 static const char *const formats[] = {"html",   "speedscope", "pprof",
                                       "pstats", "collapsed",  "callgrind"};
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
-static char *text; /* the exported file */
-static size_t text_len;
-
-static void load(const char *path)
-{
-    gzFile file = gzopen(path, "rb"); /* reads plain files too */
-    CHECK(file != NULL);
-    free(text);
-    text = NULL;
-    text_len = 0;
-    size_t room = 0;
-    for (int n = 1; n > 0;) {
-        if (room < text_len + 65536 + 1)
-            text = realloc(text, room = 2 * (text_len + 65536 + 1));
-        n = gzread(file, text + text_len, 65536);
-        CHECK_LE(0, n);
-        text_len += (size_t)n;
-    }
-    text[text_len] = '\0';
-    CHECK_EQ(gzclose(file), Z_OK);
-}
-
 static void export(struct kymo_capture *capture, const char *format)
 {
     const struct kymo_export_options options = {
         .size = sizeof(options), .format = format, .to = INT64_MAX, .thread = -1};
     CHECK_OK(kymo_export(capture, check_path("out"), &options));
-    load(check_path("out"));
+    load_text(check_path("out"));
 }
 
 /* By hand: a sanitizer's strstr looks at the whole text each time. */
@@ -202,12 +180,12 @@ static void a_window_and_a_thread_are_respected(void)
                                           .to = (kymo_ns)tape_zero + 305,
                                           .thread = 0};
     CHECK_OK(kymo_export(capture, check_path("window.txt"), &options));
-    load(check_path("window.txt"));
+    load_text(check_path("window.txt"));
     CHECK_STR(text, "t;main (a.py:1) 90\nt;main (a.py:1);f (a.py:5) 5\n"
                     "t;main (a.py:1);g (b.py:9) 5\n");
     options.format = "speedscope";
     CHECK_OK(kymo_export(capture, check_path("window.txt"), &options));
-    load(check_path("window.txt"));
+    load_text(check_path("window.txt"));
     CHECK_HAS("\"endValue\":100,\"events\":[\n{\"type\":\"O\",\"frame\":0,\"at\":0},\n");
     CHECK_HAS("\"at\":100}\n]}");
     kymo_close(capture);
