@@ -12,6 +12,7 @@ cat <<END
 The capture is demo.kymo. What to do next:
   .venv/bin/kymo report demo.kymo --tree        the tree of calls
   .venv/bin/kymo export demo.kymo --to chrome   a timeline for Perfetto or chrome://tracing
+  .venv/bin/kymo export demo.kymo --to html     a flame graph for the browser
   .venv/bin/kymo --help                         everything else
 The same from C, without any Python: examples/spans.c
 END
