@@ -121,6 +121,43 @@ static inline PyObject *kymo__frame_variable(PyFrameObject *frame, PyObject *nam
 #define KYMO_FRAME_HEADER "frame_310.h"
 #endif
 
+/* Frames as walk.c sees them. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define KYMO_STACK_HEADER "stack_312.h"
+#elif PY_VERSION_HEX >= 0x030B0000
+#define KYMO_STACK_HEADER "stack_311.h"
+#else
+#define KYMO_STACK_HEADER "stack_310.h"
+#endif
+
+/* Line tables of code objects have two forms. */
+#define KYMO_LINES_HAVE_COLUMNS (PY_VERSION_HEX >= 0x030B0000)
+
+/* The state of the calling thread, also when another one has the GIL; NULL when the
+   interpreter does not know it. */
+#if PY_VERSION_HEX >= 0x030D0000
+static inline PyThreadState *KYMO_THIS_THREAD_STATE(void)
+{
+    PyThreadState *state = PyThreadState_GetUnchecked();
+    return state ? state : PyGILState_GetThisThreadState();
+}
+#elif PY_VERSION_HEX >= 0x030C0000
+static inline PyThreadState *KYMO_THIS_THREAD_STATE(void)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+    return state ? state : PyGILState_GetThisThreadState();
+}
+#else
+#define KYMO_THIS_THREAD_STATE() PyGILState_GetThisThreadState()
+#endif
+
+/* The instruction a frame object is at, counted in bytes. */
+#if PY_VERSION_HEX >= 0x030B0000
+#define KYMO_FRAME_LASTI(frame) PyFrame_GetLasti(frame)
+#else
+#define KYMO_FRAME_LASTI(frame) ((frame)->f_lasti * 2)
+#endif
+
 /* Code whose calls run in slices. */
 #define KYMO_CODE_SLICES (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
 
@@ -131,13 +168,49 @@ static inline PyObject *kymo__frame_variable(PyFrameObject *frame, PyObject *nam
 #define KYMO_CURRENT_FRAME() ((const void *)_PyThreadState_UncheckedGet()->cframe->current_frame)
 #endif
 
+/* The interpreter's own frames, for stack_312.h: the innermost one; its code, its instruction;
+   from which owner on it stands for no function; where the instructions begin among which
+   PLACE is. */
+#if KYMO_HAS_MONITORING
+#define Py_BUILD_CORE 1
+#if PY_VERSION_HEX >= 0x030E0000
+#include <internal/pycore_interpframe_structs.h>
+#define KYMO_FRAME_CODE(frame) ((frame)->f_executable.bits & ~UINT64_C(7))
+#define KYMO_FRAME_PLACE(frame) ((frame)->instr_ptr)
+#elif PY_VERSION_HEX >= 0x030D0000
+#include <internal/pycore_frame.h>
+#define KYMO_FRAME_CODE(frame) ((uint64_t)(uintptr_t)(frame)->f_executable)
+#define KYMO_FRAME_PLACE(frame) ((frame)->instr_ptr)
+#else
+#include <internal/pycore_frame.h>
+#define KYMO_FRAME_CODE(frame) ((uint64_t)(uintptr_t)(frame)->f_code)
+#define KYMO_FRAME_PLACE(frame) ((frame)->prev_instr)
+#endif
+#undef Py_BUILD_CORE
+#define KYMO_OWNED_BY_NOBODY 3
+#if PY_VERSION_HEX >= 0x030D0000
+#define KYMO_TOP_FRAME(state) ((state)->current_frame)
+#else
+#define KYMO_TOP_FRAME(state) ((state)->cframe->current_frame)
+#endif
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030E0000
+/* Every thread may have a copy of the instructions. */
+static inline const char *KYMO_CODE_START(const PyCodeObject *code, uint64_t place)
+{
+    const _PyCodeArray *copies = code->co_tlbc;
+    uint64_t bytes = (uint64_t)Py_SIZE(code) * sizeof(uint16_t);
+    for (Py_ssize_t i = 0; copies && i < copies->size; i++)
+        if (copies->entries[i] && place - (uint64_t)(uintptr_t)copies->entries[i] < bytes)
+            return copies->entries[i];
+    return code->co_code_adaptive;
+}
+#else
+#define KYMO_CODE_START(code, place) ((void)(place), (code)->co_code_adaptive)
+#endif
+#endif
+
 /* The frame and the code of a coroutine object; NULL for other objects. The frame is a part
    of the object, whose structure 3.14 made internal. */
-#if PY_VERSION_HEX >= 0x030E0000
-#define Py_BUILD_CORE 1
-#include <internal/pycore_interpframe_structs.h>
-#undef Py_BUILD_CORE
-#endif
 #if KYMO_HAS_MONITORING
 #define KYMO_COROUTINE_FRAME(coro)                                                                 \
     (PyCoro_CheckExact(coro) ? (const void *)&((PyGenObject *)(coro))->gi_iframe : NULL)

@@ -23,6 +23,7 @@ struct core {
     PyTypeObject *cursor_type;
     PyTypeObject *event_type;
     PyTypeObject *span_type;
+    PyTypeObject *stack_type;
     PyTypeObject *timeline_type;
 
     PyTypeObject *info_type; /* struct sequences */
@@ -157,6 +158,10 @@ extern PyMethodDef kymo__marking_methods[];
 /* averages.c */
 extern PyType_Spec kymo__timeline_spec;
 extern PyMethodDef kymo__averages_methods[];
+
+/* stacks.c */
+extern PyType_Spec kymo__stack_spec;
+extern PyMethodDef kymo__stacks_methods[];
 
 /* program.c */
 extern PyMethodDef kymo__program_methods[];

@@ -1,4 +1,4 @@
-/* keys.c      — see keys.h. */
+/* keys.c — see keys.h. */
 #include "keys.h"
 
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <kymo/lane.h>
 
 #include "ccalls.h"
+#include "codes.h"
 #include "core.h"
 #include "named.h"
 #include "tasks.h"
@@ -154,11 +155,17 @@ void kymo__functions_end(void)
     kymo__callables_end();
 }
 
+static void on_code_end(PyCodeObject *code)
+{
+    kymo__function_forget(code);
+    kymo__code_died(code);
+}
+
 #if KYMO_HAS_CODE_WATCHER
 static int on_code(PyCodeEvent event, PyCodeObject *code)
 {
     if (event == PY_CODE_EVENT_DESTROY)
-        kymo__function_forget(code);
+        on_code_end(code);
     return 0;
 }
 
@@ -169,34 +176,23 @@ int kymo__functions_watch(void)
         watcher = PyCode_AddWatcher(on_code);
     return watcher < 0 ? -1 : 0;
 }
-
-static void watch(PyObject *code)
-{
-    (void)code;
-}
 #else
-/* Versions without code watchers free a code object's extra data with a function of
-   ours; the data is the code's own address. */
-static Py_ssize_t extra_index = -1;
+/* Versions without code watchers: the type of code objects frees them through us. */
+static destructor code_dealloc;
 
-static void on_code_end(void *address)
+static void dealloc(PyObject *code)
 {
-    kymo__function_forget(address);
+    on_code_end((PyCodeObject *)code);
+    code_dealloc(code);
 }
 
 int kymo__functions_watch(void)
 {
-    if (extra_index < 0)
-        extra_index = _PyEval_RequestCodeExtraIndex(on_code_end);
-    if (extra_index < 0)
-        PyErr_SetString(PyExc_RuntimeError, "no room for another tool's data on code objects");
-    return extra_index < 0 ? -1 : 0;
-}
-
-static void watch(PyObject *code)
-{
-    if (_PyCode_SetExtra(code, extra_index, code) < 0)
-        PyErr_Clear();
+    if (!code_dealloc) {
+        code_dealloc = PyCode_Type.tp_dealloc;
+        PyCode_Type.tp_dealloc = dealloc;
+    }
+    return 0;
 }
 #endif
 
@@ -227,7 +223,6 @@ const struct function *kymo__function_add(PyObject *code)
     PyErr_Restore(type, value, trace);
     if (!key)
         return &nameless; /* asked again next time */
-    watch(code);
     bool named = key != KYMO_LEFT_OUT && kymo__is_named(code);
     return insert(code, key, named ? KYMO_NAMED : (co->co_flags & KYMO_CODE_SLICES) != 0);
 }

@@ -2,6 +2,7 @@
 #include "ccalls.h"
 #include "core.h"
 #include "tracer.h"
+#include "walk.h"
 
 #include <dlfcn.h>
 
@@ -52,16 +53,18 @@ static int module_exec(PyObject *module)
         add_type(module, &kymo__cursor_spec, &core->cursor_type) < 0 ||
         add_type(module, &kymo__event_spec, &core->event_type) < 0 ||
         add_type(module, &kymo__span_spec, &core->span_type) < 0 ||
+        add_type(module, &kymo__stack_spec, &core->stack_type) < 0 ||
         add_type(module, &kymo__timeline_spec, &core->timeline_type) < 0 ||
         kymo__span_init(core->span_type) < 0)
         return -1;
-    if (kymo__callables_init() < 0 || kymo__hook_init(module) < 0)
+    if (kymo__callables_init() < 0 || kymo__hook_init(module) < 0 || kymo__walk_register() < 0)
         return -1;
     kymo__tracer_register();
     if (PyModule_AddFunctions(module, kymo__session_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__tracing_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__averages_methods) < 0 ||
-        PyModule_AddFunctions(module, kymo__program_methods) < 0)
+        PyModule_AddFunctions(module, kymo__program_methods) < 0 ||
+        PyModule_AddFunctions(module, kymo__stacks_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, kymo__marking_methods);
 }
@@ -76,6 +79,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(core->cursor_type);
     Py_VISIT(core->event_type);
     Py_VISIT(core->span_type);
+    Py_VISIT(core->stack_type);
     Py_VISIT(core->timeline_type);
     Py_VISIT(core->info_type);
     Py_VISIT(core->thread_type);
@@ -97,6 +101,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(core->cursor_type);
     Py_CLEAR(core->event_type);
     Py_CLEAR(core->span_type);
+    Py_CLEAR(core->stack_type);
     Py_CLEAR(core->timeline_type);
     Py_CLEAR(core->info_type);
     Py_CLEAR(core->thread_type);

@@ -1,4 +1,4 @@
-"""Compile bench/floor/floor.c for the Python that runs, and import it."""
+"""Compile an extension of the benchmarks for the Python that runs, and import it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "bench" / "floor" / "floor.c"
 
 
-def build(directory: Path) -> Path:
+def build(directory: Path, name: str) -> Path:
     """The extension's file. Raises OSError or CalledProcessError when it cannot be made."""
     directory.mkdir(parents=True, exist_ok=True)
-    target = directory / f"floor{sysconfig.get_config_var('EXT_SUFFIX')}"
+    target = directory / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
     command = [
         *shlex.split(os.environ.get("CC", "cc")),
         *("-std=gnu11", "-O2", "-fPIC", "-shared", "-D_GNU_SOURCE"),
         f"-I{ROOT / 'include'}",
         f"-I{ROOT / 'ext'}",
         f"-I{sysconfig.get_path('include')}",
-        str(SOURCE),
+        str(ROOT / "bench" / name / f"{name}.c"),
         *("-o", str(target)),
     ]
     subprocess.run(command, check=True)
     return target
 
 
-def load(directory: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("floor", build(directory))
+def load(directory: Path, name: str = "floor") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, build(directory, name))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -218,6 +218,14 @@ enum kymo_kind {
                              overhead budget; detail 0: the function, 1: one place calling it */
     KYMO_RESYNC = 13,     /* id: tick at which tracing was paused. Calls open then have ended
                              unseen; those that are open now follow, entered with detail 3 */
+    KYMO_SAMPLE = 14,     /* id: low half the stack, see kymo_capture_stack, high half how many
+                             periods it stands for; detail: enum kymo_sampled */
+};
+
+/* What the periods of samples are measured by. */
+enum kymo_sampled {
+    KYMO_SAMPLED_CPU = 0,  /* time that the thread has run */
+    KYMO_SAMPLED_WALL = 1, /* time that has passed */
 };
 
 /* An arrow from the span open on this thread to the one open where kymo_flow_in is

@@ -61,6 +61,16 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from kymo import profiler
+    from kymo._traceback import (
+        CapturedTraceback,
+        add_frame_hook,
+        gather_traceback,
+        json_symbolize,
+        remove_frame_hook,
+        stack_stats,
+        symbolize_addresses,
+        symbolize_tracebacks,
+    )
     from kymo.profiler import (
         ProfilerAction,
         ProfilerActivity,
@@ -79,19 +89,32 @@ if hasattr(os, "register_at_fork"):
         after_in_child=_core.after_fork,
     )
 
-# The profiler is imported when it is first asked for.
-_OF_PROFILER = (
-    "ProfilerAction",
-    "ProfilerActivity",
-    "profile",
-    "schedule",
-    "supported_activities",
-    "tensorboard_trace_handler",
-)
+# Modules that are imported when something of theirs is first asked for.
+_LATER = {
+    "kymo.profiler": (
+        "ProfilerAction",
+        "ProfilerActivity",
+        "profile",
+        "schedule",
+        "supported_activities",
+        "tensorboard_trace_handler",
+    ),
+    "kymo._traceback": (
+        "CapturedTraceback",
+        "add_frame_hook",
+        "gather_traceback",
+        "json_symbolize",
+        "remove_frame_hook",
+        "stack_stats",
+        "symbolize_addresses",
+        "symbolize_tracebacks",
+    ),
+}
 
 __all__ = [
     "Capture",
     "CaptureError",
+    "CapturedTraceback",
     "Columns",
     "Event",
     "Events",
@@ -105,13 +128,16 @@ __all__ = [
     "Stats",
     "Thread",
     "__version__",
+    "add_frame_hook",
     "async_begin",
     "async_end",
     "counter",
     "flight_write",
     "flow_in",
     "flow_out",
+    "gather_traceback",
     "instant",
+    "json_symbolize",
     "metadata",
     "open",
     "pause",
@@ -119,14 +145,18 @@ __all__ = [
     "profile",
     "profiler",
     "record_function",
+    "remove_frame_hook",
     "resume",
     "running",
     "schedule",
     "span",
+    "stack_stats",
     "start",
     "stats",
     "stop",
     "supported_activities",
+    "symbolize_addresses",
+    "symbolize_tracebacks",
     "tensorboard_trace_handler",
     "thread_name",
     "trace",
@@ -134,14 +164,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name != "profiler" and name not in _OF_PROFILER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    profiler = importlib.import_module("kymo.profiler")
-    for each in _OF_PROFILER:
-        globals()[each] = getattr(profiler, each)
-    return globals()[name]
+    for module, names in _LATER.items():
+        if name in names or f"{__name__}.{name}" == module:
+            found = importlib.import_module(module)
+            globals().update({each: getattr(found, each) for each in names})
+            return found if name not in names else globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,8 @@ static const unsigned char numbers_of[] = {
     [KYMO__DEF_STRING] = 1,  [KYMO__DEF_MORE] = 1,        [KYMO__DEF_KEY] = 5,
     [KYMO__DEF_THREAD] = 4,  [KYMO__DEF_THREAD_NAME] = 2, [KYMO__DEF_THREAD_END] = 2,
     [KYMO__DEF_META] = 2,    [KYMO__DEF_CLOCK] = 3,       [KYMO__DEF_GAP] = 5,
-    [KYMO__DEF_PROCESS] = 4, [KYMO__DEF_RANGE] = 2,
+    [KYMO__DEF_PROCESS] = 4, [KYMO__DEF_RANGE] = 2,       [KYMO__DEF_MODULE] = 6,
+    [KYMO__DEF_FRAME] = 4,   [KYMO__DEF_NODE] = 3,        [KYMO__DEF_STACK] = 2,
 };
 
 /* How many more TYPE may have; those that are 0 need not be there. */

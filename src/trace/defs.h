@@ -17,6 +17,17 @@
        RANGE        tick at which the capture begins, tick at which it ends: where its
                     records do not reach, as in one cut out of another
 
+   Stacks, of samples and of whatever else has one:
+
+       MODULE       number, base, first address of its code, the one after its last, string
+                    of its path, string of its build id in hex or 0. Addresses are those of
+                    the recorded process; less the base they are those of the file
+       FRAME        id; 0, module or 0, address in the file's terms (that of the process when
+                    there is no module); or 1, key, line
+       NODE         id, id of the node it was called from or 0, frame
+       STACK        id as records have it, node of its innermost frame
+
+   A native frame's address is where it returns to: what it called lies before it.
    THREAD may have a fifth number, the index of its process; without it that is 0. */
 #ifndef KYMO_DEFS_H
 #define KYMO_DEFS_H
@@ -36,6 +47,10 @@ enum kymo_def_type {
     KYMO__DEF_GAP = 9,
     KYMO__DEF_PROCESS = 10,
     KYMO__DEF_RANGE = 11,
+    KYMO__DEF_MODULE = 12,
+    KYMO__DEF_FRAME = 13,
+    KYMO__DEF_NODE = 14,
+    KYMO__DEF_STACK = 15,
 };
 
 #define KYMO__DEF_NUMBERS 6

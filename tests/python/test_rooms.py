@@ -18,10 +18,11 @@ BUILD = Path(os.environ.get("KYMO_BUILD_DIR", ROOT / "build" / "main"))
 
 ROOMS_BELOW = {
     "base": set(),
+    "symbol": {"base"},
     "trace": {"base"},
     "record": {"base", "trace"},
-    "model": {"base", "trace"},
-    "cli": {"base", "trace", "model"},
+    "model": {"base", "symbol", "trace"},
+    "cli": {"base", "symbol", "trace", "model"},
 }
 WALLS = [(a, b) for a, below in ROOMS_BELOW.items() for b in ROOMS_BELOW if b not in {a, *below}]
 

@@ -1,0 +1,190 @@
+/* codes.c — see codes.h. */
+#include "codes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core.h"
+#include "lines.h"
+
+#define CODES_MAX (1u << 18)
+#define SLOT_BITS 19 /* twice as many slots */
+
+struct code {
+    const PyCodeObject *address; /* NULL: it is dead */
+    const char *name, *plain, *file;
+    const uint8_t *lines;
+    uint32_t line_bytes;
+    uint32_t first_line;
+    uint32_t settled; /* 1: what is above is there; stored last */
+};
+
+static struct code *codes;  /* number N at N - 1 */
+static uint32_t *slots;     /* numbers by address; 0: never used */
+static uint32_t code_count; /* numbers given, perhaps more than there is room for */
+static uint32_t settled_count;
+KYMO_SECTION(settle_section);
+
+/* Memory for all there can be; what is never touched costs nothing. May be done twice at the
+   same time: the second one's is thrown away. */
+static bool reserve(void **memory, size_t bytes)
+{
+    if (__atomic_load_n(memory, __ATOMIC_ACQUIRE))
+        return true;
+    void *none = NULL;
+    void *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made == MAP_FAILED)
+        return false;
+    if (!__atomic_compare_exchange_n(memory, &none, made, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        munmap(made, bytes);
+    return true;
+}
+
+static bool ready(void)
+{
+    return reserve((void **)&codes, sizeof *codes * CODES_MAX) &&
+           reserve((void **)&slots, sizeof *slots << SLOT_BITS);
+}
+
+static size_t first_slot(const PyCodeObject *address)
+{
+    return (size_t)((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >>
+                    (64 - SLOT_BITS));
+}
+
+static const PyCodeObject *address_of(uint32_t number)
+{
+    return __atomic_load_n(&codes[number - 1].address, __ATOMIC_ACQUIRE);
+}
+
+/* The number of ADDRESS or 0; *END is the slot at which the search ended. */
+static uint32_t find(const PyCodeObject *address, size_t *end)
+{
+    for (size_t i = first_slot(address);; i++) {
+        *end = i & (((size_t)1 << SLOT_BITS) - 1);
+        uint32_t number = __atomic_load_n(&slots[*end], __ATOMIC_ACQUIRE);
+        if (!number || address_of(number) == address)
+            return number;
+    }
+}
+
+uint32_t kymo__code_number(const PyCodeObject *address)
+{
+    if (!ready())
+        return 0;
+    size_t at;
+    uint32_t number = find(address, &at), mine = 0;
+    while (!number) {
+        if (!mine) {
+            mine = __atomic_fetch_add(&code_count, 1u, __ATOMIC_ACQ_REL) + 1;
+            if (mine > CODES_MAX) {
+                __atomic_fetch_sub(&code_count, 1u, __ATOMIC_ACQ_REL);
+                return 0;
+            }
+            __atomic_store_n(&codes[mine - 1].address, address, __ATOMIC_RELEASE);
+        }
+        uint32_t none = 0;
+        if (__atomic_compare_exchange_n(&slots[at], &none, mine, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            return mine;
+        number = find(address, &at);
+    }
+    /* Another thread was first: the number taken stands for nothing, and needs no settling. */
+    if (mine) {
+        __atomic_store_n(&codes[mine - 1].settled, 2u, __ATOMIC_RELEASE);
+        __atomic_store_n(&codes[mine - 1].address, (const PyCodeObject *)NULL, __ATOMIC_RELEASE);
+    }
+    return number;
+}
+
+static const char *copy_text(PyObject *text)
+{
+    PyObject *owner = NULL;
+    const char *utf8 = kymo__text_utf8(text, &owner);
+    char *copy = utf8 ? strdup(utf8) : NULL;
+    Py_XDECREF(owner);
+    PyErr_Clear();
+    return copy ? copy : "(unknown)";
+}
+
+/* Copy what CODE, which is alive, is called. Under the section. */
+static void settle(struct code *code)
+{
+    PyCodeObject *object = (PyCodeObject *)code->address;
+    if (!object || code->settled)
+        return;
+    code->name = copy_text(KYMO_CODE_QUALNAME(object));
+    code->plain = copy_text(object->co_name);
+    code->file = copy_text(object->co_filename);
+    code->first_line = (uint32_t)object->co_firstlineno;
+    size_t bytes = (size_t)PyBytes_GET_SIZE(object->co_linetable);
+    uint8_t *lines = malloc(bytes ? bytes : 1);
+    if (lines) {
+        memcpy(lines, PyBytes_AS_STRING(object->co_linetable), bytes);
+        code->lines = lines;
+        code->line_bytes = (uint32_t)bytes;
+    }
+    __atomic_store_n(&code->settled, 1u, __ATOMIC_RELEASE);
+}
+
+void kymo__codes_settle(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    KYMO_SECTION_LOCK(settle_section);
+    uint32_t count = kymo__codes_count();
+    bool all = true;
+    for (uint32_t i = settled_count; i < count; i++) {
+        /* One may have been given out whose address is not stored yet. */
+        all = all && (codes[i].settled || codes[i].address);
+        settle(&codes[i]);
+        if (all)
+            settled_count = i + 1;
+    }
+    KYMO_SECTION_UNLOCK(settle_section);
+    PyErr_Restore(type, value, trace);
+}
+
+void kymo__code_died(PyCodeObject *object)
+{
+    size_t at;
+    if (!__atomic_load_n(&slots, __ATOMIC_ACQUIRE) || !kymo__codes_count())
+        return;
+    uint32_t number = find(object, &at);
+    if (!number)
+        return;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    KYMO_SECTION_LOCK(settle_section);
+    settle(&codes[number - 1]);
+    __atomic_store_n(&codes[number - 1].address, (const PyCodeObject *)NULL, __ATOMIC_RELEASE);
+    KYMO_SECTION_UNLOCK(settle_section);
+    PyErr_Restore(type, value, trace);
+    /* Another function may come to lie there, and stacks with it would look the same. */
+    kymo_interpreter_forget();
+}
+
+uint32_t kymo__codes_count(void)
+{
+    uint32_t count = __atomic_load_n(&code_count, __ATOMIC_ACQUIRE);
+    return count < CODES_MAX ? count : CODES_MAX;
+}
+
+int kymo__code_name(uint32_t number, uint32_t unit, struct kymo_named *named)
+{
+    if (!number || number > kymo__codes_count())
+        return -ENOENT;
+    const struct code *code = &codes[number - 1];
+    if (!__atomic_load_n(&code->settled, __ATOMIC_ACQUIRE))
+        return -EAGAIN;
+    named->name = code->name;
+    named->plain = code->plain;
+    named->file = code->file;
+    named->first_line = code->first_line;
+    named->line = kymo__line_of(code->lines, code->line_bytes, code->first_line, unit);
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* stack_310.h — the interpreter's frames as walk.c sees them, on 3.10. See stack_312.h.
+
+   Every frame is an object and is evaluated by a native function of its own, which has a
+   structure on the native stack, linked in the same order. */
+#ifndef KYMO_EXT_STACK_310_H
+#define KYMO_EXT_STACK_310_H
+
+#include "compat.h"
+#include "readable.h"
+
+#include <frameobject.h>
+#include <kymo/stack.h>
+
+static inline __attribute__((always_inline)) void
+kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct kymo_pages *pages)
+{
+    const CFrame *entry = state->cframe;
+    const PyFrameObject *frame = state->frame;
+    struct kymo_managed_frame *at = walk->frames, *end = at + walk->capacity;
+    uint64_t hash = walk->hash;
+    for (; frame; frame = frame->f_back, at++) {
+        if (pages && !kymo__readable(pages, frame, sizeof *frame))
+            break;
+        if (at == end) {
+            walk->truncated = 1;
+            break;
+        }
+        at->code = (uint64_t)(uintptr_t)frame->f_code;
+        at->place = (uint64_t)(int64_t)frame->f_lasti;
+        at->mark = (uint64_t)(uintptr_t)entry;
+        if (entry)
+            entry = pages && !kymo__readable(pages, entry, sizeof *entry) ? NULL : entry->previous;
+        hash = kymo_stack_hash(hash, at->code + (at->place << 48));
+    }
+    walk->hash = hash;
+    walk->count = (size_t)(at - walk->frames);
+}
+
+static inline const PyCodeObject *kymo__stack_code(const struct kymo_managed_frame *frame)
+{
+    return (const PyCodeObject *)(uintptr_t)frame->code;
+}
+
+static inline int64_t kymo__stack_unit(const struct kymo_managed_frame *frame,
+                                       const PyCodeObject *code)
+{
+    (void)code;
+    return (int64_t)frame->place < 0 ? 0 : (int64_t)frame->place;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* capture.h — what the rest of kymo needs of stack capture beyond stack.h. */
+#ifndef KYMO_CAPTURE_STACK_H
+#define KYMO_CAPTURE_STACK_H
+
+#include <kymo/stack.h>
+
+/* The stack of the thread that a signal has interrupted; from its handler, whose third argument
+   CONTEXT is. 0 also when the signal interrupted a capture. */
+kymo_stack kymo__stack_capture_context(unsigned parts, const void *context);
+
+/* The registered interpreter, or NULL. */
+const struct kymo_interpreter *kymo__interpreter(void);
+
+#endif

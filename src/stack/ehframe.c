@@ -1,0 +1,460 @@
+/* ehframe.c — see ehframe.h: from .eh_frame_hdr to a function's FDE, through its CIE, and
+   along its program up to the address.
+
+   The format is the "Exception Frames" chapter of the Linux Standard Base, which is that of
+   DWARF's .debug_frame with other pointers. */
+#include "ehframe.h"
+
+#include "ehbytes.h"
+#include "ehplace.h"
+
+#if defined(__aarch64__)
+enum { FP = 29, SP = 31, RA = 30, RBX = -1 };
+#else
+enum { FP = 6, SP = 7, RA = 16, RBX = 3 };
+#endif
+
+enum { REMEMBERED = 16 };
+
+/* The registers of the caller that are of use, and where they are. */
+enum { SAVED_RA, SAVED_FP, SAVED_RBX, SAVED };
+enum how { SAME, AT_CFA, AT_PLACE, UNDEFINED, ODD };
+
+struct saved {
+    enum how how;
+    struct kymo_place place; /* AT_CFA: only its offset counts */
+};
+
+struct row {
+    struct kymo_place cfa;
+    struct saved saved[SAVED];
+};
+
+struct function {
+    uint64_t begin, size;
+    uint64_t code_align;
+    int64_t data_align;
+    uint64_t ra; /* its number for the return address */
+    uint8_t pointers;
+    bool signal;
+    struct kymo_bytes first, then; /* the program: the CIE's part and its own */
+};
+
+/* A pointer in one of the encodings that code in memory uses; HDR is what "data" is relative to. */
+static uint64_t pointer(struct kymo_bytes *in, uint8_t encoding, const uint8_t *hdr)
+{
+    uint64_t from = (uint64_t)(uintptr_t)in->at, value;
+    switch (encoding & 0x0f) {
+    case 0x00:
+    case 0x04:
+    case 0x0c:
+        value = kymo__bytes_fixed(in, 8);
+        break;
+    case 0x01:
+        value = kymo__bytes_uleb(in);
+        break;
+    case 0x02:
+        value = kymo__bytes_fixed(in, 2);
+        break;
+    case 0x03:
+        value = kymo__bytes_fixed(in, 4);
+        break;
+    case 0x09:
+        value = (uint64_t)kymo__bytes_sleb(in);
+        break;
+    case 0x0a:
+        value = (uint64_t)kymo__bytes_signed(in, 2);
+        break;
+    case 0x0b:
+        value = (uint64_t)kymo__bytes_signed(in, 4);
+        break;
+    default:
+        in->bad = true;
+        return 0;
+    }
+    switch (encoding & 0xf0) {
+    case 0x00:
+        return value;
+    case 0x10:
+        return value + from;
+    case 0x30:
+        return value + (uint64_t)(uintptr_t)hdr;
+    default: /* relative to sections we do not know, or through memory */
+        in->bad = true;
+        return 0;
+    }
+}
+
+/* The piece of memory at ADDRESS that begins with its length, without that. */
+static struct kymo_bytes entry(const uint8_t *low, const uint8_t *high, uint64_t address)
+{
+    struct kymo_bytes all = {low, high, true};
+    if (address < (uint64_t)(uintptr_t)low || address >= (uint64_t)(uintptr_t)high)
+        return all;
+    all.at += address - (uint64_t)(uintptr_t)low;
+    all.bad = false;
+    uint64_t length = kymo__bytes_fixed(&all, 4);
+    if (length == 0 || length == 0xffffffff) { /* the end; or longer than code ever is */
+        all.bad = true;
+        return all;
+    }
+    return kymo__bytes_part(&all, length);
+}
+
+static bool cie_read(struct function *f, struct kymo_bytes in)
+{
+    if (in.bad || kymo__bytes_fixed(&in, 4) != 0)
+        return false;
+    uint8_t version = kymo__bytes_u8(&in);
+    if (version != 1 && version != 3 && version != 4)
+        return false;
+    const char *letters = (const char *)in.at;
+    while (kymo__bytes_u8(&in))
+        ;
+    if (version == 4)
+        kymo__bytes_fixed(&in, 2);
+    f->code_align = kymo__bytes_uleb(&in);
+    f->data_align = kymo__bytes_sleb(&in);
+    f->ra = version == 1 ? kymo__bytes_u8(&in) : kymo__bytes_uleb(&in);
+    if (in.bad || letters[0] != 'z')
+        return false;
+    uint64_t length = kymo__bytes_uleb(&in);
+    struct kymo_bytes more = kymo__bytes_part(&in, length);
+    for (letters++; *letters; letters++) {
+        if (*letters == 'R')
+            f->pointers = kymo__bytes_u8(&more);
+        else if (*letters == 'L')
+            kymo__bytes_u8(&more);
+        else if (*letters == 'P')
+            pointer(&more, kymo__bytes_u8(&more) & 0x0f, NULL); /* only to be passed over */
+        else if (*letters == 'S')
+            f->signal = true;
+        else if (*letters != 'B' && *letters != 'G') /* signed with key B; tagged memory */
+            return false;
+    }
+    f->first = in;
+    return !in.bad && !more.bad;
+}
+
+static bool fde_read(struct function *f, const uint8_t *hdr, const uint8_t *low,
+                     const uint8_t *high, uint64_t address)
+{
+    struct kymo_bytes in = entry(low, high, address);
+    uint64_t from = (uint64_t)(uintptr_t)in.at;
+    uint64_t distance = kymo__bytes_fixed(&in, 4);
+    if (in.bad || distance == 0 || !cie_read(f, entry(low, high, from - distance)))
+        return false;
+    f->begin = pointer(&in, f->pointers, hdr);
+    f->size = pointer(&in, f->pointers & 0x0f, hdr);
+    uint64_t length = kymo__bytes_uleb(&in); /* there is one: the CIE began with 'z' */
+    kymo__bytes_part(&in, length);
+    f->then = in;
+    return !in.bad;
+}
+
+/* Where the FDE of the function around PC is, or 0. The table is sorted; its last entry that
+   does not begin after PC is the one. */
+static uint64_t fde_find(const uint8_t *hdr, const uint8_t *high, uint64_t pc)
+{
+    struct kymo_bytes in = {hdr, high, false};
+    uint64_t head = kymo__bytes_fixed(&in, 4);
+    if ((head & 0xff) != 1 || head >> 24 != 0x3b) /* version 1; the table of pairs of 4 bytes */
+        return 0;
+    pointer(&in, head >> 8 & 0xff, hdr);
+    uint64_t count = pointer(&in, head >> 16 & 0xff, hdr);
+    if (in.bad || count == 0 || count > (uint64_t)(in.end - in.at) / 8)
+        return 0;
+    int64_t key = (int64_t)(pc - (uint64_t)(uintptr_t)hdr);
+    uint64_t from = 0;
+    int32_t pair[2];
+    while (count > 1) {
+        uint64_t half = count / 2;
+        memcpy(pair, in.at + 8 * (from + half), 8);
+        if (pair[0] <= key)
+            from += half;
+        count -= half;
+    }
+    memcpy(pair, in.at + 8 * from, 8);
+    return pair[0] <= key ? (uint64_t)(uintptr_t)hdr + (uint64_t)(int64_t)pair[1] : 0;
+}
+
+static void save(struct row *row, const struct function *f, uint64_t reg, struct saved saved)
+{
+    if (reg == f->ra)
+        row->saved[SAVED_RA] = saved;
+    else if (reg == FP)
+        row->saved[SAVED_FP] = saved;
+    else if (reg == (uint64_t)RBX)
+        row->saved[SAVED_RBX] = saved;
+}
+
+static void restore(struct row *row, const struct function *f, uint64_t reg,
+                    const struct row *first)
+{
+    if (reg == f->ra)
+        row->saved[SAVED_RA] = first->saved[SAVED_RA];
+    else if (reg == FP)
+        row->saved[SAVED_FP] = first->saved[SAVED_FP];
+    else if (reg == (uint64_t)RBX)
+        row->saved[SAVED_RBX] = first->saved[SAVED_RBX];
+}
+
+static struct saved at_cfa(const struct function *f, uint64_t factored)
+{
+    return (struct saved){
+        .how = AT_CFA,
+        .place.offset = (int64_t)(factored * (uint64_t)f->data_align),
+    };
+}
+
+static struct kymo_place place(uint64_t reg, uint64_t offset)
+{
+    if (reg > 31)
+        return (struct kymo_place){.kind = KYMO__PLACE_UNKNOWN};
+    return (struct kymo_place){
+        .kind = KYMO__PLACE_REGISTER, .reg = (uint8_t)reg, .offset = (int64_t)offset};
+}
+
+/* Those instructions that say where a register or the CFA is. False: not known. */
+static bool describe(struct row *row, const struct function *f, uint8_t op, struct kymo_bytes *in,
+                     uint64_t pc, const struct row *first)
+{
+    uint64_t reg = op < 0x0c || op > 0x13 ? kymo__bytes_uleb(in) : 0;
+    switch (op) {
+    case 0x05: /* offset_extended */
+        save(row, f, reg, at_cfa(f, kymo__bytes_uleb(in)));
+        return true;
+    case 0x06: /* restore_extended */
+        restore(row, f, reg, first);
+        return true;
+    case 0x07: /* undefined */
+        save(row, f, reg, (struct saved){.how = UNDEFINED});
+        return true;
+    case 0x08: /* same_value */
+        save(row, f, reg, (struct saved){.how = SAME});
+        return true;
+    case 0x09: /* register */
+    case 0x14: /* val_offset */
+    case 0x15: /* val_offset_sf */
+        kymo__bytes_uleb(in);
+        save(row, f, reg, (struct saved){.how = ODD});
+        return true;
+    case 0x16: /* val_expression */
+        kymo__bytes_part(in, kymo__bytes_uleb(in));
+        save(row, f, reg, (struct saved){.how = ODD});
+        return true;
+    case 0x2f: /* GNU_negative_offset_extended */
+        save(row, f, reg, at_cfa(f, 0 - kymo__bytes_uleb(in)));
+        return true;
+    case 0x2e: /* GNU_args_size */
+        return true;
+    case 0x0c: /* def_cfa */
+        reg = kymo__bytes_uleb(in);
+        row->cfa = place(reg, kymo__bytes_uleb(in));
+        return true;
+    case 0x12: /* def_cfa_sf */
+        reg = kymo__bytes_uleb(in);
+        row->cfa = place(reg, (uint64_t)kymo__bytes_sleb(in) * (uint64_t)f->data_align);
+        return true;
+    case 0x0d: /* def_cfa_register */
+        row->cfa = place(kymo__bytes_uleb(in), (uint64_t)row->cfa.offset);
+        return true;
+    case 0x0e: /* def_cfa_offset */
+        row->cfa.offset = (int64_t)kymo__bytes_uleb(in);
+        return true;
+    case 0x13: /* def_cfa_offset_sf */
+        row->cfa.offset = (int64_t)((uint64_t)kymo__bytes_sleb(in) * (uint64_t)f->data_align);
+        return true;
+    case 0x0f: /* def_cfa_expression */
+        row->cfa = kymo__place_of(kymo__bytes_part(in, kymo__bytes_uleb(in)), pc);
+        return true;
+    case 0x10: { /* expression */
+        reg = kymo__bytes_uleb(in);
+        struct saved saved = {.how = AT_PLACE};
+        saved.place = kymo__place_of(kymo__bytes_part(in, kymo__bytes_uleb(in)), pc);
+        save(row, f, reg, saved);
+        return true;
+    }
+    case 0x11: /* offset_extended_sf */
+        reg = kymo__bytes_uleb(in);
+        save(row, f, reg, at_cfa(f, (uint64_t)kymo__bytes_sleb(in)));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Run the program IN until it comes to what holds after PC. FIRST is what the CIE said.
+   False when it makes no sense. */
+static bool run(struct row *row, const struct function *f, struct kymo_bytes in, uint64_t pc,
+                const struct row *first)
+{
+    struct row remembered[REMEMBERED];
+    unsigned depth = 0;
+    uint64_t at = f->begin;
+    while (in.at < in.end) {
+        uint8_t op = kymo__bytes_u8(&in), low = op & 0x3f;
+        if (op >> 6 == 1) { /* advance_loc */
+            at += low * f->code_align;
+        } else if (op >> 6 == 2) { /* offset */
+            save(row, f, low, at_cfa(f, kymo__bytes_uleb(&in)));
+        } else if (op >> 6 == 3) { /* restore */
+            restore(row, f, low, first);
+        } else if (op == 0x00 || op == 0x2d) { /* nop; the return address is signed, or no more */
+        } else if (op == 0x01) {               /* set_loc */
+            at = pointer(&in, f->pointers, NULL);
+        } else if (op >= 0x02 && op <= 0x04) { /* advance_loc1, 2, 4 */
+            at += kymo__bytes_fixed(&in, (size_t)1 << (op - 0x02)) * f->code_align;
+        } else if (op == 0x0a) { /* remember_state */
+            if (depth == REMEMBERED)
+                return false;
+            remembered[depth++] = *row;
+        } else if (op == 0x0b) { /* restore_state */
+            if (depth == 0)
+                return false;
+            *row = remembered[--depth];
+        } else if (!describe(row, f, op, &in, pc, first)) {
+            return false;
+        }
+        if (in.bad)
+            return false;
+        if (at > pc)
+            return true;
+    }
+    return true;
+}
+
+static bool is_at(const struct saved *saved, uint8_t reg, int64_t offset)
+{
+    return saved->how == AT_PLACE && saved->place.kind == KYMO__PLACE_REGISTER &&
+           saved->place.reg == reg && saved->place.offset == offset;
+}
+
+#if defined(__aarch64__)
+
+/* The return address is in its register, just after the caller's fp, or saved alone. */
+static bool saved_fields(struct kymo_rule *rule, const struct row *row)
+{
+    const struct saved *ra = &row->saved[SAVED_RA], *fp = &row->saved[SAVED_FP];
+    if (ra->how == SAME && fp->how == SAME) {
+        rule->extra = KYMO__RA_IN_REGISTER;
+    } else if (ra->how == AT_CFA && fp->how == AT_CFA && ra->place.offset == fp->place.offset + 8) {
+        rule->extra = KYMO__RA_AFTER_FP;
+        rule->fp = (int16_t)fp->place.offset;
+        return rule->fp == fp->place.offset && rule->fp < 0;
+    } else if (ra->how == AT_CFA && fp->how == SAME) {
+        rule->extra = KYMO__RA_ALONE;
+        rule->fp = (int16_t)ra->place.offset;
+        return rule->fp == ra->place.offset && rule->fp < 0;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* The kernel's own description of its signal frame leaves out the frame that was interrupted;
+   the walker knows that one by its code. */
+static bool signal_fields(struct kymo_rule *rule, const struct row *row)
+{
+    (void)rule, (void)row, (void)is_at;
+    return false;
+}
+
+#else
+
+enum { CONTEXT_RBP = 120, CONTEXT_RSP = 160, CONTEXT_RIP = 168 }; /* in a ucontext_t */
+
+static bool saved_fields(struct kymo_rule *rule, const struct row *row)
+{
+    const struct saved *ra = &row->saved[SAVED_RA], *fp = &row->saved[SAVED_FP];
+    const struct saved *rbx = &row->saved[SAVED_RBX];
+    if (ra->how != AT_CFA || ra->place.offset != -8 ||
+        (rule->kind == KYMO__RULE_SP && rule->cfa < 8))
+        return false;
+    if (fp->how == AT_CFA) {
+        rule->fp = (int16_t)fp->place.offset;
+        if (rule->fp != fp->place.offset || rule->fp > -16 || rule->fp % 8 ||
+            rule->kind == KYMO__RULE_FP_WORD)
+            return false;
+    } else if (fp->how == AT_PLACE) {
+        rule->fp = (int16_t)fp->place.offset;
+        if (!is_at(fp, FP, rule->fp) || rule->fp % 8)
+            return false;
+        if (rule->kind == KYMO__RULE_REGISTER)
+            rule->fp = (int16_t)(rule->fp + 1);
+        else if (rule->kind != KYMO__RULE_FP_WORD)
+            return false;
+    } else if (fp->how == ODD || rule->kind == KYMO__RULE_FP_WORD) {
+        return false;
+    }
+    if (rule->kind == KYMO__RULE_SP || rule->kind == KYMO__RULE_FP)
+        rule->extra = rbx->how == AT_CFA && rbx->place.offset < 0 &&
+                              rbx->place.offset >= -8 * 127 && rbx->place.offset % 8 == 0
+                          ? (int8_t)(rbx->place.offset / -8)
+                          : 0;
+    return true;
+}
+
+static bool signal_fields(struct kymo_rule *rule, const struct row *row)
+{
+    int64_t context = row->cfa.offset - CONTEXT_RSP;
+    if (row->cfa.kind != KYMO__PLACE_WORD || row->cfa.reg != SP || row->cfa.add || context < 0 ||
+        context > 4096 || !is_at(&row->saved[SAVED_RA], SP, context + CONTEXT_RIP) ||
+        !is_at(&row->saved[SAVED_FP], SP, context + CONTEXT_RBP))
+        return false;
+    *rule = (struct kymo_rule){.kind = KYMO__RULE_SIGNAL, .cfa = (int32_t)context};
+    return true;
+}
+
+#endif
+
+/* ROW as a rule, if it can be one. */
+static struct kymo_rule rule_of(const struct row *row, bool signal)
+{
+    const struct kymo_rule none = {.kind = KYMO__RULE_NONE};
+    struct kymo_rule rule = none;
+    if (row->saved[SAVED_RA].how == UNDEFINED)
+        return (struct kymo_rule){.kind = KYMO__RULE_END};
+    if (signal)
+        return signal_fields(&rule, row) ? rule : none;
+    const struct kymo_place *cfa = &row->cfa;
+    if (cfa->offset < -(1 << 29) || cfa->offset > 1 << 29 || cfa->offset % 8)
+        return none;
+    rule.cfa = (int32_t)cfa->offset;
+    if (cfa->kind == KYMO__PLACE_REGISTER) {
+        rule.kind = cfa->reg == SP   ? KYMO__RULE_SP
+                    : cfa->reg == FP ? KYMO__RULE_FP
+                                     : KYMO__RULE_REGISTER;
+        rule.extra = (int8_t)cfa->reg;
+    } else if (cfa->kind == KYMO__PLACE_WORD && cfa->reg == SP && cfa->add >= 0 && cfa->add < 128) {
+        rule.kind = KYMO__RULE_SP_WORD;
+        rule.extra = (int8_t)cfa->add;
+    } else if (cfa->kind == KYMO__PLACE_WORD && cfa->reg == FP && cfa->add == 0) {
+        rule.kind = KYMO__RULE_FP_WORD;
+    } else {
+        return none;
+    }
+    if (rule.kind == KYMO__RULE_SP && rule.cfa < 0)
+        return none;
+    return saved_fields(&rule, row) ? rule : none;
+}
+
+struct kymo_rule kymo__ehframe_rule(const uint8_t *hdr, uint64_t low, uint64_t high, uint64_t pc)
+{
+    const struct kymo_rule none = {.kind = KYMO__RULE_NONE};
+    uint64_t at = (uint64_t)(uintptr_t)hdr;
+    if (!hdr || at < low || at >= high)
+        return none;
+    const uint8_t *first = hdr - (at - low), *end = hdr + (high - at);
+    struct function f = {0};
+    uint64_t fde = fde_find(hdr, end, pc);
+    if (!fde || !fde_read(&f, hdr, first, end, fde) || pc - f.begin >= f.size)
+        return none;
+    struct row start = {0}, row;
+    if (!run(&start, &f, f.first, UINT64_MAX, &start))
+        return none;
+    row = start;
+    if (!run(&row, &f, f.then, pc, &start))
+        return none;
+    return rule_of(&row, f.signal);
+}

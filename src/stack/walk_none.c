@@ -1,0 +1,14 @@
+/* walk_none.c — see walk.h: an architecture whose stacks nobody has taught us. */
+#include "walk.h"
+
+bool kymo__walk(struct kymo_walk *walk, unsigned skip)
+{
+    (void)walk, (void)skip;
+    return false;
+}
+
+bool kymo__walk_context(struct kymo_walk *walk, const void *context)
+{
+    (void)walk, (void)context;
+    return false;
+}

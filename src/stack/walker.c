@@ -1,0 +1,201 @@
+/* walker.c — see walker.h: getting one, and giving it back when the thread ends.
+
+   All of them are in a list that only grows. The end of a thread is told by a thread-specific
+   key where setting one allocates nothing; where it would, a walker whose thread is no more is
+   found by asking the system for that thread. */
+#include "walker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loader.h"
+#include "modules.h"
+
+enum {
+    KEYS_AT_HAND = 32, /* glibc allocates for the values of later keys */
+    ENDS = 3,          /* how often a thread that is ending may come back; glibc asks 4 times */
+};
+
+#define NOBODY UINT32_MAX /* an owner */
+
+__thread struct kymo_walker *kymo__walker __attribute__((tls_model("initial-exec")));
+
+/* Set when this thread's end was told to it too often to be told again. */
+static __thread uint32_t ends __attribute__((tls_model("initial-exec")));
+
+static struct kymo_walker *all;
+static pthread_key_t key;
+static uint32_t key_state; /* 1: being made, 2: there */
+
+static uint32_t thread_id(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+static void give_back(struct kymo_walker *walker)
+{
+    kymo__pages_drop(walker->sites, sizeof(*walker) - offsetof(struct kymo_walker, sites));
+    kymo__store_release(&walker->owner, 0u);
+}
+
+static void on_thread_end(void *arg)
+{
+    struct kymo_walker *walker = arg;
+    ends++;
+    kymo__store_relaxed(&walker->owner, NOBODY); /* not ours any more, nor free yet */
+    kymo__compiler_fence();
+    kymo__walker = NULL;
+    kymo__compiler_fence();
+    give_back(walker);
+}
+
+/* Only the thread that forked is in the child, under another number. */
+static void on_fork(void)
+{
+    uint32_t self = thread_id();
+    for (struct kymo_walker *w = all; w; w = w->next)
+        if (w == kymo__walker)
+            w->owner = self;
+        else if (w->owner)
+            give_back(w);
+}
+
+static bool key_ready(void)
+{
+    uint32_t none = 0;
+    if (kymo__load_acquire(&key_state) == 2)
+        return true;
+    if (!kymo__swap_if(&key_state, &none, 1u))
+        return false;
+    if (pthread_key_create(&key, on_thread_end) != 0)
+        return false; /* for good: they are used up */
+    pthread_atfork(NULL, NULL, on_fork);
+    kymo__store_release(&key_state, 2u);
+    return true;
+}
+
+/* The first use should not have to be the one in a signal handler. */
+__attribute__((constructor)) static void prepare(void)
+{
+    key_ready();
+    kymo__modules_refresh();
+}
+
+static bool is_gone(uint32_t owner, bool registered)
+{
+    return !registered && syscall(SYS_tgkill, getpid(), owner, 0) != 0 && errno == ESRCH;
+}
+
+/* A walker that nobody has any more, or NULL. */
+static struct kymo_walker *take_old(uint32_t self)
+{
+    for (struct kymo_walker *w = kymo__load_acquire(&all); w; w = w->next) {
+        uint32_t owner = kymo__load_acquire(&w->owner);
+        if (owner && owner != self && !is_gone(owner, w->registered))
+            continue;
+        if (!kymo__swap_if(&w->owner, &owner, self))
+            continue;
+        if (owner)
+            kymo__pages_drop(w->sites, sizeof(*w) - offsetof(struct kymo_walker, sites));
+        return w;
+    }
+    return NULL;
+}
+
+static struct kymo_walker *take_new(uint32_t self)
+{
+    struct kymo_walker *w = kymo__pages_new(sizeof(*w));
+    if (!w)
+        return NULL;
+    w->owner = self;
+    w->next = kymo__load_acquire(&all);
+    while (!kymo__swap_if(&all, &w->next, w))
+        ;
+    return w;
+}
+
+/* A walker for this thread. A signal handler may come at any point of this and do the same:
+   then there are two, and the later one stays. */
+static struct kymo_walker *walker_new(void)
+{
+    if (ends > ENDS)
+        return NULL;
+    int saved = errno;
+    uint32_t self = thread_id();
+    struct kymo_walker *w = take_old(self);
+    if (!w)
+        w = take_new(self);
+    if (w) {
+        w->busy = 0;
+        w->version = UINT64_MAX;
+        w->stack = w->other = (struct kymo_range){0};
+        w->held[0].sp = UINT64_MAX;
+        w->count = w->usable = 0;
+        w->registered = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
+        kymo__compiler_fence();
+        kymo__walker = w;
+    }
+    errno = saved;
+    return w;
+}
+
+bool kymo__walker_range(struct kymo_walker *walker, uint64_t sp, struct kymo_range *range)
+{
+    if (sp - walker->other.low < walker->other.high - walker->other.low) {
+        *range = walker->other;
+        return true;
+    }
+    if (!kymo__stack_around(sp, range))
+        return false;
+    *(range->own ? &walker->stack : &walker->other) = *range;
+    return true;
+}
+
+/* Without writing to pages that were never used. */
+static void forget_sites(struct kymo_walker *walker)
+{
+    for (size_t i = 0; i < KYMO__SITES; i++)
+        if (walker->sites[i].pc)
+            walker->sites[i].pc = 0;
+}
+
+/* Whether the walk that claimed WALKER was left by a jump: it was further in than SP. */
+static bool is_abandoned(const struct kymo_walker *walker, uint64_t sp)
+{
+    const struct kymo_range *stack = &walker->stack;
+    return walker->busy < sp && walker->busy - stack->low < stack->high - stack->low &&
+           sp - stack->low < stack->high - stack->low;
+}
+
+struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range)
+{
+    struct kymo_walker *walker = kymo__walker;
+    if (!walker && !(walker = walker_new()))
+        return NULL;
+    if (walker->busy) {
+        if (!is_abandoned(walker, sp))
+            return NULL;
+        walker->version = UINT64_MAX; /* whatever it was doing */
+    }
+    kymo__store_relaxed(&walker->busy, sp);
+    kymo__compiler_fence();
+    if (!kymo__loader_finds() && kymo__modules_known() != kymo__modules_version())
+        kymo__modules_refresh();
+    uint64_t version = kymo__modules_version();
+    if (walker->version != version) {
+        forget_sites(walker);
+        walker->count = walker->usable = 0;
+        walker->version = version;
+    }
+    if (sp - walker->stack.low < walker->stack.high - walker->stack.low) {
+        *range = walker->stack;
+        return walker;
+    }
+    if (kymo__walker_range(walker, sp, range))
+        return walker;
+    kymo__walker_release(walker);
+    return NULL;
+}
