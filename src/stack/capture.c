@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "loader.h"
 #include "modules.h"
 #include "scratch.h"
 #include "table.h"
@@ -101,6 +102,17 @@ static void skip_managed(struct kymo_managed_walk *managed, size_t skip)
     managed->count -= gone;
 }
 
+/* Which modules are known. Stacks captured before another one was loaded are not those captured
+   after: the same address may lie in another file then. */
+static inline uint64_t known_modules(bool in_signal)
+{
+    uint64_t known = kymo__modules_known();
+    if (kymo__likely(known == kymo__modules_version()) || in_signal)
+        return known;
+    kymo__modules_refresh();
+    return kymo__modules_known();
+}
+
 /* The id of what was walked. LOWEST is an address below the innermost frame. */
 static kymo_stack identify(struct kymo_scratch *scratch, const struct kymo_walk *native,
                            struct kymo_managed_walk *managed, unsigned skip, uint64_t lowest)
@@ -141,8 +153,8 @@ __attribute__((noinline)) kymo_stack kymo_stack_capture(unsigned parts, unsigned
     unsigned managed_skip = parts & KYMO_STACK_NATIVE ? 0 : skip;
     if (parts & KYMO_STACK_MANAGED)
         walk_managed(&managed, managed_skip);
-    if (parts & KYMO_STACK_NATIVE)
-        kymo__walk(&native, skip + 1);
+    if (parts & KYMO_STACK_NATIVE && kymo__walk(&native, skip + 1))
+        native.hash = kymo_stack_hash(native.hash, known_modules(false));
     uint64_t lowest = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     kymo_stack stack = identify(scratch, &native, &managed, managed_skip, lowest);
     count_capture(scratch, native.truncated || managed.truncated);
@@ -160,8 +172,8 @@ kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
         .frames = scratch->managed, .capacity = KYMO__STACK_MAX, .careful = 1};
     if (parts & KYMO_STACK_MANAGED)
         walk_managed(&managed, 0);
-    if (parts & KYMO_STACK_NATIVE)
-        kymo__walk_context(&native, context);
+    if (parts & KYMO_STACK_NATIVE && kymo__walk_context(&native, context))
+        native.hash = kymo_stack_hash(native.hash, known_modules(true));
     kymo_stack stack = identify(scratch, &native, &managed, 0, 1);
     count_capture(scratch, native.truncated || managed.truncated);
     kymo__scratch_leave(scratch);
