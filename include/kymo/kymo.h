@@ -320,6 +320,9 @@ struct kymo_info {
     uint64_t expired_records;   /* that a flight recorder kept no longer; and if it was killed or
                                    still runs, those that only its memory had */
     uint64_t processes;         /* whose threads are in it: 1 unless captures were merged */
+    uint64_t stacks;            /* different ones, of samples and whatever else has one */
+    uint64_t samples;           /* of the records; counted by reading them when it is first asked
+                                   for, unless nothing was sampled */
 };
 
 /* Fill INFO (set its size first). */
@@ -365,6 +368,70 @@ KYMO_API int kymo_capture_metadata(const struct kymo_capture *capture, uint32_t 
 /* Clock reading INDEX as recorded. Returns 0, or -ENOENT past the last. */
 KYMO_API int kymo_capture_snapshot(const struct kymo_capture *capture, uint64_t index,
                                    uint64_t *ticks, int64_t *monotonic, int64_t *wall);
+
+/* What a frame of a stack is. */
+enum kymo_frame_kind {
+    KYMO_FRAME_UNKNOWN = 0, /* the file, damaged or cut short, does not say */
+    KYMO_FRAME_NATIVE = 1,  /* of C, C++, …: an address */
+    KYMO_FRAME_MANAGED = 2, /* of an interpreter: a function and a line */
+};
+
+/* A frame as it was captured. Texts are "" when there is none, and lent until kymo_close. */
+struct kymo_stack_frame {
+    uint32_t kind;        /* enum kymo_frame_kind */
+    uint32_t module;      /* native: number for kymo_capture_module, from 1; 0: in none */
+    const char *path;     /* native: of the file that its code is from */
+    const char *build_id; /* native: of that file, in hex */
+    uint64_t address;     /* native: where it returns to, in that file's terms, or in those of
+                              the process when it is in none: the call lies before it */
+    const char *name;     /* managed: of its function, and where that is */
+    const char *file;     /* managed */
+    uint32_t line;        /* managed: the one that ran, 0 when it is not known */
+    uint32_t first_line;  /* managed: of the function */
+};
+
+/* The first COUNT frames of stack STACK, innermost first, into FRAMES. Returns how many it has,
+   whatever COUNT is; a stack that the file does not define has one that is unknown. */
+KYMO_API size_t kymo_capture_stack(const struct kymo_capture *capture, uint32_t stack,
+                                   struct kymo_stack_frame *frames, size_t count);
+
+/* The number of stack INDEX, of info.stacks, as records have it. Returns 0, or -ENOENT past the
+   last. */
+KYMO_API int kymo_capture_stack_at(const struct kymo_capture *capture, uint64_t index,
+                                   uint32_t *stack);
+
+struct kymo_capture_module {
+    size_t size;
+    const char *path, *build_id;
+    uint64_t base, low, high; /* in the recorded process; its code is from low up to high */
+};
+
+/* Fill MODULE (set its size first) with module NUMBER, from 1 on. 0, or -ENOENT past the last. */
+KYMO_API int kymo_capture_module_at(const struct kymo_capture *capture, uint32_t number,
+                                    struct kymo_capture_module *module);
+
+/* Names for the native frames of CAPTURE's stacks, found in one go; see symbol.h, whose enum
+   kymo_symbol_mode MODE is of. Free them before the capture is closed. Returns 0 or -ENOMEM. */
+struct kymo_stack_names;
+KYMO_API int kymo_stack_names_new(struct kymo_capture *capture, int mode,
+                                  struct kymo_stack_names **names);
+KYMO_API void kymo_stack_names_free(struct kymo_stack_names *names);
+
+/* A function that was running. The texts are lent until kymo_stack_names_free. */
+struct kymo_named_frame {
+    uint32_t kind;       /* enum kymo_frame_kind */
+    uint32_t inlined;    /* 1: native, and inlined into the next one */
+    const char *name;    /* never "": "(unknown)", or "[libm.so.6]" when only the file is known */
+    const char *file;    /* of the source; "" when it is not known */
+    uint32_t line;       /* the one that ran, 0 when it is not known */
+    uint32_t first_line; /* managed: of the function */
+    const char *module;  /* native: path of the file that its code is from */
+};
+
+/* The first COUNT functions of stack STACK, innermost first, into FRAMES, those that were
+   inlined too. Returns how many there are, whatever COUNT is. */
+KYMO_API size_t kymo_stack_named(const struct kymo_stack_names *names, uint32_t stack,
+                                 struct kymo_named_frame *frames, size_t count);
 
 /* Why records are missing. */
 enum kymo_gap {
@@ -524,6 +591,21 @@ KYMO_API void kymo_columns_free(struct kymo_columns *columns);
 
 /* ----------------------------------------------------------- exporting --- */
 
+/* Which of the two, in formats that hold one of them. Others have both. */
+enum kymo_of {
+    KYMO_OF_EITHER = 0, /* calls, unless there are none but samples */
+    KYMO_OF_CALLS = 1,
+    KYMO_OF_SAMPLES = 2,
+};
+
+/* Which native frames of samples are shown between and beside those of Python. A stack
+   without any of Python is shown whole, but for KYMO_NATIVE_NONE. */
+enum kymo_native {
+    KYMO_NATIVE_BRIEF = 0, /* without the interpreter's own: how it evaluates, calls, begins */
+    KYMO_NATIVE_ALL = 1,
+    KYMO_NATIVE_NONE = 2, /* what they took counts for the Python function that called them */
+};
+
 /* What to write, and how. */
 struct kymo_export_options {
     size_t size;
@@ -538,6 +620,8 @@ struct kymo_export_options {
     /* Members to add to the outermost object of JSON formats, each as "key": value, with its
        comma behind it; written as they are. May be NULL. */
     const char *extra;
+    int of;     /* enum kymo_of */
+    int native; /* enum kymo_native */
 };
 
 /* The name of export format INDEX, the extension of its files, and for which programs it is,

@@ -1,6 +1,7 @@
 /* choice.c — see choice.h. */
 #include "choice.h"
 
+#include <kymo/kymo.h>
 #include <string.h>
 
 #include "memory.h"
@@ -27,6 +28,13 @@ bool kymo__cli_choose(const char *option, const char *text, const char *const *w
     kymo__cli_complain("%s %s is not known; it is one of %s", option, text, list);
     kymo__cli_free(list);
     return false;
+}
+
+bool kymo__cli_choose_native(const char *text, unsigned *native)
+{
+    static const char *const words[] = {
+        [KYMO_NATIVE_BRIEF] = "brief", [KYMO_NATIVE_ALL] = "all", [KYMO_NATIVE_NONE] = "none"};
+    return kymo__cli_choose("--native", text, words, sizeof words / sizeof *words, native);
 }
 
 bool kymo__cli_choose_limit(const char *text, uint64_t *limit)

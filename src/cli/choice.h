@@ -11,6 +11,9 @@
 bool kymo__cli_choose(const char *option, const char *text, const char *const *words, size_t count,
                       unsigned *choice);
 
+/* Which native frames of samples, of enum kymo_native: --native. */
+bool kymo__cli_choose_native(const char *text, unsigned *native);
+
 /* How many functions to show. */
 bool kymo__cli_choose_limit(const char *text, uint64_t *limit);
 

@@ -2,7 +2,7 @@
 #ifndef KYMO_CLI_REPORT_H
 #define KYMO_CLI_REPORT_H
 
-#include "survey.h"
+#include "samples.h"
 #include "thread_choice.h"
 #include "time_part.h"
 
@@ -29,7 +29,21 @@ struct cli_report {
     struct cli_row {
         kymo_ns mean, p50, p99;
     } * rows; /* by callable */
+
+    bool of_samples;              /* the survey is of samples: calls are samples */
+    struct kymo_samples *samples; /* those of the capture; NULL: it has none */
+    struct cli_report *sampled;   /* the same report about them, or NULL */
 };
+
+/* Read the samples, if there are any; free with the report. 0 or a negative code. */
+int kymo__cli_report_sample(struct cli_report *report, const struct kymo_samples_options *options);
+void kymo__cli_report_sample_free(struct cli_report *report);
+
+/* Are samples all that the report has? */
+static inline bool kymo__cli_report_only_samples(const struct cli_report *report)
+{
+    return report->samples && report->survey->counts.slices == 0;
+}
 
 /* Choose and sort the functions. */
 void kymo__cli_report_arrange(struct cli_report *report);
@@ -68,10 +82,14 @@ void kymo__cli_print_gc(const struct cli_report *report);
 void kymo__cli_print_counters(const struct cli_report *report);
 void kymo__cli_print_asyncs(const struct cli_report *report);
 void kymo__cli_print_gaps(const struct cli_report *report);
+void kymo__cli_print_samples(const struct cli_report *report);
 
 struct cli_json;
 void kymo__cli_write_asyncs(struct cli_json *json, const struct cli_report *report);
 void kymo__cli_write_gaps(struct cli_json *json, const struct cli_report *report);
+void kymo__cli_write_callable(struct cli_json *json, const struct kymo_callable *callable);
+void kymo__cli_write_callers(struct cli_json *json, const struct cli_report *report);
+void kymo__cli_write_samples(struct cli_json *json, const struct cli_report *report);
 
 void kymo__cli_report_text(const struct cli_report *report);
 void kymo__cli_report_json(const struct cli_report *report);

@@ -9,7 +9,7 @@
 
 enum { PATHS = 20 };
 
-static void write_callable(struct cli_json *json, const struct kymo_callable *callable)
+void kymo__cli_write_callable(struct cli_json *json, const struct kymo_callable *callable)
 {
     kymo__cli_json_string(json, "name", callable->name);
     kymo__cli_json_string(json, "class", kymo__cli_class_word(callable->class));
@@ -36,7 +36,7 @@ static void write_functions(struct cli_json *json, const struct cli_report *repo
         uint32_t i = report->functions[shown];
         const struct kymo_function_cost *cost = s->functions.of[i];
         kymo__cli_json_object(json, NULL);
-        write_callable(json, &s->callables.all[i]);
+        kymo__cli_write_callable(json, &s->callables.all[i]);
         kymo__cli_json_uint(json, "calls", cost->calls);
         kymo__cli_json_uint(json, "resumes", cost->resumes);
         kymo__cli_json_int(json, "self_ns", cost->self);
@@ -110,7 +110,7 @@ static void write_tree(struct cli_json *json, const struct cli_report *report)
                 kymo__cli_json_uint(json, "parent", position[node->parent]);
             else
                 kymo__cli_json_null(json, "parent");
-            write_callable(json, &s->callables.all[node->callable]);
+            kymo__cli_write_callable(json, &s->callables.all[node->callable]);
             write_cost(json, node->calls, node->resumes, node->self, node->total);
             kymo__cli_json_end(json);
         }
@@ -127,7 +127,7 @@ static void write_tree(struct cli_json *json, const struct cli_report *report)
     kymo__cli_free(position);
 }
 
-static void write_callers(struct cli_json *json, const struct cli_report *report)
+void kymo__cli_write_callers(struct cli_json *json, const struct cli_report *report)
 {
     const struct kymo_survey *s = report->survey;
     struct cli_caller *callers;
@@ -136,16 +136,23 @@ static void write_callers(struct cli_json *json, const struct cli_report *report
     for (size_t i = 0; i < count; i++) {
         kymo__cli_json_object(json, NULL);
         kymo__cli_json_object(json, "function");
-        write_callable(json, &s->callables.all[callers[i].callable]);
+        kymo__cli_write_callable(json, &s->callables.all[callers[i].callable]);
         kymo__cli_json_end(json);
         if (callers[i].root) {
             kymo__cli_json_null(json, "caller");
         } else {
             kymo__cli_json_object(json, "caller");
-            write_callable(json, &s->callables.all[callers[i].caller]);
+            kymo__cli_write_callable(json, &s->callables.all[callers[i].caller]);
             kymo__cli_json_end(json);
         }
-        write_cost(json, callers[i].calls, callers[i].resumes, callers[i].self, callers[i].total);
+        if (report->of_samples) {
+            kymo__cli_json_uint(json, "samples", callers[i].calls);
+            kymo__cli_json_int(json, "self_ns", callers[i].self);
+            kymo__cli_json_int(json, "total_ns", callers[i].total);
+        } else {
+            write_cost(json, callers[i].calls, callers[i].resumes, callers[i].self,
+                       callers[i].total);
+        }
         kymo__cli_json_end(json);
     }
     kymo__cli_json_end(json);
@@ -253,7 +260,8 @@ void kymo__cli_report_json(const struct cli_report *report)
     if (report->tree)
         write_tree(&json, report);
     if (report->callers)
-        write_callers(&json, report);
+        kymo__cli_write_callers(&json, report);
+    kymo__cli_write_samples(&json, report);
     write_gc(&json, &s->gc);
     kymo__cli_write_asyncs(&json, report);
     write_counters(&json, s);

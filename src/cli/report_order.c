@@ -96,6 +96,7 @@ uint32_t *kymo__cli_report_by(const struct cli_report *report, enum cli_sort sor
 
 void kymo__cli_report_free(struct cli_report *report)
 {
+    kymo__cli_report_sample_free(report);
     kymo__cli_free(report->functions);
     kymo__cli_free(report->rows);
     kymo__survey_free(report->survey);

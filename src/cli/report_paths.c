@@ -21,7 +21,8 @@ static void print_full(const struct cli_report *report)
     if (tree->folded)
         printf("%*s%s%s on paths beyond the first %s count for their callers here%s\n", CLI_INDENT,
                "", kymo__cli_colour(CLI_YELLOW),
-               kymo__cli_count(tree->folded, "call", "calls").text,
+               report->of_samples ? kymo__cli_count(tree->folded, "sample", "samples").text
+                                  : kymo__cli_count(tree->folded, "call", "calls").text,
                kymo__cli_grouped(tree->most).text, kymo__cli_colour(CLI_PLAIN));
 }
 
@@ -135,9 +136,10 @@ void kymo__cli_print_tree(const struct cli_report *report)
         .level = kymo__cli_array(tree->count + 1, sizeof *b.level),
         .more = kymo__cli_array(tree->count + 2, sizeof *b.more),
     };
-    kymo__cli_heading("Call tree");
+    kymo__cli_heading(report->of_samples ? "Tree of samples" : "Call tree");
     printf("%*s%s%7s  %11s  %11s  %10s  %s%s\n", CLI_INDENT, "", kymo__cli_colour(CLI_DIM), "%",
-           "TOTAL", "SELF", "CALLS", "FUNCTION", kymo__cli_colour(CLI_PLAIN));
+           "TOTAL", "SELF", report->of_samples ? "SAMPLES" : "CALLS", "FUNCTION",
+           kymo__cli_colour(CLI_PLAIN));
     uint64_t count = 0;
     bool branch;
     for (uint32_t at = advance(&b, 0, &branch); at; at = advance(&b, at, &branch), count++)

@@ -115,15 +115,22 @@ void kymo__cli_print_summary(const struct cli_report *report)
                kymo__cli_duration(s->to > s->from ? s->to - s->from : 0).text,
                kymo__cli_duration(s->from - report->info.start).text);
     putchar('\n');
-    kymo__cli_label("calls");
-    printf("%s on %s", kymo__cli_grouped(s->calls).text,
-           kymo__cli_count(threads, "thread", "threads").text);
-    if (s->resumes)
-        printf(", %s of generators and coroutines",
-               kymo__cli_count(s->resumes, "resume", "resumes").text);
-    if (s->counts.deepest)
-        printf("; at most %u deep", s->counts.deepest);
-    putchar('\n');
+    if (!kymo__cli_report_only_samples(report)) {
+        kymo__cli_label("calls");
+        printf("%s on %s", kymo__cli_grouped(s->calls).text,
+               kymo__cli_count(threads, "thread", "threads").text);
+        if (s->resumes)
+            printf(", %s of generators and coroutines",
+                   kymo__cli_count(s->resumes, "resume", "resumes").text);
+        if (s->counts.deepest)
+            printf("; at most %u deep", s->counts.deepest);
+        putchar('\n');
+    }
+    if (report->samples) {
+        kymo__cli_label("samples");
+        printf("%s on %s\n", kymo__cli_grouped(report->samples->tallies.samples).text,
+               kymo__cli_count(threads, "thread", "threads").text);
+    }
     print_losses(report);
     print_off(report);
     print_shares(report);

@@ -77,9 +77,13 @@ void kymo__cli_print_functions(const struct cli_report *report)
 
 void kymo__cli_print_callers(const struct cli_report *report)
 {
-    static const struct cli_column columns[] = {
-        {"TOTAL", true, false},     {"SELF", true, false},  {"CALLS", true, false},
-        {"CALLED BY", false, true}, {"WHERE", false, true}, {0},
+    const struct cli_column columns[] = {
+        {"TOTAL", true, false},
+        {"SELF", true, false},
+        {report->of_samples ? "SAMPLES" : "CALLS", true, false},
+        {"CALLED BY", false, true},
+        {"WHERE", false, true},
+        {0},
     };
     const struct kymo_survey *s = report->survey;
     struct cli_caller *callers;

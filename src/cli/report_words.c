@@ -64,6 +64,8 @@ char *kymo__cli_where(const struct kymo_callable *callable)
     case KYMO_CLASS_FUNCTION:
         break;
     default: {
+        if (callable->class > KYMO_CLASS_GC)
+            return kymo__cli_format("-");
         const char *what = callable->class == KYMO_CLASS_TYPE       ? "type"
                            : callable->class == KYMO_CLASS_CALLABLE ? "object"
                                                                     : "C";

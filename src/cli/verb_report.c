@@ -25,6 +25,7 @@ enum {
     OPTION_TREE,
     OPTION_THRESHOLD,
     OPTION_CALLERS,
+    OPTION_NATIVE,
 };
 
 enum { LIMIT = 15, NODES = 1 << 20 };
@@ -56,7 +57,7 @@ static int progress(void *arg, uint64_t done, uint64_t all)
     return 0;
 }
 
-static int survey(struct cli_report *report)
+static int survey(struct cli_report *report, int native)
 {
     struct cli_progress line = kymo__cli_progress_begin("reading");
     const struct kymo_survey_options options = {
@@ -68,7 +69,18 @@ static int survey(struct cli_report *report)
         .progress = progress,
         .progress_arg = &line,
     };
+    const struct kymo_samples_options sampled = {
+        .tally = {.from = options.from,
+                  .to = options.to,
+                  .chosen = options.chosen,
+                  .progress = progress,
+                  .progress_arg = &line},
+        .nodes = NODES,
+        .native = native,
+    };
     int error = kymo__survey(report->capture, &options, &report->survey);
+    if (error == 0)
+        error = kymo__cli_report_sample(report, &sampled);
     kymo__cli_progress_end(&line);
     return error < 0 ? kymo__cli_capture_broken(report->path, error) : CLI_OK;
 }
@@ -76,16 +88,18 @@ static int survey(struct cli_report *report)
 /* Say it when the answer is empty for a reason the user can change. */
 static int explain(const struct cli_report *report)
 {
-    if (report->survey->counts.slices == 0)
-        kymo__cli_complain("%s: no calls or spans there; the capture has %s and lasts %s",
+    const struct cli_report *what =
+        kymo__cli_report_only_samples(report) ? report->sampled : report;
+    if (what->survey->counts.slices == 0)
+        kymo__cli_complain("%s: no calls, spans or samples there; the capture has %s and lasts %s",
                            report->path,
                            kymo__cli_count(report->info.records, "record", "records").text,
                            kymo__cli_duration(report->info.end - report->info.start).text);
-    else if (report->filter && report->function_count == 0)
+    else if (report->filter && what->function_count == 0)
         kymo__cli_complain("%s: --filter %s fits no function", report->path, report->filter);
     if (report->callers) {
         struct cli_caller *callers;
-        size_t count = kymo__cli_report_callers(report, &callers);
+        size_t count = kymo__cli_report_callers(what, &callers);
         kymo__cli_free(callers);
         if (count == 0)
             kymo__cli_complain("%s: --callers %s fits no function", report->path, report->callers);
@@ -93,9 +107,9 @@ static int explain(const struct cli_report *report)
     return CLI_OK;
 }
 
-static int show(struct cli_report *report, bool as_json)
+static int show(struct cli_report *report, bool as_json, int native)
 {
-    int code = survey(report);
+    int code = survey(report, native);
     if (code != CLI_OK)
         return code;
     kymo__cli_report_arrange(report);
@@ -120,8 +134,9 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         /* A program that reads all of it chooses for itself. */
         .limit = arguments->value[OPTION_JSON] ? UINT64_MAX : LIMIT,
     };
-    unsigned sort = CLI_BY_SELF;
-    if (!kymo__cli_choose("--sort", arguments->value[OPTION_SORT], sorts,
+    unsigned sort = CLI_BY_SELF, native = KYMO_NATIVE_BRIEF;
+    if (!kymo__cli_choose_native(arguments->value[OPTION_NATIVE], &native) ||
+        !kymo__cli_choose("--sort", arguments->value[OPTION_SORT], sorts,
                           sizeof sorts / sizeof *sorts, &sort) ||
         !kymo__cli_choose_limit(arguments->value[OPTION_LIMIT], &report.limit) ||
         !read_threshold(arguments->value[OPTION_THRESHOLD], &report.threshold) ||
@@ -135,7 +150,7 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
     code = kymo__cli_threads_choose(report.capture, report.path, arguments->value[OPTION_THREAD],
                                     &report.threads);
     if (code == CLI_OK) {
-        code = show(&report, arguments->value[OPTION_JSON] != NULL);
+        code = show(&report, arguments->value[OPTION_JSON] != NULL, (int)native);
         kymo__cli_threads_free(&report.threads);
     }
     kymo_close(report.capture);
@@ -159,6 +174,8 @@ static const struct cli_option options[] = {
                           "leave branches below this share out of the tree; 1% without it"},
     [OPTION_CALLERS] = {"callers", 0, "FUNCTION",
                         "who called this function, and what it cost them"},
+    [OPTION_NATIVE] = {"native", 0, "WHICH",
+                       "native frames of samples: brief, without the interpreter's own; all; none"},
     {0},
 };
 
@@ -169,6 +186,7 @@ static const struct cli_example examples[] = {
     {"kymo report --callers json.loads trace.kymo", "who spends time on it"},
     {"kymo report --from 10s --to 12s -t worker trace.kymo",
      "two seconds of the threads called worker"},
+    {"kymo report --native all trace.kymo", "samples with every frame of C, the interpreter's too"},
     {"kymo report -j trace.kymo | jq '.functions[0].name'", "one figure for a script"},
     {0},
 };
@@ -192,7 +210,11 @@ const struct cli_verb kymo__cli_verb_report = {
         "activations, which for generators and coroutines are the parts between a resume and a "
         "yield. The share in column % is of the time in calls on all threads.\n\n"
         "With --from and --to the report is what a recording of that part alone would say: calls "
-        "open at either end are cut there.",
+        "open at either end are cut there.\n\n"
+        "Samples have a section of their own: how often a function was found running (SELF), or "
+        "on the stack (TOTAL), times the length of a period. They are estimates and are never "
+        "added to the times of calls; --tree, --callers, --filter, --sort and the part of time "
+        "hold for them too.",
     .options = options,
     .examples = examples,
     .next = next,

@@ -349,12 +349,26 @@ static int show(struct kymo_calls *c, const struct kymo_event *event)
     return c->inside && c->visitor->event ? c->visitor->event(c->visitor->arg, event) : 0;
 }
 
+/* A sample comes from outside of what the thread does, perhaps between an event and the
+   numbers that belong to it: those still find their event. */
+static int take_sample(struct kymo_calls *c, const struct kymo_event *event)
+{
+    int rc = show(c, event);
+    c->now = event->time > c->now ? event->time : c->now;
+    c->counts.events++;
+    if (rc == 0 && c->visitor->other)
+        rc = c->visitor->other(c->visitor->arg, event, NULL, 0);
+    return rc;
+}
+
 static int take(struct kymo_calls *c, const struct kymo_event *event)
 {
     if (event->kind == KYMO_ARG) {
         int rc = show(c, event);
         return rc < 0 ? rc : add_arg(c, event);
     }
+    if (event->kind == KYMO_SAMPLE && c->inside)
+        return take_sample(c, event);
     int rc = c->receiver >= ENDED ? release(c) : 0;
     c->receiver = NOBODY;
     if (rc == 0 && event->kind == KYMO_RESYNC)

@@ -7,6 +7,9 @@
 #include "alloc.h"
 #include "decode.h"
 #include "handout.h"
+#include "stacks.h"
+
+static int fill_info(const struct kymo_capture *capture, struct kymo_info *info);
 
 int kymo_open(const char *path, struct kymo_capture **capture)
 {
@@ -29,7 +32,7 @@ int kymo_open(const char *path, struct kymo_capture **capture)
         return rc;
     }
     struct kymo_info info = {.size = sizeof(info)};
-    kymo_capture_info(c, &info);
+    fill_info(c, &info);
     c->end = info.end;
     *capture = c;
     return 0;
@@ -85,7 +88,8 @@ static kymo_ns at(const struct kymo_capture *c, uint64_t ticks)
     return kymo__timebase_ns(&c->base, ticks, &hint);
 }
 
-int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info)
+/* All but the number of samples, for which everything has to be read. */
+static int fill_info(const struct kymo_capture *capture, struct kymo_info *info)
 {
     const struct kymo_reader *r = capture->reader;
     uint64_t first = UINT64_MAX, last = 0;
@@ -107,6 +111,8 @@ int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info
         .indexed = r->indexed,
         .expired_records = r->ring_records,
         .processes = r->process_count ? r->process_count : 1,
+        .stacks = r->stacks.stack_count,
+        .samples = capture->samples,
     };
     for (size_t i = 0; i < r->run_count; i++) {
         const struct kymo_block_header *h = &r->runs[i].header;
@@ -131,6 +137,14 @@ int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info
     full.end = at(capture, last);
     full.wall_start = full.start + capture->base.wall_offset;
     return kymo__hand_out(info, &full, sizeof(full));
+}
+
+int kymo_capture_info(const struct kymo_capture *capture, struct kymo_info *info)
+{
+    /* What a caller does not ask for, or has been found out, costs nothing. */
+    if (info->size >= sizeof(*info))
+        kymo__count_samples((struct kymo_capture *)(uintptr_t)capture);
+    return fill_info(capture, info);
 }
 
 int64_t kymo_capture_verify(struct kymo_capture *capture)

@@ -8,7 +8,9 @@
 struct kymo_capture {
     struct kymo_reader *reader;
     struct kymo_timebase base;
-    kymo_ns end; /* time of the last record */
+    kymo_ns end;        /* time of the last record */
+    bool samples_known; /* the next is: counted when first asked for */
+    uint64_t samples;
 };
 
 /* A second capture over the same open file, for another thread to read with: the two may

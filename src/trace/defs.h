@@ -27,7 +27,9 @@
        NODE         id, id of the node it was called from or 0, frame
        STACK        id as records have it, node of its innermost frame
 
-   A native frame's address is where it returns to: what it called lies before it.
+   A native frame's address is where it returns to: what it called lies before it. So is that
+   of the innermost frame of a sample, which is one more than where it was. What a definition
+   refers to is defined before it, except for keys and strings.
    THREAD may have a fifth number, the index of its process; without it that is 0. */
 #ifndef KYMO_DEFS_H
 #define KYMO_DEFS_H

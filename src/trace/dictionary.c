@@ -175,6 +175,11 @@ static int apply(struct kymo_reader *r, const struct kymo_def *def)
         return add_process(r, def->number);
     case KYMO__DEF_RANGE:
         return add_range(r, def->number);
+    case KYMO__DEF_MODULE:
+    case KYMO__DEF_FRAME:
+    case KYMO__DEF_NODE:
+    case KYMO__DEF_STACK:
+        return kymo__stackdefs_apply(&r->stacks, def);
     }
     return 0;
 }
@@ -201,4 +206,5 @@ void kymo__dictionary_fini(struct kymo_reader *r)
     kymo__free(r->snapshots);
     kymo__free(r->gaps);
     kymo__free(r->processes);
+    kymo__stackdefs_fini(&r->stacks);
 }

@@ -264,7 +264,7 @@ static int load(struct kymo_reader *r, const char *path)
     if (rc < 0)
         return rc;
     r->unpacker = kymo__unpacker_new();
-    if (!r->unpacker)
+    if (!r->unpacker || kymo__stackdefs_init(&r->stacks) < 0)
         return -ENOMEM;
     struct kymo_rescue rescue = {.fd = -1};
     struct found found = {.reader = r};

@@ -9,6 +9,7 @@
 #include "block.h"
 #include "clock.h"
 #include "defs.h"
+#include "stackdefs.h"
 
 /* A run of records of one thread: a block of the file, or a chunk of the live file. */
 struct kymo_run {
@@ -83,6 +84,7 @@ struct kymo_reader {
     uint64_t range_first, range_last;
     struct kymo_reader_gap *gaps;
     size_t gap_count, gap_capacity;
+    struct kymo_reader_stacks stacks;
 
     struct kymo_unpacker *unpacker;
     struct kymo_buffer stored; /* scratch for payloads as they are in the file */

@@ -45,6 +45,32 @@ static inline void list_info(FILE *out, const struct kymo_capture *capture,
                 thread.pid);
 }
 
+static inline void list_stacks(FILE *out, const struct kymo_capture *capture,
+                               const struct kymo_info *info)
+{
+    struct kymo_stack_frame frames[64];
+    struct kymo_capture_module module = {.size = sizeof(module)};
+    uint32_t id;
+    if (!info->stacks)
+        return;
+    fprintf(out, "stacks %" PRIu64 " samples %" PRIu64 "\n", info->stacks, info->samples);
+    for (uint32_t i = 1; kymo_capture_module_at(capture, i, &module) == 0; i++)
+        fprintf(out, "module %u \"%s\" \"%s\" base %" PRIx64 " code %" PRIx64 " to %" PRIx64 "\n",
+                i, module.path, module.build_id, module.base, module.low, module.high);
+    for (uint64_t i = 0; kymo_capture_stack_at(capture, i, &id) == 0; i++) {
+        size_t count = kymo_capture_stack(capture, id, frames, 64);
+        fprintf(out, "stack %u of %zu\n", id, count);
+        for (size_t j = 0; j < count && j < 64; j++) {
+            const struct kymo_stack_frame *f = &frames[j];
+            if (f->kind == KYMO_FRAME_MANAGED)
+                fprintf(out, "  %s \"%s\":%u line %u\n", f->name, f->file, f->first_line, f->line);
+            else
+                fprintf(out, "  kind %u module %u \"%s\" at %" PRIx64 "\n", f->kind, f->module,
+                        f->path, f->address);
+        }
+    }
+}
+
 static inline void list_event(FILE *out, const struct kymo_event *e)
 {
     static const char *const kinds[] = {
@@ -60,6 +86,7 @@ static inline void list_event(FILE *out, const struct kymo_event *e)
         [KYMO_COMPLETE] = "complete",
         [KYMO_ARG] = "arg",
         [KYMO_OFF] = "off",
+        [KYMO_SAMPLE] = "sample",
     };
     fprintf(out, "%" PRId64 " %" PRIu64 " thread %u %s", e->time, e->ticks, e->thread,
             e->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[e->kind] ? kinds[e->kind] : "?");
@@ -89,6 +116,7 @@ static inline int list_capture(FILE *out, struct kymo_capture *capture)
     if (rc < 0)
         return rc;
     list_info(out, capture, &info);
+    list_stacks(out, capture, &info);
     while ((rc = kymo_cursor_next(cursor, &event)) > 0)
         list_event(out, &event);
     kymo_cursor_free(cursor);

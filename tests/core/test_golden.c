@@ -97,9 +97,16 @@ static void version_1_1_of_merged_captures_reads_as_it_did(void)
     reads_as(place("v1.1-merged.kymo"), "v1.1-merged.txt");
 }
 
+static void version_1_2_with_samples_reads_as_it_did(void)
+{
+    reads_as(place("v1.2-sampled.kymo"), "v1.2-sampled.txt");
+    reads_as(place("v1.2-sampled-calls.kymo"), "v1.2-sampled-calls.txt");
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(version_1_reads_as_it_did),
     CHECK_CASE(version_1_of_a_killed_process_reads_as_it_did),
     CHECK_CASE(version_1_1_of_merged_captures_reads_as_it_did),
+    CHECK_CASE(version_1_2_with_samples_reads_as_it_did),
 };
 CHECK_MAIN(cases)

@@ -1,0 +1,141 @@
+/* tally.c — see tally.h. */
+#include "tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "alloc.h"
+#include "hash.h"
+#include "stacks.h"
+#include "stream.h"
+
+enum { STEP = 65536 };
+
+static size_t slot_of(const struct kymo_tallies *t, uint32_t thread, uint32_t node)
+{
+    size_t mask = t->slot_count - 1;
+    size_t i = (size_t)(kymo__hash_word((uint64_t)thread << 32 | node) >> 20) & mask;
+    while (t->slots[i] &&
+           (t->all[t->slots[i] - 1].thread != thread || t->all[t->slots[i] - 1].node != node))
+        i = (i + 1) & mask;
+    return i;
+}
+
+static int widen(struct kymo_tallies *t)
+{
+    size_t count = t->slot_count ? 2 * t->slot_count : 256;
+    uint32_t *slots = kymo__alloc_zeroed(count * sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    kymo__free(t->slots);
+    t->slots = slots;
+    t->slot_count = count;
+    for (size_t i = 0; i < t->count; i++)
+        t->slots[slot_of(t, t->all[i].thread, t->all[i].node)] = (uint32_t)i + 1;
+    return 0;
+}
+
+static int count_sample(struct kymo_tallies *t, const struct kymo_reader *r,
+                        const struct kymo_event *event)
+{
+    uint32_t node = kymo__stackdefs_find(&r->stacks, kymo__sample_stack(event->id));
+    uint64_t periods = kymo__sample_periods(event->id);
+    int rc = 2 * (t->count + 1) > t->slot_count ? widen(t) : 0;
+    if (rc < 0)
+        return rc;
+    size_t slot = slot_of(t, event->thread, node);
+    if (!t->slots[slot]) {
+        rc = t->count < UINT32_MAX
+                 ? kymo__array_grow(&t->all, &t->capacity, t->count, sizeof(*t->all))
+                 : -ENOMEM;
+        if (rc < 0)
+            return rc;
+        t->all[t->count++] = (struct kymo_tally){.thread = event->thread, .node = node};
+        t->slots[slot] = (uint32_t)t->count;
+    }
+    struct kymo_tally *tally = &t->all[t->slots[slot] - 1];
+    tally->samples++;
+    tally->periods += periods;
+    t->samples++;
+    t->periods += periods;
+    t->of_wall += event->detail == KYMO_SAMPLED_WALL;
+    return 0;
+}
+
+struct reading {
+    const struct kymo_tally_options *options;
+    uint64_t done, all;
+};
+
+static int tell(struct reading *reading)
+{
+    const struct kymo_tally_options *o = reading->options;
+    if (++reading->done % STEP || !o->progress)
+        return 0;
+    uint64_t done = reading->done < reading->all ? reading->done : reading->all;
+    int rc = o->progress(o->progress_arg, done, reading->all);
+    return rc < 0 ? rc : 0;
+}
+
+static int read_thread(struct kymo_tallies *t, struct kymo_capture *capture, uint32_t thread,
+                       struct reading *reading)
+{
+    const struct kymo_tally_options *o = reading->options;
+    struct kymo_stream *stream = kymo__alloc(sizeof(*stream));
+    struct kymo_event event;
+    if (!stream)
+        return -ENOMEM;
+    uint64_t from = o->from == INT64_MIN ? 0 : kymo__timebase_ticks(&capture->base, o->from);
+    uint64_t to = kymo__timebase_ticks(&capture->base, o->to);
+    kymo__stream_init(stream, capture, thread, from - (from > 0), to + (to < UINT64_MAX));
+    int rc = 0, there = 1;
+    while (rc == 0 && (there = kymo__stream_next(stream, &event)) > 0) {
+        if (event.kind == KYMO_SAMPLE && event.time >= o->from && event.time < o->to)
+            rc = count_sample(t, capture->reader, &event);
+        if (rc == 0)
+            rc = tell(reading);
+    }
+    kymo__stream_fini(stream);
+    kymo__free(stream);
+    return rc < 0 ? rc : there;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct kymo_tally *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+int kymo__tally(struct kymo_tallies *t, struct kymo_capture *capture,
+                const struct kymo_tally_options *options)
+{
+    struct kymo_info info = {.size = sizeof(info)};
+    kymo_capture_info(capture, &info);
+    long long period = atoll(kymo__sample_metadata(capture, KYMO__SAMPLE_PERIOD));
+    *t = (struct kymo_tallies){.period = period > 0 ? period : 1, .period_known = period > 0};
+    struct reading reading = {.options = options, .all = info.records};
+    int rc = 0;
+    for (uint32_t i = 0; info.samples && rc == 0 && i < capture->reader->thread_count; i++)
+        if (!options->chosen || options->chosen[i])
+            rc = read_thread(t, capture, i, &reading);
+    if (rc == 0 && t->count)
+        qsort(t->all, t->count, sizeof(*t->all), by_place);
+    kymo__free(t->slots);
+    t->slots = NULL;
+    return rc;
+}
+
+void kymo__tally_fini(struct kymo_tallies *t)
+{
+    kymo__free(t->all);
+    kymo__free(t->slots);
+    *t = (struct kymo_tallies){0};
+}
+
+kymo_ns kymo__tally_time(const struct kymo_tallies *t, uint64_t periods)
+{
+    kymo_ns time;
+    return __builtin_mul_overflow(periods, (uint64_t)t->period, &time) ? INT64_MAX : time;
+}
