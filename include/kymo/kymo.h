@@ -635,8 +635,9 @@ KYMO_API const char *kymo_export_format_of(const char *path);
 /* Write CAPTURE in another format to PATH. The file appears whole or not at all; an older
    one is replaced. A name that ends in .gz is compressed; "-" is standard output. OPTIONS
    may be NULL for everything in the format of PATH's extension; otherwise begin with
-   from = 0, to = INT64_MAX, thread = -1. Returns 0, KYMO_EFORMAT, -EINVAL, the errno of
-   what failed, or what PROGRESS returned. */
+   from = 0, to = INT64_MAX, thread = -1. Returns 0, KYMO_EFORMAT, -EINVAL, -ENODATA when
+   samples are asked for and there are none, -ENOTSUP when there are only samples and the
+   format holds calls, the errno of what failed, or what PROGRESS returned. */
 KYMO_API int kymo_export(struct kymo_capture *capture, const char *path,
                          const struct kymo_export_options *options);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture_file.h"
+#include "choice.h"
 #include "export.h"
 #include "handover.h"
 #include "interrupt.h"
@@ -16,7 +17,15 @@
 #include "verb.h"
 #include "written.h"
 
-enum { OPTION_TO, OPTION_OUTPUT, OPTION_THREAD, OPTION_FROM, OPTION_UNTIL };
+enum {
+    OPTION_TO,
+    OPTION_OUTPUT,
+    OPTION_THREAD,
+    OPTION_FROM,
+    OPTION_UNTIL,
+    OPTION_OF,
+    OPTION_NATIVE
+};
 enum { FORMATS_MOST = 32 };
 
 static int progress(void *arg, uint64_t done, uint64_t all)
@@ -79,7 +88,19 @@ static char *default_output(const char *path, const char *extension)
 
 /* ---- the verb ---- */
 
-static int export(struct kymo_capture *capture, const char *output,
+/* Why what is asked for cannot be: it is not the output's fault. */
+static int refuse(const char *path, const char *format, int error)
+{
+    if (error == -ENODATA)
+        kymo__cli_complain("%s has no samples; leave --of samples out", path);
+    else
+        kymo__cli_complain("%s: %s holds calls, and this would be samples; they go into html, "
+                           "pprof, speedscope, collapsed, perfetto and chrome",
+                           path, format);
+    return CLI_BAD;
+}
+
+static int export(struct kymo_capture *capture, const char *path, const char *output,
                   struct kymo_export_options *options)
 {
     struct cli_progress line = kymo__cli_progress_begin("exporting");
@@ -90,6 +111,8 @@ static int export(struct kymo_capture *capture, const char *output,
     int error = kymo_export(capture, output, options);
     kymo__cli_progress_end(&line);
     kymo__cli_interrupt_obey();
+    if (error == -ENODATA || error == -ENOTSUP)
+        return refuse(path, options->format, error);
     return kymo__cli_written(output, error);
 }
 
@@ -113,8 +136,15 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
     const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
     struct cli_part part;
     struct cli_threads threads;
-    if (!format || !kymo__cli_part_read(arguments->value[OPTION_FROM],
-                                        arguments->value[OPTION_UNTIL], "until", &part))
+    static const char *const whats[] = {
+        [KYMO_OF_EITHER] = "either", [KYMO_OF_CALLS] = "calls", [KYMO_OF_SAMPLES] = "samples"};
+    unsigned of = KYMO_OF_EITHER, native = KYMO_NATIVE_BRIEF;
+    if (!format ||
+        !kymo__cli_choose("--of", arguments->value[OPTION_OF], whats, sizeof whats / sizeof *whats,
+                          &of) ||
+        !kymo__cli_choose_native(arguments->value[OPTION_NATIVE], &native) ||
+        !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_UNTIL], "until",
+                             &part))
         return CLI_BAD;
     int code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
     if (code != CLI_OK)
@@ -125,6 +155,8 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
         .from = part.from > 0 ? kymo__cli_moment(info->start, part.from) : 0,
         .to = kymo__cli_moment(info->start, part.to),
         .thread = threads.only,
+        .of = (int)of,
+        .native = (int)native,
     };
     char *named = output ? kymo__cli_format("%s", output) : default_output(path, format->extension);
     if (arguments->value[OPTION_THREAD] && threads.only < 0) {
@@ -137,7 +169,7 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
     } else if (!format->write) {
         code = hand_over(arguments->python, path, named, &options);
     } else {
-        code = export(capture, named, &options);
+        code = export(capture, path, named, &options);
     }
     kymo__cli_free(named);
     kymo__cli_threads_free(&threads);
@@ -167,12 +199,18 @@ static const struct cli_option options[] = {
                        "only this thread: its index as in 'kymo info', tid:N, or its name"},
     [OPTION_FROM] = {"from", 0, "TIME", "from this time after the start: 1.5s, 200ms, 30us, 10ns"},
     [OPTION_UNTIL] = {"until", 0, "TIME", "up to, and without, this time"},
+    [OPTION_OF] = {"of", 0, "WHAT",
+                   "calls or samples, where a format holds only one of them; without it calls, "
+                   "unless there are only samples"},
+    [OPTION_NATIVE] = {"native", 0, "WHICH",
+                       "native frames of samples: brief, without the interpreter's own; all; none"},
     {0},
 };
 
 static const struct cli_example examples[] = {
     {"kymo export --to chrome trace.kymo", "writes trace.json, to be opened in ui.perfetto.dev"},
     {"kymo export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
+    {"kymo export --to html --of samples trace.kymo", "the flame graph of its samples"},
     {"kymo export --to perfetto trace.kymo", "writes trace.pftrace: smaller, and opens faster"},
     {"kymo export --to parquet trace.kymo", "writes tables into the directory trace.parquet"},
     {"kymo export -o trace.json.gz trace.kymo", "compressed; the format follows from the name"},

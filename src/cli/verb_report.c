@@ -99,8 +99,12 @@ static int explain(const struct cli_report *report)
         kymo__cli_complain("%s: --filter %s fits no function", report->path, report->filter);
     if (report->callers) {
         struct cli_caller *callers;
-        size_t count = kymo__cli_report_callers(what, &callers);
+        size_t count = kymo__cli_report_callers(report, &callers);
         kymo__cli_free(callers);
+        if (count == 0 && report->sampled) {
+            count = kymo__cli_report_callers(report->sampled, &callers);
+            kymo__cli_free(callers);
+        }
         if (count == 0)
             kymo__cli_complain("%s: --callers %s fits no function", report->path, report->callers);
     }

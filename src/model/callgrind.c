@@ -119,6 +119,8 @@ int kymo__callgrind_write(struct kymo_capture *capture, const struct kymo_export
     struct callgrind c = {0};
     int rc = kymo__gather(&c.g, capture, options, out, false);
     if (rc == 0)
+        rc = kymo__gather_calls_only(&c.g);
+    if (rc == 0)
         rc = kymo__edges_init(&c.edges, &c.g.survey->tree);
     if (rc == 0) {
         c.named = kymo__alloc_zeroed(c.g.survey->callables.count);

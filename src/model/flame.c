@@ -3,6 +3,8 @@
    The page (viewer/flame) reads one object of JSON:
 
        title, start, duration, ending, lost, hidden, shortest, folded
+       samples    0: it is about calls. Otherwise calls below are samples, of which there are so
+                  many, and times their periods
        functions  [name, file, line, class, calls, resumes, self, total] of each
        threads    {name, busy, nodes} of each, the busiest first
 
@@ -57,7 +59,8 @@ static void write_head(struct flame *f)
     print_number(f, s->counts.missing, ",\"hidden\":");
     print_number(f, f->nodes.hidden, ",\"shortest\":");
     print_number(f, (uint64_t)f->nodes.shortest, ",\"folded\":");
-    print_number(f, s->tree.folded, "");
+    print_number(f, s->tree.folded, ",\"samples\":");
+    print_number(f, f->g.samples ? f->g.samples->tallies.samples : 0, "");
 }
 
 static int write_functions(struct flame *f)

@@ -77,6 +77,38 @@ static int tell(const struct kymo_gathered *g)
     return rc < 0 ? rc : 0;
 }
 
+static int gather_samples(struct kymo_gathered *g, const struct kymo_survey_options *calls)
+{
+    const struct kymo_samples_options samples = {
+        .tally = {.from = calls->from,
+                  .to = calls->to,
+                  .chosen = calls->chosen,
+                  .progress = calls->progress,
+                  .progress_arg = calls->progress_arg},
+        .nodes = calls->nodes,
+        .by_thread = calls->by_thread,
+        .native = g->options->native,
+    };
+    int rc = kymo__samples(g->capture, &samples, &g->samples);
+    if (rc == 0)
+        g->survey = g->samples->survey;
+    return rc;
+}
+
+/* Calls or samples, whichever is meant. */
+static int survey(struct kymo_gathered *g, const struct kymo_survey_options *options)
+{
+    int of = g->options->of;
+    if (of == KYMO_OF_SAMPLES)
+        return g->info.samples ? gather_samples(g, options) : -ENODATA;
+    int rc = kymo__survey(g->capture, options, &g->survey);
+    if (rc < 0 || of == KYMO_OF_CALLS || !g->info.samples || g->survey->counts.slices)
+        return rc;
+    kymo__survey_free(g->survey);
+    g->survey = NULL;
+    return gather_samples(g, options);
+}
+
 int kymo__gather(struct kymo_gathered *g, struct kymo_capture *capture,
                  const struct kymo_export_options *options, struct kymo_outfile *out,
                  bool by_thread)
@@ -93,7 +125,7 @@ int kymo__gather(struct kymo_gathered *g, struct kymo_capture *capture,
         return -ENOMEM;
     for (size_t i = 0; i < threads; i++)
         chosen[i] = options->thread < 0 || options->thread == (int64_t)i;
-    const struct kymo_survey_options survey = {
+    const struct kymo_survey_options wanted = {
         .from = options->from > 0 ? options->from : INT64_MIN,
         .to = options->to,
         .chosen = chosen,
@@ -102,7 +134,7 @@ int kymo__gather(struct kymo_gathered *g, struct kymo_capture *capture,
         .progress = options->progress,
         .progress_arg = options->progress_arg,
     };
-    int rc = kymo__survey(capture, &survey, &g->survey);
+    int rc = survey(g, &wanted);
     kymo__free(chosen);
     if (rc == 0)
         rc = tell(g);
@@ -114,7 +146,15 @@ void kymo__gather_fini(struct kymo_gathered *g)
     for (size_t i = 0; g->threads && i < g->survey->thread_count; i++)
         kymo__free(g->threads[i]);
     kymo__free(g->threads);
-    kymo__survey_free(g->survey);
+    if (g->samples)
+        kymo__samples_free(g->samples);
+    else
+        kymo__survey_free(g->survey);
+}
+
+int kymo__gather_calls_only(const struct kymo_gathered *g)
+{
+    return g->samples ? -ENOTSUP : 0;
 }
 
 int kymo__gather_step(struct kymo_gathered *g)

@@ -4,7 +4,7 @@
 #define KYMO_GATHER_H
 
 #include "export.h"
-#include "survey.h"
+#include "samples.h"
 
 /* The tree of an export is bounded; a fold is told of where the format has a place for it. */
 enum { KYMO__GATHER_NODES = 1 << 22 };
@@ -21,18 +21,23 @@ struct kymo_gathered {
     const struct kymo_export_options *options;
     struct kymo_outfile *out;
     struct kymo_survey *survey;
+    struct kymo_samples *samples; /* the survey is of these, not of calls; NULL: it is of calls */
     struct kymo_info info;
     const char *process; /* its name, or "" */
     char **threads;      /* by index: names, none twice; NULL for those that made no calls */
     unsigned steps;
 };
 
-/* Survey what OPTIONS choose of CAPTURE. BY_THREAD is the survey's. Returns 0 or a negative
-   code; fini in any case. */
+/* Survey what OPTIONS choose of CAPTURE: calls or samples, see enum kymo_of. BY_THREAD is the
+   survey's. Returns 0 or a negative code, -ENODATA when samples are asked for and there are
+   none; fini in any case. */
 int kymo__gather(struct kymo_gathered *gathered, struct kymo_capture *capture,
                  const struct kymo_export_options *options, struct kymo_outfile *out,
                  bool by_thread);
 void kymo__gather_fini(struct kymo_gathered *gathered);
+
+/* For formats that can only hold calls: 0, or -ENOTSUP when samples are meant. */
+int kymo__gather_calls_only(const struct kymo_gathered *gathered);
 
 /* To be called for everything written: 0, or why to stop. */
 int kymo__gather_step(struct kymo_gathered *gathered);

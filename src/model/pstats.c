@@ -243,6 +243,8 @@ int kymo__pstats_write(struct kymo_capture *capture, const struct kymo_export_op
     struct pstats p = {0};
     int rc = kymo__gather(&p.g, capture, options, out, false);
     if (rc == 0)
+        rc = kymo__gather_calls_only(&p.g);
+    if (rc == 0)
         rc = kymo__edges_init(&p.edges, &p.g.survey->tree);
     if (rc == 0)
         rc = make_keys(&p);

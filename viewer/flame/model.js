@@ -34,7 +34,7 @@ function costsBelow(model, node) {
     if (fn < 0) continue;
     let cost = costs.get(fn);
     if (!cost) costs.set(fn, cost = { fn, calls: 0, resumes: 0, self: 0, total: 0 });
-    cost.calls += model.calls[i];
+    if (!(inside && model.data.samples)) cost.calls += model.calls[i]; // a sample counts once
     cost.resumes += model.resumes[i];
     cost.self += model.self[i];
     if (!inside) cost.total += model.total[i];

@@ -30,15 +30,17 @@ class CapturePage extends Page {
 
   describe() {
     const { data } = this.model, busy = this.model.total[0], title = shown(data.title) || "kymo";
-    const calls = data.functions.reduce((sum, f) => sum + f.calls, 0);
+    const calls = data.samples || data.functions.reduce((sum, f) => sum + f.calls, 0);
+    const what = data.samples ? "samples" : "calls";
     const notes = endingNotes(data, "The");
+    if (data.samples) notes.push("Times are estimates: how often threads were found there, times the time between two samples.");
     if (data.hidden) notes.push(`${hiddenNote(data)} The table of all threads has them all.`);
-    if (data.folded) notes.push(`${formatCount(data.folded)} calls on rare paths count as time of their callers.`);
+    if (data.folded) notes.push(`${formatCount(data.folded)} ${what} on rare paths count as time of their callers.`);
     $("title").textContent = title;
     this.head(`${title} — flame graph`, [
       new Date(data.start / 1e6).toLocaleString(), formatTime(data.duration),
-      `${formatCount(calls)} calls`, `${data.threads.length} thread${data.threads.length === 1 ? "" : "s"}`,
-      `${formatTime(busy)} in calls`,
+      `${formatCount(calls)} ${what}`, `${data.threads.length} thread${data.threads.length === 1 ? "" : "s"}`,
+      `${formatTime(busy)} in ${what}`,
     ].join(" · "), notes);
     this.offer("Thread", [[-1, "All threads"], ...data.threads.map((thread, i) =>
       [i, `${shown(thread.name).slice(0, 80)} · ${formatShare(thread.busy, busy)}`])]);
@@ -50,7 +52,8 @@ class CapturePage extends Page {
       (this.state.node ? `, ${formatShare(model.total[node], whole)} of all` : "")]];
     if (model.fn[node] >= 0) {
       rows.push(["Self", formatTime(model.self[node]), `${formatShare(model.self[node], view)} of the view`]);
-      rows.push(["Calls", formatCount(model.calls[node]), model.calls[node] > 1
+      if (model.data.samples) rows.push(["Samples", formatCount(model.calls[node]), ""]);
+      else rows.push(["Calls", formatCount(model.calls[node]), model.calls[node] > 1
         ? `${formatTime(Math.round(model.total[node] / model.calls[node]))} each` : ""]);
       if (model.resumes[node]) rows.push(["Resumes", formatCount(model.resumes[node]), ""]);
     }
@@ -60,7 +63,7 @@ class CapturePage extends Page {
   // ---- the table
 
   columns() {
-    const mean = (cost) => cost.total / (cost.calls || 1);
+    const mean = (cost) => cost.total / (cost.calls || 1), { samples } = this.model.data;
     return [
       { title: "Self", first: true, figure: (cost) => cost.self, show: (cost) => formatTime(cost.self) },
       {
@@ -69,10 +72,11 @@ class CapturePage extends Page {
       },
       { title: "Total", figure: (cost) => cost.total, show: (cost) => formatTime(cost.total) },
       {
-        title: "Calls", figure: (cost) => cost.calls, show: (cost) => formatCount(cost.calls),
+        title: samples ? "Samples" : "Calls", figure: (cost) => cost.calls, show: (cost) => formatCount(cost.calls),
         hint: (cost) => cost.resumes ? `and resumed ${formatCount(cost.resumes)} times` : "",
       },
-      { title: "Total per call", figure: mean, show: (cost) => cost.calls ? formatTime(Math.round(mean(cost))) : "" },
+      ...(samples ? []
+        : [{ title: "Total per call", figure: mean, show: (cost) => cost.calls ? formatTime(Math.round(mean(cost))) : "" }]),
       ...nameColumns(this.model.data.functions),
     ];
   }
