@@ -9,8 +9,9 @@
        ValueType 1 type, 2 unit
        Sample    1 location_id, the innermost first, 2 value, 3 label
        Label     1 key, 2 str, 3 num
-       Mapping   1 id, 5 filename, 7 has_functions, 8 has_filenames, 9 has_line_numbers
-       Location  1 id, 2 mapping_id, 4 line
+       Mapping   1 id, 2 memory_start, 3 memory_limit, 4 file_offset, 5 filename, 6 build_id,
+                 7 has_functions, 8 has_filenames, 9 has_line_numbers
+       Location  1 id, 2 mapping_id, 3 address, 4 line
        Line      1 function_id, 2 line
        Function  1 id, 2 name, 4 filename, 5 start_line
 
@@ -25,61 +26,16 @@
 #include "alloc.h"
 #include "buffer.h"
 #include "gather.h"
+#include "pprof_parts.h"
 #include "proto.h"
 #include "strtab.h"
 #include "utf8.h"
 #include "varint.h"
 
-enum {
-    PROFILE_SAMPLE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_MAPPING = 3,
-    PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5,
-    PROFILE_STRING = 6,
-    PROFILE_TIME = 9,
-    PROFILE_DURATION = 10,
-    PROFILE_PERIOD_TYPE = 11,
-    PROFILE_PERIOD = 12,
-    PROFILE_COMMENT = 13,
-    PROFILE_DEFAULT = 14,
-    TYPE_TYPE = 1,
-    TYPE_UNIT = 2,
-    SAMPLE_LOCATION = 1,
-    SAMPLE_VALUE = 2,
-    SAMPLE_LABEL = 3,
-    LABEL_KEY = 1,
-    LABEL_STR = 2,
-    LABEL_NUM = 3,
-    MAPPING_ID = 1,
-    MAPPING_FILE = 5,
-    MAPPING_HAS_FUNCTIONS = 7,
-    MAPPING_HAS_FILES = 8,
-    MAPPING_HAS_LINES = 9,
-    LOCATION_ID = 1,
-    LOCATION_MAPPING = 2,
-    LOCATION_LINE = 4,
-    LINE_FUNCTION = 1,
-    LINE_LINE = 2,
-    FUNCTION_ID = 1,
-    FUNCTION_NAME = 2,
-    FUNCTION_FILE = 4,
-    FUNCTION_LINE = 5,
-};
-
-struct pprof {
-    struct kymo_gathered g;
-    struct kymo_strtab strings;
-    struct kymo_buffer message, inner, text;
-    uint64_t word_calls, word_count, word_wall, word_ns, word_thread, word_tid;
-    bool *used; /* by callable; the last is for hidden calls */
-    int failed; /* the first allocation that failed */
-};
-
 /* ---- fields; what fails is noted ---- */
 
 /* Of a number that is 0 nothing is written. */
-static void add_varint(struct pprof *p, struct kymo_buffer *b, unsigned field, uint64_t value)
+void kymo__pprof_varint(struct kymo_pprof *p, struct kymo_buffer *b, unsigned field, uint64_t value)
 {
     struct kymo_proto proto = {.out = b};
     if (value)
@@ -87,15 +43,15 @@ static void add_varint(struct pprof *p, struct kymo_buffer *b, unsigned field, u
     p->failed = proto.error ? proto.error : p->failed;
 }
 
-static void add_bytes(struct pprof *p, struct kymo_buffer *b, unsigned field, const void *bytes,
-                      size_t len)
+void kymo__pprof_bytes(struct kymo_pprof *p, struct kymo_buffer *b, unsigned field,
+                       const void *bytes, size_t len)
 {
     struct kymo_proto proto = {.out = b};
     kymo__proto_bytes(&proto, field, bytes, len);
     p->failed = proto.error ? proto.error : p->failed;
 }
 
-static void write_bytes(struct pprof *p, unsigned field, const void *bytes, size_t len)
+static void write_bytes(struct kymo_pprof *p, unsigned field, const void *bytes, size_t len)
 {
     uint8_t head[2 * KYMO__VARINT_MAX], *at = kymo__varint_put(head, (uint64_t)field << 3 | 2);
     at = kymo__varint_put(at, len);
@@ -104,13 +60,13 @@ static void write_bytes(struct pprof *p, unsigned field, const void *bytes, size
 }
 
 /* The message that was put together, as FIELD of the profile. */
-static void write_message(struct pprof *p, unsigned field)
+void kymo__pprof_message(struct kymo_pprof *p, unsigned field)
 {
     write_bytes(p, field, p->message.bytes, p->message.len);
     p->message.len = 0;
 }
 
-static void write_varint(struct pprof *p, unsigned field, uint64_t value)
+void kymo__pprof_number(struct kymo_pprof *p, unsigned field, uint64_t value)
 {
     uint8_t bytes[2 * KYMO__VARINT_MAX], *at = kymo__varint_put(bytes, (uint64_t)field << 3);
     at = kymo__varint_put(at, value);
@@ -120,7 +76,7 @@ static void write_varint(struct pprof *p, unsigned field, uint64_t value)
 /* ---- texts ---- */
 
 /* The number of TEXT, written to the table when it is new. */
-static uint64_t string(struct pprof *p, const char *text)
+uint64_t kymo__pprof_string(struct kymo_pprof *p, const char *text)
 {
     p->text.len = 0;
     while (*text) {
@@ -144,9 +100,24 @@ static uint64_t string(struct pprof *p, const char *text)
 
 /* ---- samples ---- */
 
+void kymo__pprof_sample(struct kymo_pprof *p, uint32_t thread)
+{
+    p->inner.len = 0;
+    kymo__pprof_varint(p, &p->inner, LABEL_KEY, p->word_thread);
+    kymo__pprof_varint(p, &p->inner, LABEL_STR, kymo__pprof_string(p, p->g.threads[thread]));
+    kymo__pprof_bytes(p, &p->message, SAMPLE_LABEL, p->inner.bytes, p->inner.len);
+    p->inner.len = 0;
+    struct kymo_thread_info info = {.size = sizeof(info)};
+    kymo_capture_thread(p->g.capture, thread, &info);
+    kymo__pprof_varint(p, &p->inner, LABEL_KEY, p->word_tid);
+    kymo__pprof_varint(p, &p->inner, LABEL_NUM, (uint64_t)info.tid);
+    kymo__pprof_bytes(p, &p->message, SAMPLE_LABEL, p->inner.bytes, p->inner.len);
+    kymo__pprof_message(p, PROFILE_SAMPLE);
+}
+
 static int write_path(void *arg, const struct kymo_path *path)
 {
-    struct pprof *p = arg;
+    struct kymo_pprof *p = arg;
     const struct kymo_node *node = path->node;
     uint32_t deeper = (uint32_t)p->g.survey->callables.count;
     if (!node->self && !node->calls)
@@ -158,47 +129,38 @@ static int write_path(void *arg, const struct kymo_path *path)
         if (kymo__buffer_add_varint(&p->inner, (uint64_t)callable + 1) < 0)
             p->failed = -ENOMEM;
     }
-    add_bytes(p, &p->message, SAMPLE_LOCATION, p->inner.bytes, p->inner.len);
+    kymo__pprof_bytes(p, &p->message, SAMPLE_LOCATION, p->inner.bytes, p->inner.len);
     p->inner.len = 0;
     if (kymo__buffer_add_varint(&p->inner, node->calls) < 0 ||
         kymo__buffer_add_varint(&p->inner, (uint64_t)node->self) < 0)
         p->failed = -ENOMEM;
-    add_bytes(p, &p->message, SAMPLE_VALUE, p->inner.bytes, p->inner.len);
-    p->inner.len = 0;
-    add_varint(p, &p->inner, LABEL_KEY, p->word_thread);
-    add_varint(p, &p->inner, LABEL_STR, string(p, p->g.threads[path->thread]));
-    add_bytes(p, &p->message, SAMPLE_LABEL, p->inner.bytes, p->inner.len);
-    p->inner.len = 0;
-    struct kymo_thread_info info = {.size = sizeof(info)};
-    kymo_capture_thread(p->g.capture, path->thread, &info);
-    add_varint(p, &p->inner, LABEL_KEY, p->word_tid);
-    add_varint(p, &p->inner, LABEL_NUM, (uint64_t)info.tid);
-    add_bytes(p, &p->message, SAMPLE_LABEL, p->inner.bytes, p->inner.len);
-    write_message(p, PROFILE_SAMPLE);
+    kymo__pprof_bytes(p, &p->message, SAMPLE_VALUE, p->inner.bytes, p->inner.len);
+    kymo__pprof_sample(p, path->thread);
     return p->failed;
 }
 
 /* ---- functions ---- */
 
-static void write_function(struct pprof *p, uint64_t id, const char *name, const char *file,
+static void write_function(struct kymo_pprof *p, uint64_t id, const char *name, const char *file,
                            uint32_t line)
 {
-    uint64_t name_id = string(p, *name ? name : "(unnamed)"), file_id = string(p, file);
-    add_varint(p, &p->message, FUNCTION_ID, id);
-    add_varint(p, &p->message, FUNCTION_NAME, name_id);
-    add_varint(p, &p->message, FUNCTION_FILE, file_id);
-    add_varint(p, &p->message, FUNCTION_LINE, line);
-    write_message(p, PROFILE_FUNCTION);
+    uint64_t name_id = kymo__pprof_string(p, *name ? name : "(unnamed)"),
+             file_id = kymo__pprof_string(p, file);
+    kymo__pprof_varint(p, &p->message, FUNCTION_ID, id);
+    kymo__pprof_varint(p, &p->message, FUNCTION_NAME, name_id);
+    kymo__pprof_varint(p, &p->message, FUNCTION_FILE, file_id);
+    kymo__pprof_varint(p, &p->message, FUNCTION_LINE, line);
+    kymo__pprof_message(p, PROFILE_FUNCTION);
     p->inner.len = 0;
-    add_varint(p, &p->inner, LINE_FUNCTION, id);
-    add_varint(p, &p->inner, LINE_LINE, line);
-    add_varint(p, &p->message, LOCATION_ID, id);
-    add_varint(p, &p->message, LOCATION_MAPPING, 1);
-    add_bytes(p, &p->message, LOCATION_LINE, p->inner.bytes, p->inner.len);
-    write_message(p, PROFILE_LOCATION);
+    kymo__pprof_varint(p, &p->inner, LINE_FUNCTION, id);
+    kymo__pprof_varint(p, &p->inner, LINE_LINE, line);
+    kymo__pprof_varint(p, &p->message, LOCATION_ID, id);
+    kymo__pprof_varint(p, &p->message, LOCATION_MAPPING, 1);
+    kymo__pprof_bytes(p, &p->message, LOCATION_LINE, p->inner.bytes, p->inner.len);
+    kymo__pprof_message(p, PROFILE_LOCATION);
 }
 
-static int write_functions(struct pprof *p)
+static int write_functions(struct kymo_pprof *p)
 {
     const struct kymo_callables *callables = &p->g.survey->callables;
     int rc = 0;
@@ -215,52 +177,56 @@ static int write_functions(struct pprof *p)
 
 /* ---- the whole ---- */
 
-static void write_type(struct pprof *p, unsigned field, uint64_t type, uint64_t unit)
+void kymo__pprof_type(struct kymo_pprof *p, unsigned field, uint64_t type, uint64_t unit)
 {
-    add_varint(p, &p->message, TYPE_TYPE, type);
-    add_varint(p, &p->message, TYPE_UNIT, unit);
-    write_message(p, field);
+    kymo__pprof_varint(p, &p->message, TYPE_TYPE, type);
+    kymo__pprof_varint(p, &p->message, TYPE_UNIT, unit);
+    kymo__pprof_message(p, field);
 }
 
-static void write_head(struct pprof *p)
+void kymo__pprof_head(struct kymo_pprof *p, const char *counted, const char *timed, kymo_ns period)
 {
     const struct kymo_survey *s = p->g.survey;
     write_bytes(p, PROFILE_STRING, "", 0);
-    p->word_calls = string(p, "calls");
-    p->word_count = string(p, "count");
-    p->word_wall = string(p, "wall");
-    p->word_ns = string(p, "nanoseconds");
-    p->word_thread = string(p, "thread");
-    p->word_tid = string(p, "thread_id");
-    uint64_t process = string(p, p->g.process), comment = string(p, "kymo " KYMO_VERSION);
-    write_type(p, PROFILE_SAMPLE_TYPE, p->word_calls, p->word_count);
-    write_type(p, PROFILE_SAMPLE_TYPE, p->word_wall, p->word_ns);
-    write_type(p, PROFILE_PERIOD_TYPE, p->word_wall, p->word_ns);
-    write_varint(p, PROFILE_PERIOD, 1); /* nothing is sampled: every nanosecond counts */
-    write_varint(p, PROFILE_DEFAULT, p->word_wall);
-    write_varint(p, PROFILE_COMMENT, comment);
+    uint64_t what = kymo__pprof_string(p, counted), count = kymo__pprof_string(p, "count");
+    uint64_t time = kymo__pprof_string(p, timed), ns = kymo__pprof_string(p, "nanoseconds");
+    p->word_thread = kymo__pprof_string(p, "thread");
+    p->word_tid = kymo__pprof_string(p, "thread_id");
+    uint64_t process = kymo__pprof_string(p, p->g.process),
+             comment = kymo__pprof_string(p, "kymo " KYMO_VERSION);
+    kymo__pprof_type(p, PROFILE_SAMPLE_TYPE, what, count);
+    kymo__pprof_type(p, PROFILE_SAMPLE_TYPE, time, ns);
+    kymo__pprof_type(p, PROFILE_PERIOD_TYPE, time, ns);
+    kymo__pprof_number(p, PROFILE_PERIOD, (uint64_t)period);
+    kymo__pprof_number(p, PROFILE_DEFAULT, time);
+    kymo__pprof_number(p, PROFILE_COMMENT, comment);
     int64_t wall = kymo__ns_add(p->g.info.wall_start, s->from - p->g.info.start);
-    write_varint(p, PROFILE_TIME, (uint64_t)wall);
-    write_varint(p, PROFILE_DURATION, s->to > s->from ? (uint64_t)(s->to - s->from) : 0);
-    add_varint(p, &p->message, MAPPING_ID, 1);
-    add_varint(p, &p->message, MAPPING_FILE, process);
-    add_varint(p, &p->message, MAPPING_HAS_FUNCTIONS, 1);
-    add_varint(p, &p->message, MAPPING_HAS_FILES, 1);
-    add_varint(p, &p->message, MAPPING_HAS_LINES, 1);
-    write_message(p, PROFILE_MAPPING);
+    kymo__pprof_number(p, PROFILE_TIME, (uint64_t)wall);
+    kymo__pprof_number(p, PROFILE_DURATION, s->to > s->from ? (uint64_t)(s->to - s->from) : 0);
+    kymo__pprof_varint(p, &p->message, MAPPING_ID, 1);
+    kymo__pprof_varint(p, &p->message, MAPPING_FILE, process);
+    kymo__pprof_varint(p, &p->message, MAPPING_HAS_FUNCTIONS, 1);
+    kymo__pprof_varint(p, &p->message, MAPPING_HAS_FILES, 1);
+    kymo__pprof_varint(p, &p->message, MAPPING_HAS_LINES, 1);
+    kymo__pprof_message(p, PROFILE_MAPPING);
 }
 
 int kymo__pprof_write(struct kymo_capture *capture, const struct kymo_export_options *options,
                       struct kymo_outfile *out)
 {
-    struct pprof p = {0};
+    struct kymo_pprof p = {0};
     int rc = kymo__gather(&p.g, capture, options, out, true);
+    if (rc == 0 && p.g.samples) {
+        rc = kymo__pprof_samples(&p);
+        goto done;
+    }
     if (rc == 0) {
         p.used = kymo__alloc_zeroed(p.g.survey->callables.count + 1);
         rc = p.used ? 0 : -ENOMEM;
     }
     if (rc == 0) {
-        write_head(&p);
+        /* Nothing is sampled: every nanosecond counts. */
+        kymo__pprof_head(&p, "calls", "wall", 1);
         rc = p.failed;
     }
     if (rc == 0)
@@ -269,6 +235,7 @@ int kymo__pprof_write(struct kymo_capture *capture, const struct kymo_export_opt
         rc = write_functions(&p);
     if (rc == 0)
         rc = p.failed;
+done:
     kymo__free(p.used);
     kymo__buffer_fini(&p.message);
     kymo__buffer_fini(&p.inner);

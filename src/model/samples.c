@@ -24,14 +24,10 @@ struct making {
     const struct kymo_samples_options *options;
     const struct kymo_reader_stacks *stacks;
     struct kymo_survey *survey;
-    uint32_t *callable_of;        /* by named frame */
-    bool *managed_outside;        /* by node: a frame of Python called it, directly or not */
-    uint8_t *role;                /* by frame: enum kymo_frame_role */
     struct image *images[IMAGES]; /* by node */
     uint32_t stamp;               /* of the images that hold now */
     uint32_t *path;               /* nodes on the way to one with an image */
     struct image top;             /* what outermost frames lie below */
-    uint32_t native;              /* callable for stacks of which nothing is shown, 0 none yet */
     size_t capacity;              /* of callables */
 };
 
@@ -74,11 +70,12 @@ static int find_callables(struct making *m)
 {
     const struct kymo_stack_names *n = &m->samples->names;
     size_t count = n->first[m->stacks->frame_count];
-    m->callable_of = kymo__alloc((count + 1) * sizeof(*m->callable_of));
-    m->role = kymo__alloc_zeroed(m->stacks->frame_count + 1);
-    int rc = m->callable_of && m->role ? kymo__array_grow(&m->survey->callables.all, &m->capacity,
-                                                          0, sizeof(*m->survey->callables.all))
-                                       : -ENOMEM;
+    m->samples->callable_of = kymo__alloc((count + 2) * sizeof(*m->samples->callable_of));
+    m->samples->role = kymo__alloc_zeroed(m->stacks->frame_count + 1);
+    int rc = m->samples->callable_of && m->samples->role
+                 ? kymo__array_grow(&m->survey->callables.all, &m->capacity, 0,
+                                    sizeof(*m->survey->callables.all))
+                 : -ENOMEM;
     if (rc < 0)
         return rc;
     m->survey->callables.all[m->survey->callables.count++] =
@@ -87,51 +84,62 @@ static int find_callables(struct making *m)
         int64_t callable = callable_for(m, &n->named[i]);
         if (callable < 0)
             return (int)callable;
-        m->callable_of[i] = (uint32_t)callable;
+        m->samples->callable_of[i] = (uint32_t)callable;
     }
     for (uint32_t i = 0; i < m->stacks->frame_count; i++)
         if (m->stacks->frames[i].kind == KYMO_FRAME_NATIVE)
-            m->role[i] = (uint8_t)kymo__stack_role(n, i);
+            m->samples->role[i] = (uint8_t)kymo__stack_role(n, i);
     int64_t native = add_callable(m, "(native)", "", 0, KYMO_CLASS_NATIVE);
-    m->native = native < 0 ? 0 : (uint32_t)native;
-    return native < 0 ? (int)native : 0;
+    int64_t deeper = native < 0 ? native : add_callable(m, "(deeper)", "", 0, KYMO_CLASS_NATIVE);
+    if (deeper < 0)
+        return (int)deeper;
+    m->samples->named = count;
+    m->samples->callable_of[count] = (uint32_t)native;
+    m->samples->callable_of[count + 1] = (uint32_t)deeper;
+    return 0;
 }
 
 /* ---- the tree ---- */
 
-static bool is_managed(const struct making *m, uint32_t node)
+static const struct kymo_reader_stacks *stacks_of(const struct kymo_samples *s)
 {
-    return m->stacks->frames[m->stacks->nodes[node].frame].kind == KYMO_FRAME_MANAGED;
+    return &s->names.capture->reader->stacks;
+}
+
+static bool is_managed(const struct kymo_samples *s, uint32_t node)
+{
+    const struct kymo_reader_stacks *stacks = stacks_of(s);
+    return stacks->frames[stacks->nodes[node].frame].kind == KYMO_FRAME_MANAGED;
 }
 
 static int prepare(struct making *m)
 {
     size_t nodes = m->stacks->node_count;
-    m->managed_outside = kymo__alloc_zeroed(nodes + 1);
+    m->samples->managed_outside = kymo__alloc_zeroed(nodes + 1);
     m->path = kymo__alloc((KYMO__STACK_DEEPEST + 2) * sizeof(*m->path));
     for (int i = 0; i < IMAGES; i++)
         m->images[i] = kymo__alloc_zeroed((nodes + 1) * sizeof(*m->images[i]));
-    if (!m->managed_outside || !m->path || !m->images[INSIDE] || !m->images[BETWEEN])
+    if (!m->samples->managed_outside || !m->path || !m->images[INSIDE] || !m->images[BETWEEN])
         return -ENOMEM;
     for (size_t i = 1; i < nodes; i++) {
         uint32_t parent = m->stacks->nodes[i].parent;
-        m->managed_outside[i] = parent && (m->managed_outside[parent] || is_managed(m, parent));
+        m->samples->managed_outside[i] =
+            parent && (m->samples->managed_outside[parent] || is_managed(m->samples, parent));
     }
     return 0;
 }
 
-static bool shown(const struct making *m, uint32_t node, int image)
+static bool is_shown(const struct kymo_samples *s, uint32_t node, int image)
 {
-    uint32_t frame = m->stacks->nodes[node].frame;
-    if (m->stacks->frames[frame].kind != KYMO_FRAME_NATIVE)
+    const struct kymo_reader_stacks *stacks = stacks_of(s);
+    uint32_t frame = stacks->nodes[node].frame;
+    if (stacks->frames[frame].kind != KYMO_FRAME_NATIVE || s->native == KYMO_NATIVE_ALL)
         return true;
-    if (m->options->native == KYMO_NATIVE_ALL)
-        return true;
-    if (m->options->native == KYMO_NATIVE_NONE)
+    if (s->native == KYMO_NATIVE_NONE)
         return false;
     if (image == BETWEEN)
-        return m->role[frame] == KYMO__ROLE_CODE;
-    return !m->managed_outside[node] || m->role[frame] != KYMO__ROLE_MACHINERY;
+        return s->role[frame] == KYMO__ROLE_CODE;
+    return !s->managed_outside[node] || s->role[frame] != KYMO__ROLE_MACHINERY;
 }
 
 static int step(struct making *m, struct image *at, uint32_t callable)
@@ -151,9 +159,9 @@ static int descend(struct making *m, struct image *at, uint32_t node, int image)
     const struct kymo_stack_names *n = &m->samples->names;
     uint32_t frame = m->stacks->nodes[node].frame;
     int rc = 0;
-    if (shown(m, node, image))
+    if (is_shown(m->samples, node, image))
         for (size_t i = n->first[frame + 1]; rc == 0 && i-- > n->first[frame];)
-            rc = step(m, at, m->callable_of[i]);
+            rc = step(m, at, m->samples->callable_of[i]);
     at->stamp = m->stamp;
     m->images[image][node] = *at;
     return rc;
@@ -167,7 +175,7 @@ static int image_of(struct making *m, uint32_t node, struct image *found)
     int image = INSIDE;
     *found = m->top;
     for (uint32_t at = node; at; at = m->stacks->nodes[at].parent) {
-        if (is_managed(m, at))
+        if (is_managed(m->samples, at))
             image = BETWEEN;
         if (m->images[image][at].stamp == m->stamp) {
             *found = m->images[image][at];
@@ -180,7 +188,8 @@ static int image_of(struct making *m, uint32_t node, struct image *found)
     for (size_t i = length; rc == 0 && i-- > 0;)
         rc = descend(m, found, m->path[i], i >= length - outer ? BETWEEN : INSIDE);
     if (rc == 0 && found->node == m->top.node && !found->folded)
-        rc = step(m, found, m->native); /* nothing of it is shown */
+        rc =
+            step(m, found, m->samples->callable_of[m->samples->named]); /* nothing of it is shown */
     return rc;
 }
 
@@ -300,9 +309,6 @@ static int make(struct making *m)
 
 static void made(struct making *m)
 {
-    kymo__free(m->callable_of);
-    kymo__free(m->role);
-    kymo__free(m->managed_outside);
     kymo__free(m->path);
     kymo__free(m->images[INSIDE]);
     kymo__free(m->images[BETWEEN]);
@@ -334,6 +340,7 @@ int kymo__samples(struct kymo_capture *capture, const struct kymo_samples_option
     struct kymo_samples *s = kymo__alloc_zeroed(sizeof(*s));
     if (!s)
         return -ENOMEM;
+    s->native = options->native;
     struct making m = {.samples = s, .options = options, .stacks = &capture->reader->stacks};
     m.survey = s->survey = new_survey(capture, options);
     int rc = m.survey ? kymo__tally(&s->tallies, capture, &options->tally) : -ENOMEM;
@@ -349,13 +356,68 @@ int kymo__samples(struct kymo_capture *capture, const struct kymo_samples_option
     return rc;
 }
 
+int kymo__samples_chosen(struct kymo_capture *capture, const struct kymo_export_options *options,
+                         struct kymo_samples **samples)
+{
+    size_t threads = capture->reader->thread_count;
+    bool *chosen = kymo__alloc_zeroed(threads + 1);
+    if (!chosen)
+        return -ENOMEM;
+    for (size_t i = 0; i < threads; i++)
+        chosen[i] = options->thread < 0 || options->thread == (int64_t)i;
+    const struct kymo_samples_options wanted = {
+        .tally = {.from = options->from > 0 ? options->from : INT64_MIN,
+                  .to = options->to,
+                  .chosen = chosen,
+                  .progress = options->progress,
+                  .progress_arg = options->progress_arg},
+        .nodes = 1,
+        .native = options->native,
+    };
+    int rc = kymo__samples(capture, &wanted, samples);
+    kymo__free(chosen);
+    return rc;
+}
+
 void kymo__samples_free(struct kymo_samples *s)
 {
     if (!s)
         return;
     kymo__survey_free(s->survey);
+    kymo__free(s->callable_of);
+    kymo__free(s->role);
+    kymo__free(s->managed_outside);
     kymo__stack_names_fini(&s->names);
     kymo__strtab_fini(&s->functions);
     kymo__tally_fini(&s->tallies);
     kymo__free(s);
+}
+
+size_t kymo__samples_shown(const struct kymo_samples *s, uint32_t node, struct kymo_shown *shown)
+{
+    const struct kymo_reader_stacks *stacks = stacks_of(s);
+    size_t count = 0;
+    int image = INSIDE;
+    for (uint32_t at = node; at; at = stacks->nodes[at].parent) {
+        uint32_t frame = stacks->nodes[at].frame;
+        if (is_managed(s, at))
+            image = BETWEEN;
+        if (!is_shown(s, at, image))
+            continue;
+        for (size_t i = s->names.first[frame]; i < s->names.first[frame + 1]; i++) {
+            if (count == KYMO__SHOWN_MOST) {
+                shown[count++] = (struct kymo_shown){(uint32_t)s->named + 1, 0};
+                return count;
+            }
+            shown[count++] = (struct kymo_shown){(uint32_t)i, frame};
+        }
+    }
+    if (!count)
+        shown[count++] = (struct kymo_shown){(uint32_t)s->named, 0};
+    return count;
+}
+
+const struct kymo_callable *kymo__samples_callable(const struct kymo_samples *s, uint32_t named)
+{
+    return &s->survey->callables.all[s->callable_of[named]];
 }

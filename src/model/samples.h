@@ -27,13 +27,42 @@ struct kymo_samples_options {
 struct kymo_samples {
     struct kymo_tallies tallies;
     struct kymo_stack_names names; /* lends the texts */
-    struct kymo_strtab functions;  /* callables by what they are */
     struct kymo_survey *survey;
+    uint32_t *callable_of; /* by named frame; two more: KYMO__SHOWN_NATIVE, KYMO__SHOWN_DEEPER */
+    size_t named;          /* how many named frames there are */
+    /* The rest is the file's own. */
+    int native;                   /* enum kymo_native */
+    struct kymo_strtab functions; /* callables by what they are */
+    bool *managed_outside;        /* by node: a frame of Python called it, directly or not */
+    uint8_t *role;                /* by frame: enum kymo_frame_role */
 };
 
 /* Read the samples of CAPTURE. Returns 0 with SAMPLES to be freed, or a negative code. */
 int kymo__samples(struct kymo_capture *capture, const struct kymo_samples_options *options,
                   struct kymo_samples **samples);
 void kymo__samples_free(struct kymo_samples *samples);
+
+/* The same for an export that goes through stacks itself: what OPTIONS choose, without a tree. */
+int kymo__samples_chosen(struct kymo_capture *capture, const struct kymo_export_options *options,
+                         struct kymo_samples **samples);
+
+/* Stacks deeper than this are given without what is further out. */
+enum { KYMO__SHOWN_MOST = 1024 };
+
+/* A function of a stack that is shown. */
+struct kymo_shown {
+    uint32_t named; /* position in names.named; at and behind samples->named one that stands for
+                       what is not shown: of a stack without anything else, or too deep */
+    uint32_t frame; /* of the reader's */
+};
+
+/* The functions to show of the stack that ends in NODE, innermost first, into SHOWN, which has
+   room for KYMO__SHOWN_MOST + 1. Returns how many, at least one. */
+size_t kymo__samples_shown(const struct kymo_samples *samples, uint32_t node,
+                           struct kymo_shown *shown);
+
+/* What named frame NAMED, as above, is called. */
+const struct kymo_callable *kymo__samples_callable(const struct kymo_samples *samples,
+                                                   uint32_t named);
 
 #endif

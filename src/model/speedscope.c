@@ -12,6 +12,7 @@
 #include "calls.h"
 #include "gather.h"
 #include "print.h"
+#include "speedscope_samples.h"
 #include "strtab.h"
 
 enum { STEP = 16384 };
@@ -26,6 +27,7 @@ struct speedscope {
     uint32_t frame_count;
     kymo_ns from, to; /* the part that is written */
     unsigned profiles;
+    struct kymo_speedscope_samples sampled;
     /* The thread being written. */
     char *name;
     bool begun;   /* its profile */
@@ -126,29 +128,34 @@ static int write_threads(struct speedscope *s, uint64_t all)
             kymo__print(s->out, "\n]}");
     }
     kymo__strtab_fini(&taken);
-    if (!s->profiles) { /* readers want one */
-        begin_profile(s, "no calls");
-        kymo__print(s->out, "]}");
-    }
     return rc;
+}
+
+/* Samples as profiles of their own, behind those of calls. */
+static int write_samples(struct speedscope *s)
+{
+    const struct kymo_export_options *o = s->options;
+    if (o->of == KYMO_OF_CALLS || !s->sampled.samples)
+        return 0;
+    s->sampled.before = s->frame_count;
+    s->sampled.profiles = s->profiles;
+    int rc = kymo__speedscope_samples(&s->sampled);
+    s->profiles = s->sampled.profiles;
+    return rc;
+}
+
+static void write_none(struct speedscope *s)
+{
+    if (s->profiles)
+        return; /* readers want one */
+    begin_profile(s, "no calls");
+    kymo__print(s->out, "]}");
 }
 
 static void write_frames(struct speedscope *s)
 {
-    for (uint32_t i = 0; i < s->frame_count; i++) {
-        const struct kymo_callable *callable = &s->callables.all[s->used[i]];
-        kymo__print(s->out, i ? ",\n{\"name\":" : "\n{\"name\":");
-        kymo__print_json(s->out, *callable->name ? callable->name : "(unnamed)");
-        if (*callable->file) {
-            kymo__print(s->out, ",\"file\":");
-            kymo__print_json(s->out, callable->file);
-        }
-        if (callable->line) {
-            kymo__print(s->out, ",\"line\":");
-            kymo__print_uint(s->out, callable->line);
-        }
-        kymo__print(s->out, "}");
-    }
+    for (uint32_t i = 0; i < s->frame_count; i++)
+        kymo__speedscope_frame(s->out, &s->callables.all[s->used[i]], i == 0);
 }
 
 int kymo__speedscope_write(struct kymo_capture *capture, const struct kymo_export_options *options,
@@ -163,7 +170,11 @@ int kymo__speedscope_write(struct kymo_capture *capture, const struct kymo_expor
         .from = options->from > info.start ? options->from : info.start,
         .to = options->to < info.end ? options->to : info.end,
     };
-    int rc = kymo__callables_init(&s.callables, capture);
+    int rc = options->of == KYMO_OF_SAMPLES && !info.samples ? -ENODATA : 0;
+    if (rc == 0)
+        rc = kymo__callables_init(&s.callables, capture);
+    if (rc == 0 && info.samples && options->of != KYMO_OF_CALLS)
+        rc = kymo__speedscope_sample(&s.sampled, capture, options, out);
     if (rc == 0) {
         s.frames = kymo__alloc_zeroed(s.callables.count * sizeof(*s.frames));
         s.used = kymo__alloc(s.callables.count * sizeof(*s.used));
@@ -174,15 +185,20 @@ int kymo__speedscope_write(struct kymo_capture *capture, const struct kymo_expor
                          "\"exporter\":\"kymo@" KYMO_VERSION "\",\n\"name\":");
         kymo__print_json(out, kymo__gather_metadata(capture, "process_name"));
         kymo__print(out, ",\n\"activeProfileIndex\":0,\n\"profiles\":[");
-        rc = write_threads(&s, info.records);
+        rc = options->of == KYMO_OF_SAMPLES ? 0 : write_threads(&s, info.records);
     }
+    if (rc == 0)
+        rc = write_samples(&s);
     if (rc == 0) {
+        write_none(&s);
         kymo__print(out, "\n],\n\"shared\":{\"frames\":[");
         write_frames(&s);
+        kymo__speedscope_sample_frames(&s.sampled);
         kymo__print(out, "\n]}}\n");
     }
     kymo__free(s.frames);
     kymo__free(s.used);
+    kymo__speedscope_samples_fini(&s.sampled);
     kymo__callables_fini(&s.callables);
     return rc;
 }

@@ -35,10 +35,18 @@ static int widen(struct kymo_tallies *t)
     return 0;
 }
 
-static int count_sample(struct kymo_tallies *t, const struct kymo_reader *r,
-                        const struct kymo_event *event)
+struct counting {
+    struct kymo_tallies *tallies;
+    const struct kymo_reader *reader;
+    const struct kymo_tally_options *options;
+    uint64_t all; /* records */
+};
+
+static int count_sample(void *arg, const struct kymo_event *event)
 {
-    uint32_t node = kymo__stackdefs_find(&r->stacks, kymo__sample_stack(event->id));
+    const struct counting *c = arg;
+    struct kymo_tallies *t = c->tallies;
+    uint32_t node = kymo__stackdefs_find(&c->reader->stacks, kymo__sample_stack(event->id));
     uint64_t periods = kymo__sample_periods(event->id);
     int rc = 2 * (t->count + 1) > t->slot_count ? widen(t) : 0;
     if (rc < 0)
@@ -59,42 +67,27 @@ static int count_sample(struct kymo_tallies *t, const struct kymo_reader *r,
     t->samples++;
     t->periods += periods;
     t->of_wall += event->detail == KYMO_SAMPLED_WALL;
-    return 0;
-}
-
-struct reading {
-    const struct kymo_tally_options *options;
-    uint64_t done, all;
-};
-
-static int tell(struct reading *reading)
-{
-    const struct kymo_tally_options *o = reading->options;
-    if (++reading->done % STEP || !o->progress)
+    if (t->samples % STEP || !c->options->progress)
         return 0;
-    uint64_t done = reading->done < reading->all ? reading->done : reading->all;
-    int rc = o->progress(o->progress_arg, done, reading->all);
+    rc = c->options->progress(c->options->progress_arg, t->samples < c->all ? t->samples : c->all,
+                              c->all);
     return rc < 0 ? rc : 0;
 }
 
-static int read_thread(struct kymo_tallies *t, struct kymo_capture *capture, uint32_t thread,
-                       struct reading *reading)
+int kymo__each_sample(struct kymo_capture *capture, uint32_t thread, kymo_ns from, kymo_ns to,
+                      int (*each)(void *arg, const struct kymo_event *event), void *arg)
 {
-    const struct kymo_tally_options *o = reading->options;
     struct kymo_stream *stream = kymo__alloc(sizeof(*stream));
     struct kymo_event event;
     if (!stream)
         return -ENOMEM;
-    uint64_t from = o->from == INT64_MIN ? 0 : kymo__timebase_ticks(&capture->base, o->from);
-    uint64_t to = kymo__timebase_ticks(&capture->base, o->to);
-    kymo__stream_init(stream, capture, thread, from - (from > 0), to + (to < UINT64_MAX));
+    uint64_t first = from == INT64_MIN ? 0 : kymo__timebase_ticks(&capture->base, from);
+    uint64_t last = kymo__timebase_ticks(&capture->base, to);
+    kymo__stream_init(stream, capture, thread, first - (first > 0), last + (last < UINT64_MAX));
     int rc = 0, there = 1;
-    while (rc == 0 && (there = kymo__stream_next(stream, &event)) > 0) {
-        if (event.kind == KYMO_SAMPLE && event.time >= o->from && event.time < o->to)
-            rc = count_sample(t, capture->reader, &event);
-        if (rc == 0)
-            rc = tell(reading);
-    }
+    while (rc >= 0 && (there = kymo__stream_next(stream, &event)) > 0)
+        if (event.kind == KYMO_SAMPLE && event.time >= from && event.time < to)
+            rc = each(arg, &event);
     kymo__stream_fini(stream);
     kymo__free(stream);
     return rc < 0 ? rc : there;
@@ -115,11 +108,11 @@ int kymo__tally(struct kymo_tallies *t, struct kymo_capture *capture,
     kymo_capture_info(capture, &info);
     long long period = atoll(kymo__sample_metadata(capture, KYMO__SAMPLE_PERIOD));
     *t = (struct kymo_tallies){.period = period > 0 ? period : 1, .period_known = period > 0};
-    struct reading reading = {.options = options, .all = info.records};
+    struct counting counting = {t, capture->reader, options, info.records};
     int rc = 0;
     for (uint32_t i = 0; info.samples && rc == 0 && i < capture->reader->thread_count; i++)
         if (!options->chosen || options->chosen[i])
-            rc = read_thread(t, capture, i, &reading);
+            rc = kymo__each_sample(capture, i, options->from, options->to, count_sample, &counting);
     if (rc == 0 && t->count)
         qsort(t->all, t->count, sizeof(*t->all), by_place);
     kymo__free(t->slots);

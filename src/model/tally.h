@@ -36,6 +36,11 @@ int kymo__tally(struct kymo_tallies *tallies, struct kymo_capture *capture,
                 const struct kymo_tally_options *options);
 void kymo__tally_fini(struct kymo_tallies *tallies);
 
+/* Call EACH for the samples of THREAD from FROM up to TO, in the order recorded; a negative result
+   ends it and is the result. Returns 0 or a negative code. */
+int kymo__each_sample(struct kymo_capture *capture, uint32_t thread, kymo_ns from, kymo_ns to,
+                      int (*each)(void *arg, const struct kymo_event *event), void *arg);
+
 /* PERIODS as time. */
 kymo_ns kymo__tally_time(const struct kymo_tallies *tallies, uint64_t periods);
 

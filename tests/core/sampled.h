@@ -139,8 +139,8 @@ static inline void sampled_program(const char *path, bool calls)
              work_key = sampled_key("work", "/srv/app/été.py", 10),
              fib_key = sampled_key("fib", "/srv/app/fib.py", 3);
     uint32_t start = sampled_native(python, 0x1001), loop = sampled_native(python, 0x2001),
-             deeper = sampled_native(python, 0x2051), compute = sampled_native(work, 0x501),
-             clone = sampled_native(libc, 0x11), pool = sampled_native(work, 0x701),
+             deeper = sampled_native(python, 0x2051), compute = sampled_native(work, 0x1501),
+             clone = sampled_native(libc, 0x1011), pool = sampled_native(work, 0x1701),
              made = sampled_native(0, 0x7fabcdef0001);
     uint32_t module = sampled_python(module_key, 40), in_work = sampled_python(work_key, 12),
              fib = sampled_python(fib_key, 5), fib_end = sampled_python(fib_key, 4);
