@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "chrome_parts.h"
+#include "gather.h"
 
 /* Times are counted from a moment that processes recorded in the same three months share,
    so that their files can be put together, and that leaves a double room for nanoseconds. */
@@ -148,6 +150,13 @@ static int begin_thread(struct kymo_crew_thread *thread)
                               (uint64_t)thread->info.index * 100);
 }
 
+static void end_thread(struct kymo_crew_thread *thread)
+{
+    struct kymo_chrome_thread *t = thread->state;
+    kymo__free(t->sampled);
+    kymo__free(t->fresh);
+}
+
 int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_options *options,
                        struct kymo_outfile *out)
 {
@@ -157,6 +166,7 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
         .enter = kymo__chrome_enter,
         .leave = kymo__chrome_leave,
         .other = kymo__chrome_other,
+        .end = end_thread,
     };
     struct kymo_info info = {.size = sizeof(info)};
     struct kymo_chrome c = {0};
@@ -164,6 +174,8 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     int rc = kymo__callables_init(&c.callables, capture);
     if (rc == 0)
         rc = kymo__chrome_heads(&c);
+    if (rc == 0 && info.samples)
+        rc = kymo__samples_chosen(capture, options, KYMO__GATHER_NODES, &c.samples);
     if (rc == 0)
         rc = write_beginning(&c, capture, &info, options->extra, out);
     if (rc == 0)
@@ -171,6 +183,7 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     if (rc == 0)
         rc = write_end(&c, options->to < info.end ? options->to : info.end, out);
     kymo__chrome_heads_free(&c);
+    kymo__samples_free(c.samples);
     kymo__callables_fini(&c.callables);
     return rc;
 }

@@ -200,6 +200,8 @@ int kymo__chrome_other(void *arg, const struct kymo_event *event, const struct k
         return write_gap(arg, event);
     if (event->kind == KYMO_COMPLETE)
         return write_complete(arg, event);
+    if (event->kind == KYMO_SAMPLE)
+        return kymo__chrome_sample(arg, event);
     if (event->kind == KYMO_OFF)
         return write_off(arg, event);
     if (event->kind < sizeof(beginnings) / sizeof(beginnings[0]) && beginnings[event->kind])

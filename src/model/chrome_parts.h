@@ -9,6 +9,7 @@
 #include "crew.h"
 #include "jsontext.h"
 #include "lanes.h"
+#include "samples.h"
 
 /* What all threads share; nobody changes it while they are written. */
 struct kymo_chrome {
@@ -16,9 +17,10 @@ struct kymo_chrome {
     struct kymo_chrome_head {
         char *bytes; /* the beginning of a slice, up to its thread */
         size_t len;
-        bool python; /* a call, and not a span */
-    } * heads;       /* by callable */
-    int64_t shift;   /* from monotonic time to the file's */
+        bool python;              /* a call, and not a span */
+    } * heads;                    /* by callable */
+    int64_t shift;                /* from monotonic time to the file's */
+    struct kymo_samples *samples; /* NULL: there are none */
 };
 
 /* A thread's; struct kymo_crew_thread.state. */
@@ -28,6 +30,10 @@ struct kymo_chrome_thread {
     char place[96]; /* "pid":…,"tid":…,"ts": */
     size_t place_len;
     struct kymo_lanes lanes;
+    bool *sampled;   /* by path of samples: it is known here; NULL until there is a sample */
+    uint32_t *fresh; /* paths on the way to one that is known */
+    size_t fresh_capacity;
+    int64_t sampled_at; /* the last one, in microseconds of the file's time */
 };
 
 /* Make c->heads. Returns 0 or -ENOMEM; free in any case. */
@@ -47,6 +53,9 @@ int kymo__chrome_enter(void *thread, struct kymo_frame *frame, uint32_t depth);
 int kymo__chrome_leave(void *thread, const struct kymo_slice *slice);
 int kymo__chrome_other(void *thread, const struct kymo_event *event,
                        const struct kymo_call_arg *args, unsigned arg_count);
+
+/* A sample of THREAD. Returns 0 or -ENOMEM. */
+int kymo__chrome_sample(struct kymo_crew_thread *thread, const struct kymo_event *event);
 
 /* Room for SIZE bytes at the end of THREAD's chunk, or NULL; done counts what was put there. */
 static inline char *kymo__chrome_room(struct kymo_crew_thread *thread, size_t size)

@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "hash.h"
 #include "perfetto_parts.h"
+#include "stacks.h"
 #include "varint.h"
 
 enum { LEVEL = 1, MAIN_SEQUENCE = 1, SNAPSHOTS_MOST = 4096 };
@@ -176,6 +177,19 @@ static void add_own_names(struct kymo_proto *out)
     kymo__proto_close(out, interned);
 }
 
+/* What is between two samples. */
+static void add_timebase(struct kymo_proto *out, const struct kymo_tallies *tallies)
+{
+    bool wall = tallies->of_wall * 2 > tallies->samples;
+    size_t defaults = kymo__proto_open(out, DEFAULTS_SAMPLE);
+    size_t timebase = kymo__proto_open(out, SAMPLE_TIMEBASE);
+    kymo__proto_uint(out, TIMEBASE_PERIOD, (uint64_t)tallies->period);
+    kymo__proto_uint(out, TIMEBASE_COUNTER, COUNTER_CPU_CLOCK);
+    kymo__proto_text(out, TIMEBASE_NAME, wall ? "samples of time" : "samples of CPU time");
+    kymo__proto_close(out, timebase);
+    kymo__proto_close(out, defaults);
+}
+
 static void add_thread(struct kymo_proto *out, const struct kymo_crew_thread *thread,
                        const struct kymo_perfetto_thread *t)
 {
@@ -185,6 +199,8 @@ static void add_thread(struct kymo_proto *out, const struct kymo_crew_thread *th
     size_t event = kymo__proto_open(out, DEFAULTS_EVENT);
     kymo__proto_uint(out, EVENT_TRACK, t->track);
     kymo__proto_close(out, event);
+    if (t->p->samples)
+        add_timebase(out, &t->p->samples->tallies);
     kymo__proto_close(out, defaults);
     add_own_names(out);
     size_t track = kymo__proto_open(out, PACKET_TRACK);
@@ -234,6 +250,7 @@ static void end_thread(struct kymo_crew_thread *thread)
 {
     struct kymo_perfetto_thread *t = thread->state;
     kymo__free(t->known);
+    kymo__perfetto_known_free(t->sampled);
 }
 
 /* ---- whole ---- */
@@ -306,6 +323,8 @@ int kymo__perfetto_write(struct kymo_capture *capture, const struct kymo_export_
     };
     struct kymo_perfetto p = {0};
     int rc = kymo__callables_init(&p.callables, capture);
+    if (rc == 0 && kymo__count_samples(capture))
+        rc = kymo__samples_chosen(capture, options, 1, &p.samples);
     if (rc == 0) {
         p.heads = kymo__alloc(p.callables.count * sizeof(*p.heads));
         rc = p.heads ? write_beginning(&p, capture, options, out) : -ENOMEM;
@@ -316,6 +335,7 @@ int kymo__perfetto_write(struct kymo_capture *capture, const struct kymo_export_
         rc = kymo__crew_write(capture, options, &format, &p, out);
     }
     kymo__free(p.heads);
+    kymo__samples_free(p.samples);
     kymo__callables_fini(&p.callables);
     return rc;
 }

@@ -180,6 +180,8 @@ int kymo__perfetto_other(void *arg, const struct kymo_event *event,
     case KYMO_OFF:
         add_off(&out, t, event);
         return out.error;
+    case KYMO_SAMPLE:
+        return kymo__perfetto_sample(&out, thread, event);
     case KYMO_COUNTER:
         add_counter(&out, t, event, index);
         return out.error;

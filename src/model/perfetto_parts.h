@@ -11,6 +11,7 @@
 #include "crew.h"
 #include "lanes.h"
 #include "proto.h"
+#include "samples.h"
 
 /* Fields, each with the message it belongs to. */
 enum {
@@ -29,6 +30,12 @@ enum {
     PACKET_FIRST = 87,
 
     DEFAULTS_EVENT = 11,
+    DEFAULTS_SAMPLE = 12,
+    SAMPLE_TIMEBASE = 1,
+    TIMEBASE_PERIOD = 1,
+    TIMEBASE_COUNTER = 4,
+    TIMEBASE_NAME = 10,
+    COUNTER_CPU_CLOCK = 1,
     DEFAULTS_CLOCK = 58,
 
     SNAPSHOT_CLOCK = 1,
@@ -129,6 +136,7 @@ struct kymo_perfetto {
     struct kymo_callables callables;
     struct kymo_perfetto_head *heads; /* by callable */
     uint64_t salt;                    /* makes the tracks of this capture its own */
+    struct kymo_samples *samples;     /* NULL: there are none */
 };
 
 enum { KYMO__PERFETTO_SHOWN = 1024 };
@@ -148,6 +156,7 @@ struct kymo_perfetto_thread {
     unsigned prefix_len; /* of prefix */
     uint8_t prefix[8];   /* sequence and flags, in every packet */
     struct kymo_lanes lanes;
+    struct kymo_perfetto_known *sampled;  /* of stacks; NULL until there is a sample */
     uint64_t shown[KYMO__PERFETTO_SHOWN]; /* tracks described not long ago, by their hash */
 };
 
@@ -169,6 +178,12 @@ int kymo__perfetto_enter(void *thread, struct kymo_frame *frame, uint32_t depth)
 int kymo__perfetto_leave(void *thread, const struct kymo_slice *slice);
 int kymo__perfetto_other(void *thread, const struct kymo_event *event,
                          const struct kymo_call_arg *args, unsigned arg_count);
+
+/* A sample of THREAD. Returns 0 or -ENOMEM. */
+int kymo__perfetto_sample(struct kymo_proto *out, struct kymo_crew_thread *thread,
+                          const struct kymo_event *event);
+struct kymo_perfetto_known;
+void kymo__perfetto_known_free(struct kymo_perfetto_known *known);
 
 /* A packet of THREAD's sequence: the caller closes what is returned. */
 size_t kymo__perfetto_packet(struct kymo_proto *out, struct kymo_perfetto_thread *thread);

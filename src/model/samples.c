@@ -116,10 +116,12 @@ static int prepare(struct making *m)
 {
     size_t nodes = m->stacks->node_count;
     m->samples->managed_outside = kymo__alloc_zeroed(nodes + 1);
+    m->samples->path_of = kymo__alloc_zeroed((nodes + 1) * sizeof(*m->samples->path_of));
     m->path = kymo__alloc((KYMO__STACK_DEEPEST + 2) * sizeof(*m->path));
     for (int i = 0; i < IMAGES; i++)
         m->images[i] = kymo__alloc_zeroed((nodes + 1) * sizeof(*m->images[i]));
-    if (!m->samples->managed_outside || !m->path || !m->images[INSIDE] || !m->images[BETWEEN])
+    if (!m->samples->managed_outside || !m->samples->path_of || !m->path || !m->images[INSIDE] ||
+        !m->images[BETWEEN])
         return -ENOMEM;
     for (size_t i = 1; i < nodes; i++) {
         uint32_t parent = m->stacks->nodes[i].parent;
@@ -216,6 +218,7 @@ static int make_tree(struct making *m)
             rc = image_of(m, tally->node, &at);
         if (rc < 0)
             break;
+        m->samples->path_of[tally->node] = at.node;
         kymo_ns time = kymo__tally_time(t, tally->periods);
         struct kymo_node *node = &s->tree.nodes[at.node];
         node->self = kymo__ns_add(node->self, time);
@@ -357,7 +360,7 @@ int kymo__samples(struct kymo_capture *capture, const struct kymo_samples_option
 }
 
 int kymo__samples_chosen(struct kymo_capture *capture, const struct kymo_export_options *options,
-                         struct kymo_samples **samples)
+                         size_t nodes, struct kymo_samples **samples)
 {
     size_t threads = capture->reader->thread_count;
     bool *chosen = kymo__alloc_zeroed(threads + 1);
@@ -371,7 +374,7 @@ int kymo__samples_chosen(struct kymo_capture *capture, const struct kymo_export_
                   .chosen = chosen,
                   .progress = options->progress,
                   .progress_arg = options->progress_arg},
-        .nodes = 1,
+        .nodes = nodes,
         .native = options->native,
     };
     int rc = kymo__samples(capture, &wanted, samples);
@@ -385,6 +388,7 @@ void kymo__samples_free(struct kymo_samples *s)
         return;
     kymo__survey_free(s->survey);
     kymo__free(s->callable_of);
+    kymo__free(s->path_of);
     kymo__free(s->role);
     kymo__free(s->managed_outside);
     kymo__stack_names_fini(&s->names);

@@ -30,6 +30,8 @@ struct kymo_samples {
     struct kymo_survey *survey;
     uint32_t *callable_of; /* by named frame; two more: KYMO__SHOWN_NATIVE, KYMO__SHOWN_DEEPER */
     size_t named;          /* how many named frames there are */
+    uint32_t *path_of;     /* by node of the reader's where samples were found: of the survey's
+                              tree, unless that is by thread */
     /* The rest is the file's own. */
     int native;                   /* enum kymo_native */
     struct kymo_strtab functions; /* callables by what they are */
@@ -42,9 +44,10 @@ int kymo__samples(struct kymo_capture *capture, const struct kymo_samples_option
                   struct kymo_samples **samples);
 void kymo__samples_free(struct kymo_samples *samples);
 
-/* The same for an export that goes through stacks itself: what OPTIONS choose, without a tree. */
+/* The same for an export that goes through stacks itself: what OPTIONS choose, with a tree of at
+   most NODES, the root among them. */
 int kymo__samples_chosen(struct kymo_capture *capture, const struct kymo_export_options *options,
-                         struct kymo_samples **samples);
+                         size_t nodes, struct kymo_samples **samples);
 
 /* Stacks deeper than this are given without what is further out. */
 enum { KYMO__SHOWN_MOST = 1024 };

@@ -14,7 +14,7 @@ int kymo__speedscope_sample(struct kymo_speedscope_samples *s, struct kymo_captu
                             const struct kymo_export_options *options, struct kymo_outfile *out)
 {
     *s = (struct kymo_speedscope_samples){.capture = capture, .options = options, .out = out};
-    int rc = kymo__samples_chosen(capture, options, &s->samples);
+    int rc = kymo__samples_chosen(capture, options, 1, &s->samples);
     if (rc < 0)
         return rc;
     size_t callables = s->samples->survey->callables.count;

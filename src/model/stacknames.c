@@ -7,8 +7,6 @@
 
 #include "alloc.h"
 
-enum { BUILD_ID_MOST = 64 };
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -30,14 +28,14 @@ struct asking {
     uint32_t *frame_of; /* by place */
     size_t *first;      /* by place, and the end */
     size_t count;
-    uint8_t (*build_ids)[BUILD_ID_MOST]; /* by module */
+    uint8_t (*build_ids)[KYMO__BUILD_ID_MOST]; /* by module */
     uint32_t *build_id_bytes;
 };
 
-static uint32_t read_hex(const char *text, uint8_t *bytes)
+uint32_t kymo__build_id(const char *text, uint8_t *bytes)
 {
     uint32_t count = 0;
-    for (; text[0] && text[1] && count < BUILD_ID_MOST; text += 2) {
+    for (; text[0] && text[1] && count < KYMO__BUILD_ID_MOST; text += 2) {
         unsigned byte;
         if (sscanf(text, "%2x", &byte) != 1)
             return 0;
@@ -58,7 +56,7 @@ static int ask(struct asking *a, const struct kymo_reader *r)
         return -ENOMEM;
     for (size_t i = 0; i < s->module_count; i++)
         a->build_id_bytes[i] =
-            read_hex(kymo__reader_string(r, s->modules[i].build_id), a->build_ids[i]);
+            kymo__build_id(kymo__reader_string(r, s->modules[i].build_id), a->build_ids[i]);
     for (uint32_t i = 0; i < s->frame_count; i++) {
         const struct kymo_reader_frame *frame = &s->frames[i];
         if (frame->kind != KYMO_FRAME_NATIVE || !frame->module)

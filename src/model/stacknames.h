@@ -26,6 +26,11 @@ int kymo__stack_names_init(struct kymo_stack_names *names, const struct kymo_cap
                            int mode);
 void kymo__stack_names_fini(struct kymo_stack_names *names);
 
+/* Build id TEXT, in hex, as bytes, of which there are KYMO__BUILD_ID_MOST at most. Returns how many,
+   0 when it is none. */
+enum { KYMO__BUILD_ID_MOST = 64 };
+uint32_t kymo__build_id(const char *text, uint8_t *bytes);
+
 /* Which native frames people care to see, when frames of Python are there. */
 enum kymo_frame_role {
     KYMO__ROLE_CODE,      /* of the program, its libraries and extensions */
