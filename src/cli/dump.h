@@ -5,6 +5,7 @@
 #include "thread_choice.h"
 
 struct cli_dump {
+    const struct kymo_capture *capture;
     const struct kymo_info *info;
     const struct cli_threads *threads;
     bool absolute;   /* wall-clock times instead of times since the start */

@@ -4,9 +4,36 @@
 
 #include "dump.h"
 #include "json.h"
+#include "memory.h"
 #include "naming.h"
 
-static void write_own(struct cli_json *json, const struct kymo_event *event)
+/* The frames of STACK as they were captured, the innermost first. */
+static void write_frames(struct cli_json *json, const struct kymo_capture *capture, uint32_t stack)
+{
+    size_t count = kymo_capture_stack(capture, stack, NULL, 0);
+    struct kymo_stack_frame *frames = kymo__cli_array(count, sizeof *frames);
+    kymo_capture_stack(capture, stack, frames, count);
+    kymo__cli_json_array(json, "frames");
+    for (size_t i = 0; i < count; i++) {
+        const struct kymo_stack_frame *f = &frames[i];
+        kymo__cli_json_object(json, NULL);
+        if (f->kind == KYMO_FRAME_MANAGED) {
+            kymo__cli_json_string(json, "name", f->name);
+            kymo__cli_json_string(json, "file", f->file);
+            kymo__cli_json_uint(json, "line", f->line);
+            kymo__cli_json_uint(json, "first_line", f->first_line);
+        } else if (f->kind == KYMO_FRAME_NATIVE) {
+            kymo__cli_json_string(json, "module", f->path);
+            kymo__cli_json_uint(json, "address", f->address);
+        }
+        kymo__cli_json_end(json);
+    }
+    kymo__cli_json_end(json);
+    kymo__cli_free(frames);
+}
+
+static void write_own(struct cli_json *json, const struct cli_dump *dump,
+                      const struct kymo_event *event)
 {
     switch (event->kind) {
     case KYMO_COUNTER:
@@ -31,6 +58,11 @@ static void write_own(struct cli_json *json, const struct kymo_event *event)
     case KYMO_OFF:
         kymo__cli_json_uint(json, "calls", event->id);
         break;
+    case KYMO_SAMPLE:
+        kymo__cli_json_uint(json, "stack", (uint32_t)event->id);
+        kymo__cli_json_uint(json, "periods", event->id >> 32);
+        write_frames(json, dump->capture, (uint32_t)event->id);
+        break;
     case KYMO_GAP:
         kymo__cli_json_uint(json, "lost_records", event->id);
         break;
@@ -52,9 +84,9 @@ void kymo__cli_dump_json(struct cli_dump *dump, const struct kymo_event *event)
     else
         kymo__cli_json_null(&json, "thread");
     kymo__cli_json_string(&json, "kind", kymo__cli_name_kind(event->kind));
-    if (event->kind != KYMO_GAP)
+    if (event->kind != KYMO_GAP && event->kind != KYMO_SAMPLE)
         kymo__cli_json_string(&json, "name", event->name);
-    write_own(&json, event);
+    write_own(&json, dump, event);
     const char *detail = kymo__cli_name_detail(event->kind, event->detail);
     if (detail)
         kymo__cli_json_string(&json, event->kind == KYMO_GAP ? "reason" : "detail", detail);

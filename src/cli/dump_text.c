@@ -51,7 +51,33 @@ static uint32_t place(struct cli_dump *dump, const struct kymo_event *event)
     return *depth;
 }
 
-static void print_extra(const struct kymo_event *event)
+/* The innermost frames of the stack of a sample, as they were captured. */
+static void print_sample(const struct cli_dump *dump, const struct kymo_event *event)
+{
+    enum { SHOWN = 4 };
+    struct kymo_stack_frame frames[SHOWN];
+    uint32_t stack = (uint32_t)event->id;
+    size_t count = kymo_capture_stack(dump->capture, stack, frames, SHOWN);
+    printf("stack %" PRIu32 ", %s: ", stack,
+           kymo__cli_count(event->id >> 32, "period", "periods").text);
+    for (size_t i = 0; i < count && i < SHOWN; i++) {
+        fputs(i > 0 ? " < " : "", stdout);
+        const char *slash = strrchr(frames[i].path, '/');
+        if (frames[i].kind == KYMO_FRAME_MANAGED) {
+            kymo__cli_put_clean(stdout, *frames[i].name ? frames[i].name : "(unknown)");
+            printf(":%u", frames[i].line);
+        } else if (frames[i].kind == KYMO_FRAME_NATIVE) {
+            kymo__cli_put_clean(stdout, slash ? slash + 1 : frames[i].path);
+            printf("+0x%" PRIx64, frames[i].address);
+        } else {
+            fputs("(unknown)", stdout);
+        }
+    }
+    if (count > SHOWN)
+        printf(" < %zu more", count - SHOWN);
+}
+
+static void print_extra(const struct cli_dump *dump, const struct kymo_event *event)
 {
     switch (event->kind) {
     case KYMO_COUNTER:
@@ -72,6 +98,9 @@ static void print_extra(const struct kymo_event *event)
         break;
     case KYMO_RESYNC:
         fputs("recording of calls was paused, and goes on", stdout);
+        break;
+    case KYMO_SAMPLE:
+        print_sample(dump, event);
         break;
     case KYMO_COMPLETE:
         printf(" (%s)", kymo__cli_duration((int64_t)event->id).text);
@@ -112,6 +141,6 @@ void kymo__cli_dump_text(struct cli_dump *dump, const struct kymo_event *event)
     else
         printf("%*s", (int)(2 * depth), "");
     kymo__cli_put_clean(stdout, event->name);
-    print_extra(event);
+    print_extra(dump, event);
     putchar('\n');
 }

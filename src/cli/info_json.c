@@ -110,6 +110,8 @@ void kymo__cli_info_json(const struct cli_facts *facts)
     kymo__cli_json_int(&json, "duration_ns", info->end - info->start);
     kymo__cli_json_uint(&json, "records", info->records);
     kymo__cli_json_uint(&json, "recovered_records", info->recovered_records);
+    kymo__cli_json_uint(&json, "samples", info->samples);
+    kymo__cli_json_uint(&json, "stacks", info->stacks);
     write_losses(&json, facts);
     kymo__cli_json_uint(&json, "file_bytes", info->file_bytes);
     kymo__cli_json_uint(&json, "live_bytes", info->live_bytes);

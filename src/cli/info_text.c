@@ -200,6 +200,16 @@ static void print_threads(const struct cli_facts *facts)
     kymo__cli_table_free(table);
 }
 
+static void print_samples(const struct cli_facts *facts)
+{
+    const struct kymo_info *info = &facts->info;
+    if (!info->samples && !info->stacks)
+        return;
+    label("samples");
+    printf("%s of the records, with %s\n", kymo__cli_grouped(info->samples).text,
+           kymo__cli_count(info->stacks, "stack", "different stacks").text);
+}
+
 void kymo__cli_info_text(const struct cli_facts *facts)
 {
     const struct kymo_info *info = &facts->info;
@@ -215,6 +225,7 @@ void kymo__cli_info_text(const struct cli_facts *facts)
     label("records");
     printf("%s on %s\n", kymo__cli_grouped(info->records).text,
            kymo__cli_count(info->threads, "thread", "threads").text);
+    print_samples(facts);
     print_losses(facts);
     print_expired(info);
     print_size(info);

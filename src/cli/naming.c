@@ -63,6 +63,7 @@ const char *kymo__cli_name_kind(int kind)
         [KYMO_ARG] = "arg",
         [KYMO_OFF] = "off",
         [KYMO_RESYNC] = "resync",
+        [KYMO_SAMPLE] = "sample",
     };
     bool known = kind >= 0 && (size_t)kind < sizeof names / sizeof *names && names[kind];
     return known ? names[kind] : "unknown";
@@ -78,6 +79,8 @@ const char *kymo__cli_name_detail(int kind, int detail)
         return leave[detail];
     if (kind == KYMO_OFF)
         return detail == 0 ? "function" : "call site";
+    if (kind == KYMO_SAMPLE)
+        return detail == KYMO_SAMPLED_CPU ? "cpu" : "wall";
     if (kind == KYMO_GAP)
         return kymo__cli_name_gap(detail).word;
     return NULL;

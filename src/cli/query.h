@@ -8,14 +8,15 @@
 
 #include <sqlite3.h>
 
-#include "survey.h"
+#include "samples.h"
 
 /* What the tables are made from. */
 struct cli_query {
     struct kymo_capture *capture;
     struct kymo_info info;
     struct kymo_callables callables;
-    struct kymo_survey *survey; /* made when a table first needs it, or NULL */
+    struct kymo_survey *survey;   /* made when a table first needs it, or NULL */
+    struct kymo_samples *samples; /* the same */
 };
 
 /* What is wanted of a table: rows outside may be left out. */

@@ -275,6 +275,7 @@ enum {
     INFO_DURATION,
     INFO_RECORDS,
     INFO_LOST,
+    INFO_SAMPLES,
     INFOS
 };
 
@@ -293,6 +294,7 @@ static void info_column(void *state, sqlite3_context *context, int column)
         [INFO_DURATION] = "kymo.duration_ns",
         [INFO_RECORDS] = "kymo.records",
         [INFO_LOST] = "kymo.lost_records",
+        [INFO_SAMPLES] = "kymo.samples",
     };
     const struct place *place = state;
     const struct kymo_info *info = &place->query->info;
@@ -303,6 +305,7 @@ static void info_column(void *state, sqlite3_context *context, int column)
         [INFO_DURATION] = info->end - info->start,
         [INFO_RECORDS] = (int64_t)info->records,
         [INFO_LOST] = (int64_t)info->lost_records,
+        [INFO_SAMPLES] = (int64_t)info->samples,
     };
     const char *key = "", *value = "";
     if (place->at >= INFOS) {
@@ -330,10 +333,18 @@ const struct cli_query_table kymo__cli_query_info = {
 };
 
 extern const struct cli_query_table kymo__cli_query_slices, kymo__cli_query_events,
-    kymo__cli_query_counters;
+    kymo__cli_query_counters, kymo__cli_query_samples, kymo__cli_query_frames;
 
 const struct cli_query_table *const kymo__cli_query_tables[] = {
-    &kymo__cli_query_slices,    &kymo__cli_query_functions, &kymo__cli_query_threads,
-    &kymo__cli_query_counters,  &kymo__cli_query_events,    &kymo__cli_query_gaps,
-    &kymo__cli_query_processes, &kymo__cli_query_info,      NULL,
+    &kymo__cli_query_slices,
+    &kymo__cli_query_functions,
+    &kymo__cli_query_threads,
+    &kymo__cli_query_counters,
+    &kymo__cli_query_events,
+    &kymo__cli_query_gaps,
+    &kymo__cli_query_processes,
+    &kymo__cli_query_samples,
+    &kymo__cli_query_frames,
+    &kymo__cli_query_info,
+    NULL,
 };

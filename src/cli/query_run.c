@@ -117,6 +117,7 @@ int kymo__cli_query_run(struct kymo_capture *capture, const struct kymo_info *in
     }
     sqlite3_close(db);
     kymo__survey_free(query.survey);
+    kymo__samples_free(query.samples);
     kymo__callables_fini(&query.callables);
     return code;
 }

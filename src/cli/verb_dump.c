@@ -99,7 +99,8 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
     struct cli_threads threads;
     code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
     if (code == CLI_OK) {
-        struct cli_dump dump = {.info = &info,
+        struct cli_dump dump = {.capture = capture,
+                                .info = &info,
                                 .threads = &threads,
                                 .absolute = arguments->value[OPTION_ABSOLUTE] != NULL};
         code = dump_part(&dump, capture, path, &part, limit, arguments->value[OPTION_JSON] != NULL);
