@@ -30,6 +30,7 @@ struct cli_query_table {
     const char *purpose;
     const char *columns; /* as in CREATE TABLE */
     int time, thread;    /* columns by which bounds are told, or -1 */
+    bool stacks;         /* what bounds call the thread is a stack */
     /* Begin to go over the rows; *STATE is then to be ended. 0 or a negative code. */
     int (*begin)(struct cli_query *query, const struct cli_bounds *bounds, void **state);
     /* The next row: 1, 0 at the end, 2 not yet (see slices.h), or a negative code. */

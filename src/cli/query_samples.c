@@ -153,13 +153,11 @@ static const struct kymo_reader_stacks *stacks_of(const struct frames *f)
 static int begin_stack(struct frames *f)
 {
     const struct kymo_reader_stacks *stacks = stacks_of(f);
-    while (f->next < stacks->stack_count && f->only >= 0 &&
-           stacks->stacks[f->next].id != (uint64_t)f->only)
-        f->next++;
-    if (f->next >= stacks->stack_count)
+    if (f->next >= (f->only < 0 ? stacks->stack_count : 1))
         return 0;
-    f->stack = stacks->stacks[f->next].id;
-    f->node = stacks->stacks[f->next++].node;
+    f->stack = f->only < 0 ? stacks->stacks[f->next].id : (uint32_t)f->only;
+    f->node = kymo__stackdefs_find(stacks, f->stack);
+    f->next++;
     f->named = f->query->samples->names.first[stacks->nodes[f->node].frame];
     f->count = kymo__samples_shown(f->query->samples, f->node, f->shown);
     f->depth = 0;
@@ -277,6 +275,7 @@ const struct cli_query_table kymo__cli_query_frames = {
                "build_id TEXT, shown INTEGER",
     .time = -1,
     .thread = FRAME_STACK, /* a query about one stack reads that alone */
+    .stacks = true,
     .begin = begin_frames,
     .next = next_frame,
     .column = frame_column,

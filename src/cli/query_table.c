@@ -218,7 +218,9 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
         if (!number_of(argv[i], &value, &whole))
             continue;
         if (plan[i] == THREAD) {
-            nothing |= !whole || value < 0 || value >= (sqlite3_int64)module->query->info.threads ||
+            sqlite3_int64 most = module->table->stacks ? (sqlite3_int64)UINT32_MAX + 1
+                                                       : (sqlite3_int64)module->query->info.threads;
+            nothing |= !whole || value < 0 || value >= most ||
                        (bounds.thread >= 0 && bounds.thread != value);
             bounds.thread = value;
         } else {

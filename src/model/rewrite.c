@@ -7,6 +7,8 @@
 
 #include "alloc.h"
 #include "calls.h"
+#include "rewrite_stacks.h"
+#include "stacks.h"
 #include "varint.h"
 #include "writer.h"
 
@@ -23,6 +25,7 @@ struct work {
     uint32_t threads;   /* given so far */
     uint32_t processes;
     kymo_ns base; /* added to all times, so that none is negative */
+    struct kymo_stack_ids stacks;
 };
 
 /* One part while it is copied. */
@@ -35,6 +38,7 @@ struct copying {
     bool apart;       /* its ids must not be taken for those of others */
     uint32_t thread;  /* in the result, the one being copied */
     const struct kymo_calls *calls;
+    struct kymo_stack_copy stacks;
 };
 
 /* TIME of the part's clock as a tick of the result. */
@@ -77,6 +81,16 @@ static uint32_t key_of(struct copying *c, uint32_t key)
                                           string_of(c, k->file), k->line, k->class);
     }
     return c->key_of[key];
+}
+
+static uint32_t stack_key(void *arg, uint32_t key)
+{
+    return key_of(arg, key);
+}
+
+static uint32_t stack_string(void *arg, uint32_t string)
+{
+    return string_of(arg, string);
 }
 
 /* Ids of arrows, tasks and generators name them within a process. */
@@ -131,6 +145,9 @@ static int copy_event(void *arg, const struct kymo_event *event)
         break;
     case KYMO_RESYNC:
         value = tick_of_ticks(c, value);
+        break;
+    case KYMO_SAMPLE:
+        value = kymo__stack_copy_sample(&c->stacks, value);
         break;
     }
     put(c, event->time, event->kind, detail, key_of(c, event->key), value);
@@ -282,12 +299,51 @@ static bool common(const struct kymo_part *parts, size_t count, const char *key,
     return true;
 }
 
+/* The greatest period of which those of all parts are multiples; 0 when none has any. */
+static kymo_ns common_period(const struct kymo_part *parts, size_t count)
+{
+    kymo_ns all = 0;
+    for (size_t i = 0; i < count; i++) {
+        kymo_ns a = all, b = kymo__sample_period(parts[i].capture);
+        while (b) {
+            kymo_ns rest = a % b;
+            a = b;
+            b = rest;
+        }
+        all = a;
+    }
+    return all;
+}
+
+/* Is KEY about samples, and holds of the result as a whole? Parts without samples do not count. */
+static bool of_samples(const struct kymo_part *parts, size_t count, const char *key,
+                       const char *value)
+{
+    if (strcmp(key, KYMO__SAMPLE_PERIOD) == 0)
+        return true;
+    if (strcmp(key, KYMO__SAMPLE_CLOCK) != 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *other = kymo__sample_metadata(parts[i].capture, key);
+        if (*other && strcmp(other, value) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* What the parts agree on keeps its key; the rest is told of each by itself. */
-static int define_metadata(struct kymo_writer *w, const struct kymo_part *parts, size_t count)
+static int define_metadata(struct kymo_writer *w, const struct kymo_part *parts, size_t count,
+                           kymo_ns period)
 {
     const char *key, *value;
+    char length[24];
+    snprintf(length, sizeof(length), "%lld", (long long)period);
     for (size_t i = 0; i < count; i++) {
         for (uint32_t j = 0; kymo_capture_metadata(parts[i].capture, j, &key, &value) == 0; j++) {
+            if (count > 1 && of_samples(parts, count, key, value)) {
+                define_meta(w, key, strcmp(key, KYMO__SAMPLE_PERIOD) == 0 ? length : value);
+                continue;
+            }
             if (count == 1 || common(parts, count, key, value)) {
                 define_meta(w, key, value);
                 continue;
@@ -323,12 +379,19 @@ static int copy_part(struct work *work, const struct kymo_part *part, bool first
         .apart = work->processes > 0,
         .key_of = kymo__alloc_zeroed((r->key_count + 1) * sizeof(uint32_t)),
     };
-    if (!c.key_of)
-        return -ENOMEM;
+    c.stacks = (struct kymo_stack_copy){.writer = work->writer,
+                                        .ids = &work->stacks,
+                                        .key = stack_key,
+                                        .string = stack_string,
+                                        .arg = &c};
+    int rc = kymo__stack_copy_init(&c.stacks, part->capture);
+    if (rc < 0 || !c.key_of) {
+        rc = -ENOMEM;
+        goto done;
+    }
     define_clock(&c, first);
     if (several || r->process_count)
         define_processes(&c);
-    int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < r->thread_count; i++) {
         if (!chosen(part, i))
             continue;
@@ -336,6 +399,8 @@ static int copy_part(struct work *work, const struct kymo_part *part, bool first
         define_thread(&c, i, several);
         rc = copy_thread(&c, i);
     }
+done:
+    kymo__stack_copy_fini(&c.stacks);
     kymo__free(c.key_of);
     return rc;
 }
@@ -393,7 +458,8 @@ int kymo__rewrite(const struct kymo_part *parts, size_t count, const char *path,
     kymo__writer_define(work.writer, &(struct kymo_def){.type = KYMO__DEF_RANGE,
                                                         .number = {(uint64_t)(first + work.base),
                                                                    (uint64_t)(last + work.base)}});
-    rc = define_metadata(work.writer, parts, count);
+    work.stacks.period = common_period(parts, count);
+    rc = define_metadata(work.writer, parts, count, work.stacks.period);
     const struct kymo_rewrite_note *note = options->notes;
     for (; note && note->key; note++)
         define_meta(work.writer, note->key, note->value);
