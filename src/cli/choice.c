@@ -30,6 +30,13 @@ bool kymo__cli_choose(const char *option, const char *text, const char *const *w
     return false;
 }
 
+bool kymo__cli_choose_of(const char *text, unsigned *of)
+{
+    static const char *const words[] = {
+        [KYMO_OF_EITHER] = "either", [KYMO_OF_CALLS] = "calls", [KYMO_OF_SAMPLES] = "samples"};
+    return kymo__cli_choose("--of", text, words, sizeof words / sizeof *words, of);
+}
+
 bool kymo__cli_choose_native(const char *text, unsigned *native)
 {
     static const char *const words[] = {

@@ -11,6 +11,9 @@
 bool kymo__cli_choose(const char *option, const char *text, const char *const *words, size_t count,
                       unsigned *choice);
 
+/* Calls or samples, of enum kymo_of: --of. */
+bool kymo__cli_choose_of(const char *text, unsigned *of);
+
 /* Which native frames of samples, of enum kymo_native: --native. */
 bool kymo__cli_choose_native(const char *text, unsigned *native);
 

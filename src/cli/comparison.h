@@ -3,6 +3,7 @@
 #define KYMO_CLI_COMPARISON_H
 
 #include "diff.h"
+#include "samples.h"
 
 enum cli_change_sort {
     CLI_CHANGE_SELF,
@@ -18,6 +19,8 @@ struct cli_comparison {
     struct kymo_capture *capture[2];
     struct kymo_info info[2];
     struct kymo_survey *survey[2];
+    struct kymo_samples *samples[2]; /* whose surveys these are; NULL: they are of calls */
+    bool of_samples;                 /* calls are samples */
     struct kymo_diff diff;
     enum cli_change_sort sort;
     uint64_t limit; /* of functions to show */

@@ -10,24 +10,26 @@
 
 enum { PATHS = 50, EXPLAINED = 20 };
 
-static void write_side(struct cli_json *json, const char *key, const struct kymo_diff_cost *cost,
-                       bool there, bool mean)
+static void write_side(struct cli_json *json, const struct cli_comparison *c, const char *key,
+                       const struct kymo_diff_cost *cost, bool there, bool mean)
 {
     if (!there) {
         kymo__cli_json_null(json, key);
         return;
     }
     kymo__cli_json_object(json, key);
-    kymo__cli_json_uint(json, "calls", cost->calls);
-    kymo__cli_json_uint(json, "resumes", cost->resumes);
+    kymo__cli_json_uint(json, c->of_samples ? "samples" : "calls", cost->calls);
+    if (!c->of_samples)
+        kymo__cli_json_uint(json, "resumes", cost->resumes);
     kymo__cli_json_int(json, "self_ns", cost->self);
     kymo__cli_json_int(json, "total_ns", cost->total);
-    if (mean)
+    if (mean && !c->of_samples)
         kymo__cli_json_int(json, "mean_ns", cost->mean);
     kymo__cli_json_end(json);
 }
 
-static void write_function(struct cli_json *json, const struct kymo_diff_function *f)
+static void write_function(struct cli_json *json, const struct cli_comparison *c,
+                           const struct kymo_diff_function *f)
 {
     kymo__cli_json_object(json, NULL);
     kymo__cli_json_string(json, "name", f->as.name);
@@ -42,8 +44,8 @@ static void write_function(struct cli_json *json, const struct kymo_diff_functio
         kymo__cli_json_double(json, "ratio", (double)f->cost[1].self / (double)f->cost[0].self);
     else
         kymo__cli_json_null(json, "ratio");
-    write_side(json, "before", &f->cost[0], f->in[0], true);
-    write_side(json, "after", &f->cost[1], f->in[1], true);
+    write_side(json, c, "before", &f->cost[0], f->in[0], true);
+    write_side(json, c, "after", &f->cost[1], f->in[1], true);
     kymo__cli_json_end(json);
 }
 
@@ -64,8 +66,8 @@ static void write_path(struct cli_json *json, const struct cli_comparison *c, ui
         kymo__cli_json_string(json, NULL, c->diff.callables[path[i]].name);
     kymo__cli_json_end(json);
     kymo__cli_json_int(json, "change_ns", kymo__diff_change(cost));
-    write_side(json, "before", &cost[0], cost[0].calls + cost[0].resumes > 0, false);
-    write_side(json, "after", &cost[1], cost[1].calls + cost[1].resumes > 0, false);
+    write_side(json, c, "before", &cost[0], cost[0].calls + cost[0].resumes > 0, false);
+    write_side(json, c, "after", &cost[1], cost[1].calls + cost[1].resumes > 0, false);
     kymo__cli_json_end(json);
     kymo__cli_free(path);
 }
@@ -77,8 +79,13 @@ static void write_capture(struct cli_json *json, const struct cli_comparison *c,
     kymo__cli_json_string(json, "file", c->path[side]);
     kymo__cli_json_string(json, "ending", kymo__cli_name_ending(c->info[side].ending).word);
     kymo__cli_json_int(json, "duration_ns", c->info[side].end - c->info[side].start);
-    kymo__cli_json_int(json, "time_in_calls_ns", c->diff.self[side]);
-    kymo__cli_json_uint(json, "calls", c->diff.calls[side]);
+    if (c->of_samples) {
+        kymo__cli_json_int(json, "time_in_samples_ns", c->diff.self[side]);
+        kymo__cli_json_uint(json, "samples", c->survey[side]->calls);
+    } else {
+        kymo__cli_json_int(json, "time_in_calls_ns", c->diff.self[side]);
+        kymo__cli_json_uint(json, "calls", c->diff.calls[side]);
+    }
     kymo__cli_json_uint(json, "gaps", counts->gaps);
     kymo__cli_json_uint(json, "lost_records", counts->missing);
     kymo__cli_json_uint(json, "lost_leaves", counts->lost_leaves);
@@ -109,13 +116,14 @@ void kymo__cli_compare_json(const struct cli_comparison *c)
 {
     struct cli_json json = {.out = stdout};
     kymo__cli_json_object(&json, NULL);
+    kymo__cli_json_string(&json, "of", c->of_samples ? "samples" : "calls");
     write_capture(&json, c, 0);
     write_capture(&json, c, 1);
     write_summary(&json, c);
     kymo__cli_json_uint(&json, "function_count", c->function_count);
     kymo__cli_json_array(&json, "functions");
     for (size_t i = 0; i < c->function_count && i < c->limit; i++)
-        write_function(&json, &c->diff.functions[c->functions[i]]);
+        write_function(&json, c, &c->diff.functions[c->functions[i]]);
     kymo__cli_json_end(&json);
     kymo__cli_json_array(&json, "paths");
     for (size_t i = 0; i < c->path_count && i < PATHS; i++)

@@ -3,6 +3,7 @@
 
    The page (viewer/diff) reads one object of JSON:
 
+       samples    1: it is about samples, and calls below are these
        captures   {file, ending, duration, busy, calls, lost} of A and of B
        explained  {percent, functions}: which make up most of the change, by number
        slower, faster, fresh, gone, same
@@ -42,7 +43,8 @@ static void write_capture(struct kymo_outfile *out, const struct cli_comparison 
     kymo__print_json(out, kymo__cli_name_ending(c->info[side].ending).word);
     write_number(out, ",\"duration\":", c->info[side].end - c->info[side].start);
     write_number(out, ",\"busy\":", c->diff.self[side]);
-    write_number(out, ",\"calls\":", (int64_t)c->diff.calls[side]);
+    write_number(out, ",\"calls\":",
+                 (int64_t)(c->of_samples ? c->survey[side]->calls : c->diff.calls[side]));
     write_number(out, ",\"lost\":", (int64_t)c->survey[side]->counts.missing);
     kymo__print(out, "}");
 }
@@ -53,7 +55,8 @@ static void write_summary(struct kymo_outfile *out, const struct cli_comparison 
     uint32_t functions[EXPLAINED];
     double share = 0;
     size_t count = kymo__cli_compare_explain(c, functions, EXPLAINED, &share);
-    kymo__print(out, "{\"captures\":[");
+    write_number(out, "{\"samples\":", c->of_samples);
+    kymo__print(out, ",\"captures\":[");
     write_capture(out, c, 0);
     kymo__print(out, ",");
     write_capture(out, c, 1);

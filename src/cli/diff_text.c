@@ -2,6 +2,7 @@
    functions and paths one by one. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "comparison.h"
 #include "memory.h"
@@ -80,8 +81,9 @@ static void print_summary(const struct cli_comparison *c)
     kymo__cli_put_clean(stdout, c->path[1]);
     printf("%s\n", kymo__cli_colour(CLI_PLAIN));
     kymo__cli_label("time");
-    printf("in calls on all threads %s → %s, %s%s\n", kymo__cli_duration(d->self[0]).text,
-           kymo__cli_duration(d->self[1]).text, change_of(d->self[0], d->self[1]).text,
+    printf("in %s on all threads %s → %s, %s%s\n", c->of_samples ? "samples" : "calls",
+           kymo__cli_duration(d->self[0]).text, kymo__cli_duration(d->self[1]).text,
+           change_of(d->self[0], d->self[1]).text,
            share_of((double)d->self[0], (double)d->self[1]).text);
     print_explanation(c);
     kymo__cli_label("lasted");
@@ -90,9 +92,11 @@ static void print_summary(const struct cli_comparison *c)
         lasted[i] = c->info[i].end - c->info[i].start;
     printf("%s → %s, %s\n", kymo__cli_duration(lasted[0]).text, kymo__cli_duration(lasted[1]).text,
            change_of(lasted[0], lasted[1]).text);
-    kymo__cli_label("calls");
-    printf("%s → %s%s\n", kymo__cli_grouped(d->calls[0]).text, kymo__cli_grouped(d->calls[1]).text,
-           share_of((double)d->calls[0], (double)d->calls[1]).text);
+    uint64_t before = c->of_samples ? c->survey[0]->calls : d->calls[0];
+    uint64_t after = c->of_samples ? c->survey[1]->calls : d->calls[1];
+    kymo__cli_label(c->of_samples ? "samples" : "calls");
+    printf("%s → %s%s\n", kymo__cli_grouped(before).text, kymo__cli_grouped(after).text,
+           share_of((double)before, (double)after).text);
     kymo__cli_label("functions");
     printf("%s slower, %s faster, %s new, %s gone, %s the same\n",
            kymo__cli_grouped(c->slower).text, kymo__cli_grouped(c->faster).text,
@@ -125,7 +129,8 @@ static void print_functions(const struct cli_comparison *c)
         [CLI_CHANGE_CALLS] = "change of calls",     [CLI_CHANGE_MEAN] = "change of mean time",
         [CLI_CHANGE_RATIO] = "ratio of self times", [CLI_CHANGE_NAME] = "name",
     };
-    static const struct cli_column columns[] = {
+    enum { MEANS = 8, AFTER_MEANS = 10, COLUMNS = 13 };
+    struct cli_column columns[COLUMNS] = {
         {"CHANGE", true, false},
         {"RATIO", true, false},
         {"SELF A", true, false},
@@ -140,9 +145,14 @@ static void print_functions(const struct cli_comparison *c)
         {"WHERE", false, true},
         {0},
     };
+    if (c->of_samples) { /* which do not tell how long single calls take */
+        columns[6].title = "SAMPLES A";
+        columns[7].title = "SAMPLES B";
+        memmove(columns + MEANS, columns + AFTER_MEANS, (COLUMNS - AFTER_MEANS) * sizeof *columns);
+    }
     char title[80];
     snprintf(title, sizeof title, "Functions by %s; A is the first file, B the second",
-             order[c->sort]);
+             c->of_samples && c->sort == CLI_CHANGE_CALLS ? "change of samples" : order[c->sort]);
     kymo__cli_heading(title);
     struct cli_table *table = kymo__cli_table_new(columns);
     size_t shown = 0, all = 0;
@@ -162,9 +172,13 @@ static void print_functions(const struct cli_comparison *c)
             mean[i] = f->in[i] ? kymo__cli_duration(f->cost[i].mean) : none;
         }
         char *place = kymo__cli_where(&f->as);
-        const char *const cells[] = {change.text,   ratio.text,    self[0].text,  self[1].text,
-                                     total[0].text, total[1].text, calls[0].text, calls[1].text,
-                                     mean[0].text,  mean[1].text,  f->as.name,    place};
+        const char *cells[] = {change.text,   ratio.text,    self[0].text,  self[1].text,
+                               total[0].text, total[1].text, calls[0].text, calls[1].text,
+                               mean[0].text,  mean[1].text,  f->as.name,    place};
+        if (c->of_samples) {
+            cells[MEANS] = f->as.name;
+            cells[MEANS + 1] = place;
+        }
         kymo__cli_table_add(table, cells);
         kymo__cli_free(place);
     }
@@ -184,7 +198,8 @@ static void print_paths(const struct cli_comparison *c)
     enum { CHANGE = 13, TIMES = 26 };
     if (c->path_count == 0)
         return;
-    kymo__cli_heading("Call paths by change of self time at their end");
+    kymo__cli_heading(c->of_samples ? "Paths of samples by change of self time at their end"
+                                    : "Call paths by change of self time at their end");
     for (size_t i = 0; i < c->path_count && i < PATHS; i++) {
         const struct kymo_diff_cost *cost = c->diff.paths[c->paths[i]];
         struct cli_text change = change_of(cost[0].self, cost[1].self);

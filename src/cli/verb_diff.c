@@ -12,7 +12,16 @@
 #include "verb.h"
 #include "written.h"
 
-enum { OPTION_JSON, OPTION_SORT, OPTION_LIMIT, OPTION_MIN, OPTION_THREAD, OPTION_HTML };
+enum {
+    OPTION_JSON,
+    OPTION_SORT,
+    OPTION_LIMIT,
+    OPTION_MIN,
+    OPTION_THREAD,
+    OPTION_HTML,
+    OPTION_OF,
+    OPTION_NATIVE
+};
 
 enum { LIMIT = 15, NODES = 1 << 20 };
 
@@ -36,10 +45,16 @@ static int progress(void *arg, uint64_t done, uint64_t all)
     return 0;
 }
 
-static int survey(struct cli_comparison *c, int side, const char *thread)
+/* What is compared, and which frames of it. */
+struct wish {
+    const char *thread;
+    unsigned of, native;
+};
+
+static int survey(struct cli_comparison *c, int side, const struct wish *wish)
 {
     struct cli_threads threads;
-    int code = kymo__cli_threads_choose(c->capture[side], c->path[side], thread, &threads);
+    int code = kymo__cli_threads_choose(c->capture[side], c->path[side], wish->thread, &threads);
     if (code != CLI_OK)
         return code;
     struct cli_progress line = kymo__cli_progress_begin(side ? "reading the second" : "reading");
@@ -51,10 +66,57 @@ static int survey(struct cli_comparison *c, int side, const char *thread)
         .progress = progress,
         .progress_arg = &line,
     };
-    int error = kymo__survey(c->capture[side], &options, &c->survey[side]);
+    const struct kymo_samples_options sampled = {
+        .tally = {.from = INT64_MIN,
+                  .to = INT64_MAX,
+                  .chosen = threads.chosen,
+                  .progress = progress,
+                  .progress_arg = &line},
+        .nodes = NODES,
+        .native = (int)wish->native,
+    };
+    int error = c->of_samples ? kymo__samples(c->capture[side], &sampled, &c->samples[side])
+                              : kymo__survey(c->capture[side], &options, &c->survey[side]);
+    if (error == 0 && c->of_samples)
+        c->survey[side] = c->samples[side]->survey;
     kymo__cli_progress_end(&line);
     kymo__cli_threads_free(&threads);
     return error < 0 ? kymo__cli_capture_broken(c->path[side], error) : CLI_OK;
+}
+
+static void forget(struct cli_comparison *c)
+{
+    for (int i = 0; i < 2; i++) {
+        if (c->samples[i])
+            kymo__samples_free(c->samples[i]);
+        else
+            kymo__survey_free(c->survey[i]);
+        c->samples[i] = NULL;
+        c->survey[i] = NULL;
+    }
+}
+
+/* Calls, or samples when they are asked for or all that both have. */
+static int survey_both(struct cli_comparison *c, const struct wish *wish)
+{
+    int code = CLI_OK;
+    for (int i = 0; i < 2 && wish->of == KYMO_OF_SAMPLES; i++) {
+        if (c->info[i].samples)
+            continue;
+        kymo__cli_complain("%s has no samples; leave --of samples out", c->path[i]);
+        return CLI_BAD;
+    }
+    c->of_samples = wish->of == KYMO_OF_SAMPLES;
+    for (int i = 0; i < 2 && code == CLI_OK; i++)
+        code = survey(c, i, wish);
+    if (code != CLI_OK || wish->of != KYMO_OF_EITHER || c->survey[0]->counts.slices ||
+        c->survey[1]->counts.slices || !c->info[0].samples || !c->info[1].samples)
+        return code;
+    forget(c);
+    c->of_samples = true;
+    for (int i = 0; i < 2 && code == CLI_OK; i++)
+        code = survey(c, i, wish);
+    return code;
 }
 
 static int show(struct cli_comparison *c, bool as_json, const char *page)
@@ -73,7 +135,11 @@ static int show(struct cli_comparison *c, bool as_json, const char *page)
         kymo__cli_compare_text(c);
     for (int i = 0; i < 2 && code == CLI_OK; i++)
         if (c->survey[i]->counts.slices == 0)
-            kymo__cli_complain("%s: no calls or spans there", c->path[i]);
+            kymo__cli_complain(c->info[i].samples && !c->of_samples
+                                   ? "%s: no calls or spans there, only samples; --of samples "
+                                     "compares those"
+                                   : "%s: no calls, spans or samples there",
+                               c->path[i]);
     kymo__cli_compare_free(c);
     return code;
 }
@@ -104,7 +170,10 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         .limit = as_json || page ? UINT64_MAX : LIMIT,
     };
     unsigned sort = CLI_CHANGE_SELF;
-    if (!kymo__cli_choose("--sort", arguments->value[OPTION_SORT], sorts,
+    struct wish wish = {.thread = arguments->value[OPTION_THREAD]};
+    if (!kymo__cli_choose_of(arguments->value[OPTION_OF], &wish.of) ||
+        !kymo__cli_choose_native(arguments->value[OPTION_NATIVE], &wish.native) ||
+        !kymo__cli_choose("--sort", arguments->value[OPTION_SORT], sorts,
                           sizeof sorts / sizeof *sorts, &sort) ||
         !kymo__cli_choose_limit(arguments->value[OPTION_LIMIT], &c.limit) ||
         !read_least(arguments->value[OPTION_MIN], &c.least) || !page_allowed(page, as_json, c.path))
@@ -113,14 +182,13 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
     int code = CLI_OK;
     for (int i = 0; i < 2 && code == CLI_OK; i++)
         code = kymo__cli_capture_open(c.path[i], &c.capture[i], &c.info[i]);
-    for (int i = 0; i < 2 && code == CLI_OK; i++)
-        code = survey(&c, i, arguments->value[OPTION_THREAD]);
+    if (code == CLI_OK)
+        code = survey_both(&c, &wish);
     if (code == CLI_OK)
         code = show(&c, as_json, page);
-    for (int i = 0; i < 2; i++) {
-        kymo__survey_free(c.survey[i]);
+    forget(&c);
+    for (int i = 0; i < 2; i++)
         kymo_close(c.capture[i]);
-    }
     return code;
 }
 
@@ -136,6 +204,10 @@ static const struct cli_option options[] = {
     [OPTION_HTML] = {"html", 0, "OUT",
                      "write a page for a browser instead: the table and flame graphs coloured by "
                      "change; - for stdout"},
+    [OPTION_OF] = {"of", 0, "WHAT",
+                   "compare calls or samples; without it calls, unless both have only samples"},
+    [OPTION_NATIVE] = {"native", 0, "WHICH",
+                       "native frames of samples: brief, without the interpreter's own; all; none"},
     {0},
 };
 
@@ -144,6 +216,8 @@ static const struct cli_example examples[] = {
     {"kymo diff --min 10ms before.kymo after.kymo", "without what is noise"},
     {"kymo diff --sort calls before.kymo after.kymo", "what is called more or less often"},
     {"kymo diff -j before.kymo after.kymo | jq .change_ns", "one figure for a script"},
+    {"kymo diff --of samples before.kymo after.kymo",
+     "where they were found, not what they called"},
     {"kymo diff --html diff.html before.kymo after.kymo", "a page to look at or to send on"},
     {0},
 };

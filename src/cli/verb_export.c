@@ -136,12 +136,8 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
     const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
     struct cli_part part;
     struct cli_threads threads;
-    static const char *const whats[] = {
-        [KYMO_OF_EITHER] = "either", [KYMO_OF_CALLS] = "calls", [KYMO_OF_SAMPLES] = "samples"};
     unsigned of = KYMO_OF_EITHER, native = KYMO_NATIVE_BRIEF;
-    if (!format ||
-        !kymo__cli_choose("--of", arguments->value[OPTION_OF], whats, sizeof whats / sizeof *whats,
-                          &of) ||
+    if (!format || !kymo__cli_choose_of(arguments->value[OPTION_OF], &of) ||
         !kymo__cli_choose_native(arguments->value[OPTION_NATIVE], &native) ||
         !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_UNTIL], "until",
                              &part))

@@ -58,7 +58,7 @@ class ComparisonPage extends Page {
     const count = (n, word) => `${formatCount(n)} ${word}`;
     this.head(`${title} — comparison`, [
       `A lasted ${formatTime(a.duration)}, B ${formatTime(b.duration)}`,
-      `${formatCount(a.calls)} → ${formatCount(b.calls)} calls`,
+      `${formatCount(a.calls)} → ${formatCount(b.calls)} ${data.samples ? "samples" : "calls"}`,
       "functions: " + [count(data.slower, "slower"), count(data.faster, "faster"), count(data.fresh, "new"),
         count(data.gone, "gone"), count(data.same, "the same")].join(", "),
     ].join(" · "), notes);
@@ -77,7 +77,7 @@ class ComparisonPage extends Page {
     };
     change.className = b > a ? "more" : b < a ? "less" : "";
     const share = a > 0 ? ` (${b < a ? "−" : "+"}${formatShare(Math.abs(b - a), a)})` : "";
-    $("answer").replaceChildren(change, `${share} `, soft(`time in calls, ${formatTime(a)} → ${formatTime(b)}. `));
+    $("answer").replaceChildren(change, `${share} `, soft(`time in ${data.samples ? "samples" : "calls"}, ${formatTime(a)} → ${formatTime(b)}. `));
     if (functions.length === 0) {
       $("answer").append(soft(a === b ? "Nothing changed in sum." : "Because of nothing single: changes cancel out."));
       return;
@@ -110,7 +110,7 @@ class ComparisonPage extends Page {
     const rows = [row("Total", "total", formatTime)];
     if (model.fn[node] < 0) return rows;
     rows.unshift(row("Self", "self", formatTime));
-    rows.push(row("Calls", "calls", formatCount));
+    rows.push(row(model.data.samples ? "Samples" : "Calls", "calls", formatCount));
     if (model.resumes[node] || model.otherResumes[node]) rows.push(row("Resumes", "resumes", formatCount));
     if (!(model.otherCalls[node] || model.otherResumes[node]))
       rows.push(["Path", model.side === 1 ? "new" : "gone", model.side === 1 ? "not in A" : "not in B"]);
@@ -138,7 +138,7 @@ class ComparisonPage extends Page {
       },
       ...both("Self", "self", formatTime),
       ...both("Total", "total", formatTime),
-      ...both("Calls", "calls", formatCount),
+      ...both(this.model.data.samples ? "Samples" : "Calls", "calls", formatCount),
       ...both("Mean", "mean", formatTime),
       ...nameColumns(this.model.data.functions),
     ];
