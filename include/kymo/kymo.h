@@ -600,7 +600,7 @@ enum kymo_of {
 
 /* Which native frames of samples are shown between and beside those of Python. A stack
    without any of Python is shown whole, but for KYMO_NATIVE_NONE. */
-enum kymo_native {
+enum kymo_native_shown {
     KYMO_NATIVE_BRIEF = 0, /* without the interpreter's own: how it evaluates, calls, begins */
     KYMO_NATIVE_ALL = 1,
     KYMO_NATIVE_NONE = 2, /* what they took counts for the Python function that called them */
@@ -621,7 +621,7 @@ struct kymo_export_options {
        comma behind it; written as they are. May be NULL. */
     const char *extra;
     int of;     /* enum kymo_of */
-    int native; /* enum kymo_native */
+    int native; /* enum kymo_native_shown */
 };
 
 /* The name of export format INDEX, the extension of its files, and for which programs it is,

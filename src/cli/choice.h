@@ -14,7 +14,7 @@ bool kymo__cli_choose(const char *option, const char *text, const char *const *w
 /* Calls or samples, of enum kymo_of: --of. */
 bool kymo__cli_choose_of(const char *text, unsigned *of);
 
-/* Which native frames of samples, of enum kymo_native: --native. */
+/* Which native frames of samples, of enum kymo_native_shown: --native. */
 bool kymo__cli_choose_native(const char *text, unsigned *native);
 
 /* How many functions to show. */

@@ -21,7 +21,7 @@ struct kymo_samples_options {
     struct kymo_tally_options tally;
     size_t nodes;   /* of the tree at most */
     bool by_thread; /* as in a survey */
-    int native;     /* enum kymo_native */
+    int native;     /* enum kymo_native_shown */
 };
 
 struct kymo_samples {
@@ -33,7 +33,7 @@ struct kymo_samples {
     uint32_t *path_of;     /* by node of the reader's where samples were found: of the survey's
                               tree, unless that is by thread */
     /* The rest is the file's own. */
-    int native;                   /* enum kymo_native */
+    int native;                   /* enum kymo_native_shown */
     struct kymo_strtab functions; /* callables by what they are */
     bool *managed_outside;        /* by node: a frame of Python called it, directly or not */
     uint8_t *role;                /* by frame: enum kymo_frame_role */
