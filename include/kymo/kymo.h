@@ -47,7 +47,8 @@ typedef int64_t kymo_ns;
     X(KYMO_EMPTYFILE, 4009, "the file is empty: nothing was recorded into it")                     \
     X(KYMO_EBLOCK, 4010, "a block of the capture is damaged")                                      \
     X(KYMO_EFORMAT, 4011, "there is no such export format")                                        \
-    X(KYMO_ENOTFLIGHT, 4012, "the running session is not a flight recorder")
+    X(KYMO_ENOTFLIGHT, 4012, "the running session is not a flight recorder")                       \
+    X(KYMO_ESIGNALS, 4013, "no signal is free to take samples with: the program handles all")
 
 enum kymo_error {
 #define KYMO_ERROR_ENUM(name, number, text) name = number,
@@ -83,11 +84,15 @@ struct kymo_options {
     kymo_ns flight_ns;     /* what is older than this expires; 0: only flight_bytes counts */
     kymo_ns slow_ns;       /* not 0: it is also written when a call or span has taken so long,
                               at most a tenth of a second after its end */
+    /* Not 0: the stack of every thread is sampled so many times a second, at most 10000, by a
+       timer and a signal of its own (docs/sampling.md). */
+    uint32_t sample_hz;
+    int sample_clock; /* enum kymo_sampled: seconds of the time a thread has run, or of all time */
 };
 
 /* Start recording into OPTIONS->path. An older capture at that path is replaced;
    any other file there is left alone (KYMO_EOCCUPIED). Returns 0, KYMO_ERUNNING,
-   KYMO_EBUSYFILE, or the errno of what failed; on failure nothing is left behind.
+   KYMO_EBUSYFILE, KYMO_ESIGNALS, or the errno of what failed; on failure nothing is left behind.
    A child made by fork does not record, whatever its parent does, until it calls
    kymo_start itself.
    A flight recorder needs flight_bytes of memory on top of the budget. If its process is

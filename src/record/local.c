@@ -18,6 +18,9 @@ __thread struct kymo_lane *kymo__lane __attribute__((tls_model("initial-exec")))
 
 _Thread_local uint32_t kymo__tid __attribute__((tls_model("initial-exec")));
 
+/* 1: this thread has given its local up and is about to end. */
+static _Thread_local uint32_t over __attribute__((tls_model("initial-exec")));
+
 uint32_t kymo__tid_ask(void)
 {
     return kymo__tid = (uint32_t)syscall(SYS_gettid);
@@ -104,8 +107,9 @@ static void system_name(uint32_t tid, char name[32])
         name[0] = '\0';
 }
 
-/* Make LOCAL, which is claimed, part of session S as thread TID. */
-static void join(struct kymo_session *s, struct kymo_local *local, uint32_t tid)
+/* Make LOCAL, which is claimed, part of session S, but for telling the capture. Also in a
+   signal handler. */
+static void join_quietly(struct kymo_session *s, struct kymo_local *local)
 {
     local->lane.session = s->number;
     local->names = &s->names;
@@ -114,12 +118,28 @@ static void join(struct kymo_session *s, struct kymo_local *local, uint32_t tid)
     local->number = 0;
     memset(local->recent, 0, sizeof(local->recent)); /* keys are the session's */
     local->lane.thread = kymo__add_relaxed(&s->threads, 1u);
+    local->joined_ticks = kymo_ticks();
     gap_slot_take(s, local);
+    kymo__store_release(&local->untold, 1u);
+}
+
+/* Tell the capture of LOCAL's thread, if that was not done. Whoever comes first does it. */
+static void introduce(struct kymo_session *s, struct kymo_local *local, uint32_t tid)
+{
+    if (!kymo__load_relaxed(&local->untold) || !kymo__exchange(&local->untold, 0u))
+        return;
     char name[32];
     system_name(tid, name);
-    const uint64_t numbers[] = {local->lane.thread, tid, kymo_ticks(),
+    const uint64_t numbers[] = {local->lane.thread, tid, local->joined_ticks,
                                 kymo__names_string(&s->names, name, NULL)};
     kymo__names_define(&s->names, KYMO__DEF_THREAD, numbers);
+}
+
+/* Make LOCAL, which is claimed, part of session S as thread TID. */
+static void join(struct kymo_session *s, struct kymo_local *local, uint32_t tid)
+{
+    join_quietly(s, local);
+    introduce(s, local, tid);
 }
 
 /* Give LOCAL's chunk away to be written. */
@@ -131,22 +151,32 @@ static void part_with_chunk(struct kymo_session *s, struct kymo_local *local)
     local->lane.end = &nowhere;
 }
 
-/* A thread ends. The registry's lock keeps kymo_stop from ending the session meanwhile. */
-static void on_thread_exit(void *arg)
+/* The thread of LOCAL ends, or has ended. The registry's lock, which the caller has, keeps
+   kymo_stop from ending the session meanwhile. LOCAL is to be freed. */
+static void leave(struct kymo_local *local)
 {
-    struct kymo_local *local = arg;
-    kymo__lane = NULL;
-    pthread_mutex_lock(&registry_lock);
     /* Not the switch: when it is off already, the chunk is still ours to give until
        kymo__locals_detach has been here. */
     struct kymo_session *s = local->names && !kymo__switch_forked() ? kymo__session : NULL;
     if (s && local->names == &s->names) {
+        introduce(s, local, local->tid);
         part_with_chunk(s, local);
         gap_slot_return(s, local);
         kymo__names_define(&s->names, KYMO__DEF_THREAD_END,
                            (const uint64_t[]){local->lane.thread, kymo_ticks()});
     }
     forget(local);
+}
+
+static void on_thread_exit(void *arg)
+{
+    struct kymo_local *local = arg;
+    over = 1; /* before the lane goes: a signal handler must not find another one */
+    kymo__compiler_fence();
+    kymo__lane = NULL;
+    kymo__compiler_fence();
+    pthread_mutex_lock(&registry_lock);
+    leave(local);
     pthread_mutex_unlock(&registry_lock);
     kymo__free(local);
 }
@@ -156,14 +186,13 @@ static void make_key(void)
     pthread_key_create(&at_exit, on_thread_exit);
 }
 
+/* Under the registry's lock. */
 static void enrol(struct kymo_local *local)
 {
-    pthread_mutex_lock(&registry_lock);
     local->after = all;
     if (all)
         all->before = local;
     all = local;
-    pthread_mutex_unlock(&registry_lock);
 }
 
 static struct kymo_local *local_new(uint32_t tid)
@@ -187,27 +216,68 @@ static struct kymo_local *local_of(uint32_t tid)
     return local;
 }
 
-/* A local for the calling thread, which has none. */
-static struct kymo_local *local_mine(void)
+/* What somebody else keeps for thread TID, made if there is none; NULL when the thread has its
+   own or memory is short. */
+static struct kymo_local *orphan_of(uint32_t tid)
+{
+    struct kymo_local *fresh = local_new(tid);
+    if (!fresh)
+        return NULL;
+    fresh->orphan = KYMO__ORPHAN;
+    pthread_mutex_lock(&registry_lock);
+    struct kymo_local *local = local_of(tid);
+    if (!local)
+        enrol(local = fresh);
+    bool owned = kymo__load_relaxed(&local->orphan) == KYMO__OWNED;
+    pthread_mutex_unlock(&registry_lock);
+    if (local != fresh)
+        kymo__free(fresh);
+    return owned ? NULL : local;
+}
+
+/* From now on the calling thread itself tidies LOCAL up, which is its own. Where that cannot
+   be, somebody else will. Not under the registry's lock: the lane may be claimed, and
+   kymo_stop waits for claims with that lock. */
+static void adopt(struct kymo_local *local)
 {
     pthread_once(&once, make_key);
+    if (pthread_setspecific(at_exit, local) == 0)
+        kymo__store_release(&local->orphan, (uint32_t)KYMO__OWNED);
+}
+
+/* A local for the calling thread, which has none: a new one, unless somebody began one. */
+static struct kymo_local *local_mine(void)
+{
+    uint32_t tid = kymo__tid_now();
+    struct kymo_local *fresh = local_new(tid);
+    if (!fresh)
+        return NULL;
+    fresh->orphan = KYMO__SAMPLED;
     pthread_mutex_lock(&registry_lock);
-    struct kymo_local *local = local_of(kymo__tid_now());
-    bool adopted = local && local->orphan;
-    if (adopted)
-        local->orphan = 0;
+    struct kymo_local *local = local_of(tid);
+    if (!local || kymo__load_relaxed(&local->orphan) == KYMO__OWNED)
+        enrol(local = fresh);
+    else
+        kymo__store_relaxed(&local->orphan, (uint32_t)KYMO__SAMPLED);
     pthread_mutex_unlock(&registry_lock);
-    if (!adopted && !(local = local_new(kymo__tid_now())))
-        return NULL;
-    /* An adopted one without its destructor stays for kymo_stop to tidy up. */
-    if (pthread_setspecific(at_exit, local) != 0 && !adopted) {
-        kymo__free(local);
-        return NULL;
-    }
-    if (!adopted)
-        enrol(local);
+    if (local != fresh)
+        kymo__free(fresh);
     kymo__lane = &local->lane;
+    adopt(local);
+    kymo__sampler_meet();
     return local;
+}
+
+/* Record into CHUNK from now on. */
+static struct kymo_record *begin_chunk(struct kymo_local *local, struct kymo_chunk *chunk)
+{
+    chunk->type = KYMO__BLOCK_RECORDS;
+    chunk->thread = local->lane.thread;
+    chunk->number = local->number++;
+    kymo__store_release(&chunk->state, (uint32_t)KYMO__CHUNK_OPEN);
+    local->chunk = chunk;
+    local->lane.end = chunk->records + KYMO__CHUNK_RECORDS;
+    return chunk->records;
 }
 
 /* A chunk to go on with. LOCAL is claimed and of session S. */
@@ -221,13 +291,7 @@ static struct kymo_record *change_chunk(struct kymo_session *s, struct kymo_loca
         return NULL;
     }
     kymo__gap_record(s, local->gap);
-    chunk->type = KYMO__BLOCK_RECORDS;
-    chunk->thread = local->lane.thread;
-    chunk->number = local->number++;
-    kymo__store_release(&chunk->state, (uint32_t)KYMO__CHUNK_OPEN);
-    local->chunk = chunk;
-    local->lane.end = chunk->records + KYMO__CHUNK_RECORDS;
-    return chunk->records;
+    return begin_chunk(local, chunk);
 }
 
 struct kymo_record *kymo__lane_join(struct kymo_lane *lane, struct kymo_record *at)
@@ -248,6 +312,8 @@ KYMO__COLD struct kymo_record *kymo__lane_slow(struct kymo_lane *lane, struct ky
         kymo__store_relaxed(&local->lane.claimed, 1u);
         kymo__compiler_fence();
         at = local->lane.next;
+    } else if (at && kymo__unlikely(kymo__load_relaxed(&local->orphan) != KYMO__OWNED)) {
+        adopt(local); /* a signal handler found it */
     } else if (!at) {
         /* A call inside a call: the claim is the outer one's. */
         lose(local, count != 0, KYMO_GAP_NESTED);
@@ -272,18 +338,9 @@ KYMO__COLD void kymo_lane_drop(struct kymo_lane *lane, struct kymo_record *at, u
 
 struct kymo_lane *kymo_lane_of_thread(uint32_t tid, unsigned count, struct kymo_record **at)
 {
-    pthread_mutex_lock(&registry_lock);
-    struct kymo_local *local = local_of(tid);
-    bool taken = local && !local->orphan;
-    pthread_mutex_unlock(&registry_lock);
-    if (taken || !kymo__switch_now())
+    struct kymo_local *local = kymo__switch_now() ? orphan_of(tid) : NULL;
+    if (!local || kymo__load_relaxed(&local->orphan) == KYMO__SAMPLED)
         return NULL;
-    if (!local) {
-        if (!(local = local_new(tid)))
-            return NULL;
-        local->orphan = 1;
-        enrol(local);
-    }
     kymo__store_relaxed(&local->lane.claimed, 1u);
     kymo__compiler_fence();
     /* Claimed: from here on kymo_stop waits. If it was quicker, there is nothing to do. */
@@ -308,6 +365,95 @@ struct kymo_record *kymo_lane_more(struct kymo_lane *lane, struct kymo_record *a
         kymo_lane_release(lane, &nowhere);
     }
     return at;
+}
+
+/* ---- in signal handlers ---- */
+
+struct kymo_lane *kymo__lane_in_signal(struct kymo_lane *prepared)
+{
+    struct kymo_lane *lane = kymo__lane;
+    if (lane || !prepared || over)
+        return lane;
+    kymo__store_relaxed(&((struct kymo_local *)prepared)->orphan, (uint32_t)KYMO__SAMPLED);
+    return kymo__lane = prepared;
+}
+
+/* As change_chunk, with what can be had without a lock. */
+static struct kymo_record *change_chunk_in_signal(struct kymo_session *s, struct kymo_local *local)
+{
+    part_with_chunk(s, local);
+    struct kymo_chunk *chunk = kymo__pool_take_free(s);
+    return chunk ? begin_chunk(local, chunk) : NULL;
+}
+
+struct kymo_record *kymo__lane_claim_in_signal(struct kymo_lane *lane, unsigned count)
+{
+    struct kymo_local *local = (struct kymo_local *)lane;
+    if (kymo__load_relaxed(&lane->claimed)) {
+        lose(local, 1, KYMO_GAP_NESTED);
+        return NULL;
+    }
+    kymo__store_relaxed(&lane->claimed, 1u);
+    kymo__compiler_fence();
+    struct kymo_record *at = lane->next;
+    uint32_t now = kymo__switch_now();
+    if (!now) {
+        kymo_lane_release(lane, at);
+        return NULL;
+    }
+    if (now != lane->session) {
+        join_quietly(kymo__session, local);
+        at = &nowhere;
+    }
+    if (local->chunk && (uintptr_t)at <= (uintptr_t)(lane->end - count))
+        return at;
+    at = change_chunk_in_signal(kymo__session, local);
+    if (!at) {
+        lose(local, 1, KYMO_GAP_BUDGET);
+        kymo_lane_release(lane, &nowhere);
+    }
+    return at;
+}
+
+struct kymo_lane *kymo__lane_prepare(uint32_t tid)
+{
+    struct kymo_local *local = orphan_of(tid);
+    return local ? &local->lane : NULL;
+}
+
+void kymo__lane_ended(uint32_t tid)
+{
+    pthread_mutex_lock(&registry_lock);
+    struct kymo_local *local = local_of(tid);
+    bool ours = local && kymo__load_acquire(&local->orphan) != KYMO__OWNED;
+    if (ours)
+        leave(local);
+    pthread_mutex_unlock(&registry_lock);
+    if (ours)
+        kymo__free(local);
+}
+
+void kymo__lanes_sweep(void)
+{
+    pthread_mutex_lock(&registry_lock);
+    for (struct kymo_local *local = all, *after; local; local = after) {
+        after = local->after;
+        if (kymo__load_acquire(&local->orphan) == KYMO__OWNED ||
+            syscall(SYS_tgkill, getpid(), local->tid, 0) == 0 || errno != ESRCH)
+            continue;
+        leave(local);
+        kymo__free(local);
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
+void kymo__lanes_tell(struct kymo_session *s)
+{
+    pthread_mutex_lock(&registry_lock);
+    for (struct kymo_local *local = all; local; local = local->after)
+        if (kymo__load_acquire(&local->untold) && local->lane.session == s->number)
+            introduce(s, local, local->tid);
+    pthread_mutex_unlock(&registry_lock);
 }
 
 KYMO__COLD uint32_t kymo__key_slow(struct kymo_local *local, const char *name)
@@ -349,6 +495,7 @@ unsigned kymo__locals_detach(uint32_t number)
         }
         if (local->lane.session != number)
             continue;
+        introduce(kymo__session, local, local->tid);
         part_with_chunk(kymo__session, local);
         gap_slot_return(kymo__session, local);
         local->names = NULL; /* it is no longer part of the session */
@@ -361,6 +508,7 @@ void kymo__locals_forked(void)
 {
     pthread_mutex_init(&registry_lock, NULL);
     kymo__tid = 0;
+    over = 0;
     struct kymo_local *self = (struct kymo_local *)kymo__lane;
     all = self; /* the others' threads are not in this process */
     if (self) {
@@ -368,6 +516,7 @@ void kymo__locals_forked(void)
         self->tid = kymo__tid_now();
         self->gap = &self->spare;
         self->chunk = NULL;
+        self->untold = 0;
         self->lane.next = self->lane.end = &nowhere;
         self->lane.claimed = 0;
     }

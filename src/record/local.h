@@ -10,6 +10,8 @@
 #include "names.h"
 #include "switch.h"
 
+struct kymo_session;
+
 #define KYMO__RECENT 64 /* a power of two */
 
 struct kymo_local {
@@ -19,14 +21,23 @@ struct kymo_local {
     uint64_t number;           /* of the next chunk */
     struct kymo_gap_slot *gap; /* in the live file, or &spare */
     struct kymo_gap_slot spare;
-    uint32_t tid;    /* system id of its thread. This and orphan: under the registry's lock */
-    uint32_t orphan; /* 1: that thread has yet to adopt it */
+    uint32_t tid;                      /* system id of its thread; under the registry's lock */
+    uint32_t orphan;                   /* enum kymo_orphan */
+    uint32_t untold;                   /* 1: the capture has yet to be told of this thread */
+    uint64_t joined_ticks;             /* when it became part of the session */
     struct kymo_local *before, *after; /* all locals; under the registry's lock */
     /* Names met lately and their keys, by address: most look-ups end here. */
     struct kymo_recent {
         const void *address;
         uint32_t key;
     } recent[KYMO__RECENT];
+};
+
+/* Who tidies up when the thread ends. Once the thread knows of its local it alone changes this. */
+enum kymo_orphan {
+    KYMO__OWNED = 0,   /* the thread itself */
+    KYMO__ORPHAN = 1,  /* somebody else; the thread does not know of it */
+    KYMO__SAMPLED = 2, /* somebody else; but the thread records into it */
 };
 
 /* The system's id of this thread, asked for once. */
@@ -54,6 +65,31 @@ KYMO_INLINE uint32_t kymo__key(struct kymo_lane *lane, const char *name)
 /* Make LANE, which the calling thread has claimed at AT, part of the running session if it
    is not yet. Returns where it stands then. */
 struct kymo_record *kymo__lane_join(struct kymo_lane *lane, struct kymo_record *at);
+
+/* For signal handlers, on their thread. They take no lock and allocate nothing: */
+
+/* This thread's lane: its own, or else PREPARED, which kymo__lane_prepare made for it; NULL
+   when there is none, or the thread is about to end. */
+struct kymo_lane *kymo__lane_in_signal(struct kymo_lane *prepared);
+
+/* As kymo_lane_claim; but there is no room when all chunks are in use, or when LANE is claimed
+   by what the signal interrupted. Then it is counted as lost. */
+struct kymo_record *kymo__lane_claim_in_signal(struct kymo_lane *lane, unsigned count);
+
+/* For the sampler's thread: */
+
+/* A lane for the thread TID, in case it has none of its own; NULL when it has or when memory
+   is short. It is the thread's until kymo__lane_ended. */
+struct kymo_lane *kymo__lane_prepare(uint32_t tid);
+
+/* The thread TID has ended. */
+void kymo__lane_ended(uint32_t tid);
+
+/* The same for all that have, whose end nobody saw. */
+void kymo__lanes_sweep(void);
+
+/* Tell the capture of threads that became part of the session in a signal handler. */
+void kymo__lanes_tell(struct kymo_session *s);
 
 /* For kymo_stop, under no lock: wait until no thread is inside a claim, then take
    every chunk of session NUMBER from its thread. Returns how many threads could not

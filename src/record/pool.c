@@ -153,3 +153,13 @@ struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason)
         kymo__add_relaxed(&s->held, 1u);
     return chunk;
 }
+
+struct kymo_chunk *kymo__pool_take_free(struct kymo_session *s)
+{
+    struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
+    if (chunk)
+        kymo__add_relaxed(&s->held, 1u);
+    if (kymo__load_relaxed(&s->free.count) < LOW_WATER)
+        kymo__pool_wake(s);
+    return chunk;
+}

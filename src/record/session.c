@@ -15,6 +15,7 @@
 #include "file.h"
 #include "local.h"
 #include "procid.h"
+#include "sampler_parts.h"
 #include "switch.h"
 
 enum {
@@ -96,6 +97,7 @@ static int packers_new(struct kymo_session *s)
 
 static void session_free(struct kymo_session *s, bool keep_live)
 {
+    kymo__sampler_free(s);
     kymo__names_fini(&s->names);
     kymo__packer_free(s->packer);
     for (int i = 0; i < KYMO__HELPERS; i++)
@@ -165,6 +167,8 @@ static int session_new(const struct kymo_options *o, struct kymo_session **out)
         rc = kymo__names_flush(&s->names);
     }
     if (rc == 0)
+        rc = kymo__sampler_new(s, o->sample_hz, o->sample_clock);
+    if (rc == 0)
         rc = writer_start(s);
     return rc;
 }
@@ -174,8 +178,9 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, forked_child);
+    pthread_atfork(kymo__sampler_before_fork, kymo__sampler_after_fork, forked_child);
     sem_init(&kymo__wake, 0, 0);
+    sem_init(&kymo__sampler_wake, 0, 0);
 }
 
 /* OPTIONS as this version of the library knows them; what the caller's older version
@@ -188,7 +193,8 @@ static int read_options(const struct kymo_options *options, struct kymo_options 
     memcpy(o, options, options->size < sizeof(*o) ? options->size : sizeof(*o));
     if (!o->path || !*o->path || o->level < 0 || o->level > 19 || o->flight_ns < 0 ||
         o->slow_ns < 0 || (o->slow_ns && !o->flight_bytes && !o->flight_ns) ||
-        (o->policy != KYMO_HELP && o->policy != KYMO_DROP))
+        (o->policy != KYMO_HELP && o->policy != KYMO_DROP) || o->sample_hz > KYMO__SAMPLE_MOST ||
+        (o->sample_clock != KYMO_SAMPLED_CPU && o->sample_clock != KYMO_SAMPLED_WALL))
         return -EINVAL;
     return 0;
 }
@@ -211,6 +217,7 @@ static int start(const struct kymo_options *o)
     kymo__session = s;
     kymo__switch_set(s->number);
     kymo__source_begin(s);
+    kymo__sampler_go(s);
     return 0;
 }
 
@@ -235,11 +242,13 @@ static int stop(void)
         return -KYMO_EIDLE;
     kymo__signals_restore();
     kymo__source_end(s);
+    kymo__sampler_halt(s);
     kymo__switch_set(0);
     kymo__flight_hold(s);
     unsigned stuck = kymo__locals_detach(s->number);
     kymo__flight_release(s);
     kymo__source_finish(s);
+    kymo__sampler_finish(s);
     kymo__store_release(&s->finishing, 1u);
     sem_post(&kymo__wake);
     void *failure;
@@ -271,8 +280,7 @@ int kymo_stop(void)
     return rc;
 }
 
-/* Wait until the system has forgotten the thread ID, which has ended, too. */
-static void wait_for_end(pid_t id)
+void kymo__wait_for_end(pid_t id)
 {
     for (int i = 0; i < 1000 && id && syscall(SYS_tgkill, getpid(), id, 0) == 0; i++) {
         const struct timespec moment = {.tv_nsec = i < 10 ? 1000 : 20000};
@@ -286,12 +294,15 @@ void kymo_writer_rest(void)
         return;
     kymo__life_lock();
     struct kymo_session *s = kymo__session;
+    if (s)
+        kymo__sampler_rest(s);
     if (s && s->writing) {
         kymo__store_release(&s->resting, 1u);
         sem_post(&kymo__wake);
         pthread_join(s->writer, NULL);
         s->writing = false;
-        wait_for_end(s->writer_id);
+        kymo__wait_for_end(s->writer_id);
+        kymo__store_relaxed(&s->writer_id, 0);
     }
     kymo__life_unlock();
 }
@@ -307,6 +318,8 @@ int kymo_writer_work(void)
         kymo__store_release(&s->resting, 0u);
         rc = writer_start(s);
     }
+    if (rc == 0)
+        rc = kymo__sampler_work(s);
     kymo__life_unlock();
     return rc;
 }
@@ -359,6 +372,7 @@ static void forked_child(void)
     }
     kymo__locals_forked();
     kymo__source_forked();
+    kymo__sampler_forked();
 }
 
 /* At exit, and when the library is unloaded. */

@@ -8,6 +8,7 @@
 #include "flight.h"
 #include "live.h"
 #include "names.h"
+#include "sampler.h"
 #include "sink.h"
 #include "stack.h"
 
@@ -32,6 +33,7 @@ struct kymo_session {
     uint32_t held;    /* chunks that threads record into; never more than there are */
 
     struct kymo_flight flight;
+    struct kymo_sampler *sampler; /* NULL: no samples are taken */
 
     pthread_t writer;
     pid_t writer_id;    /* the system's id of that thread; it sets it */
@@ -54,6 +56,9 @@ extern sem_t kymo__wake;
 
 /* pool.c: a free chunk for the calling thread, or NULL with *REASON (enum kymo_gap). */
 struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason);
+
+/* A free one if there is one: for signal handlers. */
+struct kymo_chunk *kymo__pool_take_free(struct kymo_session *s);
 
 /* A chunk has been recorded into; it is to be written. */
 void kymo__pool_give(struct kymo_session *s, struct kymo_chunk *chunk);
@@ -87,6 +92,9 @@ void kymo__source_begin(struct kymo_session *s);
 void kymo__source_end(struct kymo_session *s);
 void kymo__source_finish(struct kymo_session *s);
 void kymo__source_forked(void);
+
+/* Wait until the system has forgotten the thread ID, which has ended, too. */
+void kymo__wait_for_end(pid_t id);
 
 /* The life lock: start, stop and the tracers take turns. */
 void kymo__life_lock(void);

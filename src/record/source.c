@@ -178,6 +178,8 @@ int kymo_tracer_pause(void)
         if (tracer.stop)
             tracer.stop(running.state);
     }
+    if (kymo__session)
+        kymo__sampler_pause(kymo__session, true);
     kymo__life_unlock();
     return rc;
 }
@@ -191,6 +193,8 @@ int kymo_tracer_resume(void)
         if (tracer.restart)
             tracer.restart(running.state);
     }
+    if (kymo__session)
+        kymo__sampler_pause(kymo__session, false);
     kymo__life_unlock();
     return rc;
 }

@@ -1,8 +1,8 @@
 /* stack.h — chunks linked into a stack that any thread may push to and pop from
    without a lock. Links are chunk indices; the head carries a count of changes, so
    that a chunk that was popped and pushed meanwhile is noticed. */
-#ifndef KYMO_STACK_H
-#define KYMO_STACK_H
+#ifndef KYMO_CHUNK_STACK_H
+#define KYMO_CHUNK_STACK_H
 
 #include "atomic.h"
 #include "format.h"

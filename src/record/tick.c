@@ -1,0 +1,133 @@
+/* tick.c — see tick.h.
+
+   The handler runs wherever its thread happens to be: inside malloc, under any lock, in the
+   middle of a marking call. It takes no lock, allocates nothing and calls no function that might.
+   A sample goes into the thread's lane like every other record, and so survives a kill; what it
+   needs for that is there beforehand (kymo__lane_prepare) or can be had without waiting. The
+   stack's id also goes to the sampler's thread, which says in the capture what it stands for. */
+#include "tick.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "capture.h"
+#include "local.h"
+#include "sampler_parts.h"
+#include "session.h"
+
+struct kymo_timed *kymo__timed;
+static struct sigaction before; /* what the signal was handled by; changed under the life lock */
+
+/* The lane for the sample that INFO is about. NULL when no timer of ours has sent it, or not for
+   this thread: a timer that is gone may have left a signal behind, and its place may be another
+   thread's by now. */
+static struct kymo_lane *lane_for(const siginfo_t *info)
+{
+    const struct kymo_timed *timed = info->si_value.sival_ptr;
+    if (info->si_code != SI_TIMER || !kymo__timed || timed < kymo__timed ||
+        timed >= kymo__timed + KYMO__TIMED_MOST)
+        return NULL;
+    struct kymo_lane *prepared = kymo__load_acquire(&timed->lane);
+    uint32_t session = kymo__load_acquire(&timed->session);
+    if (!session || session != kymo__switch_now() ||
+        kymo__load_relaxed(&timed->tid) != kymo__tid_now())
+        return NULL;
+    return kymo__lane_in_signal(prepared);
+}
+
+static void record(struct kymo_lane *lane, kymo_stack stack, uint64_t ticks, uint32_t periods)
+{
+    struct kymo_record *at = kymo__lane_claim_in_signal(lane, 2);
+    if (!at) {
+        kymo_stack_release(stack);
+        return;
+    }
+    /* Claimed: until it is given back, kymo_stop leaves the session as it is. */
+    struct kymo_sampler *sampler = kymo__session->sampler;
+    if (stack && !kymo__idring_give(&sampler->ring, stack)) {
+        kymo_stack_release(stack);
+        kymo_lane_drop(lane, at, 1, KYMO_GAP_BUDGET);
+        return;
+    }
+    kymo_lane_store(at, ticks, kymo_word(KYMO_SAMPLE, (unsigned)sampler->clock, 0));
+    kymo_lane_store(at + 1, (uint64_t)periods << 32 | stack, KYMO_VALUE_WORD);
+    bool hurry = ((struct kymo_local *)lane)->untold || kymo__idring_half_full(&sampler->ring);
+    if (hurry && !kymo__exchange(&sampler->hurried, 1u))
+        sem_post(&kymo__sampler_wake);
+    kymo__add_relaxed(&sampler->samples, UINT64_C(1));
+    kymo_lane_commit(lane, at + 2);
+}
+
+static void on_tick(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    int error = errno;
+    uint64_t ticks = kymo_ticks();
+    struct kymo_lane *lane = lane_for(info);
+    if (lane) {
+        /* What the signal interrupted may be recording: then this is lost, and counted. */
+        bool busy = kymo__load_relaxed(&lane->claimed) != 0;
+        kymo_stack stack =
+            busy ? 0 : kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context);
+        uint32_t more = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
+        record(lane, stack, ticks, 1 + more);
+    }
+    errno = error;
+}
+
+static bool is_free(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+           now.sa_handler == SIG_DFL;
+}
+
+/* Not SIGPROF: other profilers use it, and programs that measure themselves. Nor the last of the
+   real-time signals, which is that of some debuggers; from the next one down, the first that is
+   nobody's. */
+static int choose(void)
+{
+    for (int number = SIGRTMAX - 1; number >= SIGRTMIN; number--)
+        if (is_free(number))
+            return number;
+    return is_free(SIGPROF) ? SIGPROF : -KYMO_ESIGNALS;
+}
+
+int kymo__tick_install(void)
+{
+    /* Other handlers wait until this one is done, but for those of faults. */
+    struct sigaction action = {.sa_sigaction = on_tick,
+                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        sigdelset(&action.sa_mask, faults[i]);
+    int number = choose();
+    if (number > 0 && sigaction(number, &action, &before) < 0)
+        return -errno;
+    return number;
+}
+
+bool kymo__tick_ours(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+           now.sa_sigaction == on_tick;
+}
+
+void kymo__tick_remove(int number)
+{
+    if (!kymo__tick_ours(number))
+        return; /* the program's own */
+    /* A signal that a thread blocks may be on its way for long, and ends the process if it finds
+       no handler. Ignoring a signal discards those. */
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(number, &ignore, NULL);
+    sigaction(number, &before, NULL);
+}
+
+void kymo__tick_forked(int number)
+{
+    if (kymo__tick_ours(number))
+        sigaction(number, &before, NULL);
+}

@@ -1,0 +1,232 @@
+/* timers.c — see timers.h.
+
+   A look asks every known thread's clock how long the thread has run: there is no such clock
+   when it has ended, and it has gone back when the system has given its id to another thread.
+   Whether there are threads that are not known is seen by how many there are; only then, and now
+   and then in case that was wrong, is the list of threads read. */
+#include "timers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "hash.h"
+#include "local.h"
+#include "tick.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { LIST_EVERY = 16 }; /* looks */
+
+int kymo__timers_reserve(void)
+{
+    if (kymo__timed)
+        return 0;
+    void *map = mmap(NULL, KYMO__TIMED_MOST * sizeof(*kymo__timed), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return -ENOMEM;
+    kymo__timed = map;
+    return 0;
+}
+
+/* The clock of the time that thread TID has run, as the kernel makes its number. */
+static clockid_t clock_of(uint32_t tid)
+{
+    return (clockid_t)(~tid << 3 | 6u);
+}
+
+/* How long thread TID has run, or -1 when there is no such thread. */
+static int64_t ran(uint32_t tid)
+{
+    struct timespec t;
+    if (clock_gettime(clock_of(tid), &t) < 0)
+        return -1;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* Let the timer of TIMED run or stand still. The first period is a part of one, another for each
+   thread, so that they do not all come at the same time. */
+static int set(const struct kymo_timers *timers, const struct kymo_timed *timed)
+{
+    struct itimerspec when = {.it_interval = timespec_of(timers->period)};
+    uint64_t part = kymo__hash_word(timed->tid) >> 54; /* of 1024 */
+    if (!timers->paused)
+        when.it_value = timespec_of(1 + timers->period * (int64_t)part / 1024);
+    return timer_settime(timed->timer, 0, &when, NULL);
+}
+
+static struct kymo_timed *free_place(struct kymo_timers *timers)
+{
+    if (timers->count < timers->top)
+        for (uint32_t i = 0; i < timers->top; i++)
+            if (!kymo__timed[i].session)
+                return &kymo__timed[i];
+    return timers->top < KYMO__TIMED_MOST ? &kymo__timed[timers->top] : NULL;
+}
+
+/* Give thread TID, which has none, a timer. */
+static void add(struct kymo_timers *timers, uint32_t tid)
+{
+    struct kymo_timed *timed = free_place(timers);
+    int64_t now = ran(tid);
+    if (!timed || now < 0) {
+        timers->refused += !timed;
+        return;
+    }
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal};
+    event.sigev_value.sival_ptr = timed;
+    event.sigev_notify_thread_id = (pid_t)tid;
+    clockid_t clock = timers->clock == KYMO_SAMPLED_WALL ? CLOCK_MONOTONIC : clock_of(tid);
+    if (timer_create(clock, &event, &timed->timer) < 0) {
+        timers->refused += errno != EINVAL; /* that: it has just ended */
+        return;
+    }
+    timed->ran = now;
+    kymo__store_relaxed(&timed->tid, tid);
+    /* After the id: who finds this lane sees whose it is. */
+    kymo__store_release(&timed->lane, kymo__lane_prepare(tid));
+    kymo__store_release(&timed->session, timers->session);
+    set(timers, timed);
+    timers->count++;
+    if (timed == &kymo__timed[timers->top])
+        timers->top++;
+}
+
+static void drop(struct kymo_timers *timers, struct kymo_timed *timed)
+{
+    kymo__store_release(&timed->session, 0u);
+    timer_delete(timed->timer);
+    kymo__store_relaxed(&timed->lane, (struct kymo_lane *)NULL);
+    timers->count--;
+}
+
+static bool is_own(const struct kymo_timers *timers, uint32_t tid)
+{
+    for (int i = 0; i < KYMO__OWN_THREADS; i++)
+        if (kymo__load_relaxed(&timers->own[i]) == tid)
+            return true;
+    return false;
+}
+
+/* Drop the timers of threads that have ended, or turned out to be ours. */
+static void drop_ended(struct kymo_timers *timers)
+{
+    for (uint32_t i = 0; i < timers->top; i++) {
+        struct kymo_timed *timed = &kymo__timed[i];
+        if (!timed->session)
+            continue;
+        int64_t now = ran(timed->tid);
+        bool ended = now < timed->ran;
+        timed->ran = now;
+        if (!ended && !is_own(timers, timed->tid))
+            continue;
+        drop(timers, timed);
+        if (ended)
+            kymo__lane_ended(timed->tid);
+    }
+    while (timers->top && !kymo__timed[timers->top - 1].session)
+        timers->top--;
+}
+
+/* ---- by system id ---- */
+
+static uint32_t *place_of(const struct kymo_timers *timers, uint32_t tid)
+{
+    size_t mask = ((size_t)1 << timers->bits) - 1;
+    size_t i = (size_t)(kymo__hash_word(tid) >> (64 - timers->bits));
+    while (timers->places[i & mask] && kymo__timed[timers->places[i & mask] - 1].tid != tid)
+        i++;
+    return &timers->places[i & mask];
+}
+
+/* Make the table of those that are known. */
+static bool index_known(struct kymo_timers *timers)
+{
+    unsigned bits = 6;
+    while (((size_t)1 << bits) < (size_t)timers->count * 2)
+        bits++;
+    if (bits != timers->bits) {
+        uint32_t *places = kymo__realloc(timers->places, ((size_t)1 << bits) * sizeof(*places));
+        if (!places)
+            return false;
+        timers->places = places;
+        timers->bits = bits;
+    }
+    memset(timers->places, 0, ((size_t)1 << bits) * sizeof(*timers->places));
+    for (uint32_t i = 0; i < timers->top; i++)
+        if (kymo__timed[i].session)
+            *place_of(timers, kymo__timed[i].tid) = i + 1;
+    return true;
+}
+
+/* Add those in the list of threads that are not known. */
+static void add_unknown(struct kymo_timers *timers)
+{
+    DIR *dir = index_known(timers) ? opendir("/proc/self/task") : NULL;
+    const struct dirent *entry;
+    if (!dir)
+        return;
+    timers->refused = 0;
+    while ((entry = readdir(dir))) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10); /* 0 for . and .. */
+        if (tid && !is_own(timers, tid) && !*place_of(timers, tid))
+            add(timers, tid); /* not into the table: each is in the list once */
+    }
+    closedir(dir);
+}
+
+void kymo__timers_look(struct kymo_timers *timers)
+{
+    struct stat tasks;
+    drop_ended(timers);
+    uint32_t own = 0;
+    for (int i = 0; i < KYMO__OWN_THREADS; i++)
+        own += kymo__load_relaxed(&timers->own[i]) != 0;
+    /* A directory has two links and one more for every directory in it. */
+    if (timers->looks++ % LIST_EVERY == 0 || stat("/proc/self/task", &tasks) < 0 ||
+        tasks.st_nlink != timers->count + own + 2)
+        add_unknown(timers);
+}
+
+void kymo__timers_meet(struct kymo_timers *timers, uint32_t tid)
+{
+    for (uint32_t i = 0; i < timers->top; i++)
+        if (kymo__timed[i].session && kymo__timed[i].tid == tid)
+            return;
+    if (!is_own(timers, tid))
+        add(timers, tid);
+}
+
+void kymo__timers_pause(struct kymo_timers *timers, bool paused)
+{
+    timers->paused = paused;
+    for (uint32_t i = 0; i < timers->top; i++)
+        if (kymo__timed[i].session)
+            set(timers, &kymo__timed[i]);
+}
+
+void kymo__timers_remove(struct kymo_timers *timers)
+{
+    for (uint32_t i = 0; i < timers->top; i++)
+        if (kymo__timed[i].session)
+            drop(timers, &kymo__timed[i]);
+    timers->top = 0;
+    kymo__free(timers->places);
+    timers->places = NULL;
+    timers->bits = 0;
+}
