@@ -64,6 +64,7 @@ PyObject *kymo__raise(struct core *core, int code, PyObject *path)
     case KYMO_EREGISTERED:
     case KYMO_ENOTREGISTERED:
     case KYMO_ENOTFLIGHT:
+    case KYMO_ESIGNALS:
         PyErr_SetString(core->session_error, text);
         return NULL;
     case KYMO_EOCCUPIED:

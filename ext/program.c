@@ -84,8 +84,8 @@ static PyObject *after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ign
     Py_RETURN_NONE;
 }
 
-/* Since 3.12 os.fork warns of threads, whosesoever they are. Ours is none of the program's:
-   it rests while the main thread forks. */
+/* Since 3.12 os.fork warns of threads, whosesoever they are. Ours are none of the program's:
+   they rest while the main thread forks. */
 
 static const void *forking; /* the frame that called os.fork, as an address; NULL: nobody did */
 static int put_off;         /* how often starting to write was put off since */
@@ -124,7 +124,10 @@ static PyObject *before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
     if (KYMO_FORK_WARNS && kymo_running() && getpid() == (pid_t)syscall(SYS_gettid)) {
         forking = PyEval_GetFrame();
         put_off = 0;
+        /* Our threads may be waiting for the GIL. */
+        PyThreadState *thread = PyEval_SaveThread();
         kymo_writer_rest();
+        PyEval_RestoreThread(thread);
     }
     Py_RETURN_NONE;
 }

@@ -56,8 +56,9 @@ static PyObject *session_start(PyObject *module, PyObject *args)
     long long flight_ns = 0, slow_ns = 0;
     const char *policy_word;
     struct kymo_options options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "OKsi|KLL:start", &arg, &budget, &policy_word, &options.level,
-                          &flight_bytes, &flight_ns, &slow_ns))
+    if (!PyArg_ParseTuple(args, "OKsi|KLLIi:start", &arg, &budget, &policy_word, &options.level,
+                          &flight_bytes, &flight_ns, &slow_ns, &options.sample_hz,
+                          &options.sample_clock))
         return NULL;
     options.budget = budget;
     options.flight_bytes = flight_bytes;
@@ -113,7 +114,10 @@ static PyObject *session_stats(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     struct core *core = kymo__core_of_module(module);
     struct kymo_stats stats = {.size = sizeof stats};
+    /* A session that stops meanwhile holds what this waits for, and needs the GIL itself. */
+    PyThreadState *thread = PyEval_SaveThread();
     int code = kymo_stats(&stats);
+    PyEval_RestoreThread(thread);
     if (code < 0)
         return kymo__raise(core, code, NULL);
     return kymo__row_stats(core, &stats);
@@ -147,7 +151,9 @@ static PyObject *flight_on_signal(PyObject *module, PyObject *args)
     int number, end;
     if (!PyArg_ParseTuple(args, "ip:flight_on_signal", &number, &end))
         return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
     int code = kymo_flight_on_signal(number, end);
+    PyEval_RestoreThread(thread);
     if (code == 0 || code == -EBUSY)
         return PyBool_FromLong(code == 0);
     return kymo__raise(kymo__core_of_module(module), code, NULL);
@@ -155,7 +161,8 @@ static PyObject *flight_on_signal(PyObject *module, PyObject *args)
 
 PyMethodDef kymo__session_methods[] = {
     {"start", session_start, METH_VARARGS,
-     "start(path, budget, policy, level, flight_bytes=0, flight_ns=0, slow_ns=0)"},
+     "start(path, budget, policy, level, flight_bytes=0, flight_ns=0, slow_ns=0, sample_hz=0, "
+     "sample_clock=0)"},
     {"stop", session_stop, METH_NOARGS,
      "stop($module, /)\n--\n\n"
      "Stop recording and close the capture.\n\n"

@@ -198,6 +198,14 @@ def _flight_options(flight: int | str | None, slow: float | str | None) -> tuple
     return parse(flight, slow)
 
 
+def _sample_options(sample: int | str | None) -> tuple[int, int]:
+    if sample is None:
+        return 0, 0
+    from kymo._sample import parse  # most sessions take no samples
+
+    return parse(sample)
+
+
 def start(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
@@ -214,6 +222,7 @@ def start(
     overhead: float = 0.0,
     flight: int | str | None = None,
     slow: float | str | None = None,
+    sample: int | str | None = None,
 ) -> None:
     """Record this process into the capture `path`, until `stop` or the end of the process.
 
@@ -237,6 +246,9 @@ def start(
         whenever `flight_write` asks for it: "10s", "100M" (of packed records), or both as
         "10s,100M".
     slow: with `flight`, write also when a call has taken this long: "200ms", or seconds.
+    sample: take samples of the stack of every thread, Python and native frames, so many for
+        each second that the thread runs: 1000. "100,wall" counts the time that it waits,
+        too. With calls=False there are only samples, which cost next to nothing.
 
     An older capture at `path` is replaced; any other file there is left alone and
     FileExistsError is raised. Raises SessionError when a session runs already, ValueError
@@ -253,6 +265,7 @@ def start(
             else "an overhead budget needs Python 3.12 or later"
         )
     flight_bytes, flight_ns, slow_ns = _flight_options(flight, slow)
+    sample_hz, sample_clock = _sample_options(sample)
     if calls:
         fast = c_calls == "fast"
         if fast:
@@ -269,7 +282,13 @@ def start(
         flight_bytes,
         flight_ns,
         slow_ns,
+        sample_hz,
+        sample_clock,
     )
+    if sample_hz:
+        from kymo._sample import stop_at_exit
+
+        stop_at_exit()
     try:
         _core.trace_failure()
     except Exception:

@@ -298,6 +298,8 @@ def start(
     flight_bytes: int = 0,
     flight_ns: int = 0,
     slow_ns: int = 0,
+    sample_hz: int = 0,
+    sample_clock: int = 0,
     /,
 ) -> None: ...
 def stop() -> None: ...

@@ -74,10 +74,16 @@ def recorded(capture: str, output: str, shown: str, seconds: float) -> str:
     try:
         with _core.open(capture) as opened:
             info = opened.info
-        if info.records <= _COUNTED_EVENTS:
-            what = counted(_core.count_calls(capture), "call", "calls")
-        else:
+            samples = int(opened.metadata.get("sample.count", 0))
+        calls = _core.count_calls(capture) if info.records <= _COUNTED_EVENTS else None
+        if calls is None:
             what = counted(info.records, "event", "events")
+        else:
+            what = counted(calls, "call", "calls")
+        if samples and not calls:
+            what = counted(samples, "sample", "samples")
+        elif samples:
+            what += f" and {counted(samples, 'sample', 'samples')}"
         return (
             f"recorded {what} on {counted(info.threads, 'thread', 'threads')} "
             f"in {duration(seconds)} → {shown} ({size(os.path.getsize(output))}); {_lost(info)}"

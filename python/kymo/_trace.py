@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         overhead: float
         flight: int | str | None
         slow: float | str | None
+        sample: int | str | None
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,6 +8,11 @@ static const struct cli_option options[] = {
     {"output", 'o', "FILE",
      "where to: a capture (.kymo), or an export by its extension (.json, .pftrace, .html, ...); "
      "SCRIPT.kymo in the current directory without it"},
+    {"calls", 0, "on|off", "calls of Python functions, and all that follows here; on without it"},
+    {"sample", 0, "HZ[,wall]",
+     "sample the stack of every thread, Python and native frames, HZ times for each second that "
+     "it runs, 1000 for instance; with ,wall of all time, waiting too. With --calls off there "
+     "are only samples, which cost next to nothing"},
     {"c-calls", 0, "on|off|fast",
      "calls of functions implemented in C; on without it; fast is cheaper, an experiment, and "
      "misses some"},
@@ -39,6 +44,7 @@ static const struct cli_example examples[] = {
     {"kymo run -o night.kymo -m myapp.worker", "a module, into night.kymo"},
     {"kymo run -o trace.json train.py", "a Chrome trace, for ui.perfetto.dev"},
     {"kymo run --no-stdlib --c-calls off train.py", "a smaller recording: your own code"},
+    {"kymo run --sample 1000 --calls off train.py", "samples instead of every call"},
     {"kymo run --overhead 5% server.py", "whatever is worth recording at that price"},
     {"kymo run --flight 30s --slow 500ms server.py", "stays on; keeps what led to a slow call"},
     {"kymo run --include '*/myapp/*' -m pytest tests", "only what lies in myapp"},

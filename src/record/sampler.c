@@ -77,7 +77,7 @@ static void define_recorded(struct kymo_sampler *sampler)
 {
     uint32_t stack;
     while (kymo__idring_take(&sampler->ring, &stack))
-        kymo__stackdefs_add(&sampler->defs, stack);
+        kymo__stackbook_add(&sampler->book, stack);
 }
 
 static void look(struct kymo_session *s)
@@ -118,7 +118,7 @@ static bool wait_for(sem_t *semaphore, int64_t until)
 static bool waits_for_names(struct kymo_sampler *sampler)
 {
     pthread_mutex_lock(&lock);
-    bool waiting = sampler->defs.waiting_count != 0;
+    bool waiting = sampler->book.waiting_count != 0;
     pthread_mutex_unlock(&lock);
     return waiting;
 }
@@ -151,7 +151,7 @@ static void *body(void *arg)
             if (kymo__exchange(&sampler->settling, (uint32_t)KYMO__SETTLED) == KYMO__ABANDONED)
                 return NULL;
             pthread_mutex_lock(&lock);
-            kymo__stackdefs_retry(&sampler->defs, false);
+            kymo__stackbook_retry(&sampler->book, false);
             pthread_mutex_unlock(&lock);
         }
         wait_for(&kymo__sampler_wake, next);
@@ -219,15 +219,19 @@ int kymo__sampler_work(struct kymo_session *s)
 
 /* ---- the life of a session's samples ---- */
 
-static void describe(struct kymo_session *s)
+static void note(struct kymo_session *s, const char *key, uint64_t number)
 {
     char text[32];
-    snprintf(text, sizeof(text), "%lld", (long long)s->sampler->timers.period);
-    kymo__names_meta(&s->names, "sample.period_ns", text);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    kymo__names_meta(&s->names, key, text);
+}
+
+static void describe(struct kymo_session *s)
+{
+    note(s, "sample.period_ns", (uint64_t)s->sampler->timers.period);
     kymo__names_meta(&s->names, "sample.clock",
                      s->sampler->clock == KYMO_SAMPLED_WALL ? "wall" : "cpu");
-    snprintf(text, sizeof(text), "%d", s->sampler->signal);
-    kymo__names_meta(&s->names, "sample.signal", text);
+    note(s, "sample.signal", (uint64_t)s->sampler->signal);
 }
 
 int kymo__sampler_new(struct kymo_session *s, uint32_t hz, int clock)
@@ -240,7 +244,7 @@ int kymo__sampler_new(struct kymo_session *s, uint32_t hz, int clock)
     sampler->clock = sampler->timers.clock = clock;
     sampler->timers.period = 1000000000 / (int64_t)hz;
     kymo__idring_init(&sampler->ring);
-    kymo__stackdefs_init(&sampler->defs, &s->names);
+    kymo__stackbook_init(&sampler->book, &s->names);
     sem_init(&sampler->ended, 0, 0);
     int signal = kymo__tick_install();
     if (signal < 0)
@@ -308,13 +312,11 @@ void kymo__sampler_finish(struct kymo_session *s)
     if (waits_for_names(sampler))
         settle(sampler);
     pthread_mutex_lock(&lock);
-    kymo__stackdefs_retry(&sampler->defs, true);
+    kymo__stackbook_retry(&sampler->book, true);
     pthread_mutex_unlock(&lock);
-    if (sampler->timers.refused) {
-        char text[32];
-        snprintf(text, sizeof(text), "%llu", (unsigned long long)sampler->timers.refused);
-        kymo__names_meta(&s->names, "sample.threads_without", text);
-    }
+    note(s, "sample.count", sampler->samples);
+    if (sampler->timers.refused)
+        note(s, "sample.threads_without", sampler->timers.refused);
 }
 
 void kymo__sampler_free(struct kymo_session *s)
@@ -323,7 +325,7 @@ void kymo__sampler_free(struct kymo_session *s)
     if (!sampler)
         return;
     kymo__sampler_halt(s);
-    kymo__stackdefs_fini(&sampler->defs);
+    kymo__stackbook_fini(&sampler->book);
     if (kymo__load_acquire(&sampler->settling) != KYMO__ABANDONED) {
         sem_destroy(&sampler->ended);
         kymo__free(sampler);

@@ -4,7 +4,7 @@
    sampler.c    the thread that looks after it all, and the life of a session's samples
    timers.c     the threads of the process and their timers
    tick.c       the signal and its handler
-   stackdefs.c  what the stacks stand for */
+   stackbook.c  what the stacks stand for */
 #ifndef KYMO_SAMPLER_H
 #define KYMO_SAMPLER_H
 

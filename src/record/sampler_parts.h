@@ -7,14 +7,14 @@
 
 #include "idring.h"
 #include "sampler.h"
-#include "stackdefs.h"
+#include "stackbook.h"
 #include "timers.h"
 
 struct kymo_sampler {
     int clock;  /* enum kymo_sampled */
     int signal; /* 0: not handled, or no longer ours */
     struct kymo_timers timers;
-    struct kymo_stackdefs defs;
+    struct kymo_stackbook book;
     struct kymo_idring ring; /* stacks recorded and not yet defined */
     uint64_t samples;        /* recorded */
     uint32_t hurried;        /* 1: kymo__sampler_wake was posted by a handler */

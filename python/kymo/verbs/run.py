@@ -94,6 +94,16 @@ def _slow(text: str) -> str:
     return text
 
 
+def _sample(text: str) -> str:
+    from kymo._sample import MOST, parse
+
+    try:
+        parse(text)
+    except ValueError:
+        raise ValueError(f"a rate from 1 to {MOST}, like 1000 or 100,wall") from None
+    return text
+
+
 class _Option:
     """How an option is read; `keyword` is what `kymo.start` calls it, if it does."""
 
@@ -112,6 +122,8 @@ class _Option:
 
 OPTIONS = {
     "output": _Option("o", read=str),
+    "calls": _Option(keyword="calls", read=_on_off),
+    "sample": _Option(keyword="sample", read=_sample),
     "c-calls": _Option(keyword="c_calls", read=_c_calls),
     "gc": _Option(keyword="gc", read=_on_off),
     "include": _Option(keyword="include", read=str, repeats=True),

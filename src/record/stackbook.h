@@ -1,10 +1,10 @@
-/* stackdefs.h — what the stacks in records stand for: the definitions MODULE, FRAME, NODE and
+/* stackbook.h — what the stacks in records stand for: the definitions MODULE, FRAME, NODE and
    STACK of defs.h, each written once, with what stacks have in common shared.
 
    Every stack given is a hold on it. Of those defined one hold each is kept to the end, so
    that its id means nothing else meanwhile. One thread at a time. */
-#ifndef KYMO_STACKDEFS_H
-#define KYMO_STACKDEFS_H
+#ifndef KYMO_STACKBOOK_H
+#define KYMO_STACKBOOK_H
 
 #include <kymo/stack.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "names.h"
 #include "pairs.h"
 
-struct kymo_stackdefs {
+struct kymo_stackbook {
     struct kymo_names *names;
     struct kymo_pairs modules, frames, nodes, functions, stacks;
     struct kymo_pairs numbers; /* the interpreter's numbers to frames */
@@ -24,15 +24,15 @@ struct kymo_stackdefs {
     uint64_t given_up; /* stacks that could not even wait */
 };
 
-void kymo__stackdefs_init(struct kymo_stackdefs *defs, struct kymo_names *names);
+void kymo__stackbook_init(struct kymo_stackbook *book, struct kymo_names *names);
 
 /* Give every hold back. */
-void kymo__stackdefs_fini(struct kymo_stackdefs *defs);
+void kymo__stackbook_fini(struct kymo_stackbook *book);
 
 /* Define STACK if it is not yet; takes the caller's hold. */
-void kymo__stackdefs_add(struct kymo_stackdefs *defs, kymo_stack stack);
+void kymo__stackbook_add(struct kymo_stackbook *book, kymo_stack stack);
 
 /* Try again with those that wait. At the END those without a name are called so. */
-void kymo__stackdefs_retry(struct kymo_stackdefs *defs, bool end);
+void kymo__stackbook_retry(struct kymo_stackbook *book, bool end);
 
 #endif

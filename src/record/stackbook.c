@@ -1,0 +1,231 @@
+/* stackbook.c — see stackbook.h. */
+#include "stackbook.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "alloc.h"
+#include "capture.h"
+
+/* More nodes than this are not remembered: some 100 MiB of memory. */
+#define MOST_NODES (UINT32_C(1) << 22)
+
+/* The second word of a stack in `stacks`. One that has waited stays in it as both. */
+enum { DEFINED = 0, WAITING = 1 };
+
+static const char unknown[] = "(unknown)";
+
+void kymo__stackbook_init(struct kymo_stackbook *book, struct kymo_names *names)
+{
+    *book = (struct kymo_stackbook){.names = names};
+}
+
+void kymo__stackbook_fini(struct kymo_stackbook *book)
+{
+    for (size_t i = 0; i < book->waiting_count; i++)
+        kymo_stack_release(book->waiting[i]);
+    size_t slots = book->stacks.bits ? (size_t)1 << book->stacks.bits : 0;
+    for (size_t i = 0; i < slots; i++)
+        if (book->stacks.slots[i].b == DEFINED)
+            kymo_stack_release(book->stacks.slots[i].id);
+    kymo__free(book->waiting);
+    kymo__free(book->scratch);
+    kymo__pairs_fini(&book->modules);
+    kymo__pairs_fini(&book->frames);
+    kymo__pairs_fini(&book->nodes);
+    kymo__pairs_fini(&book->functions);
+    kymo__pairs_fini(&book->stacks);
+    kymo__pairs_fini(&book->numbers);
+}
+
+/* Write a definition of TYPE with NUMBERS, the first of which is its id, and remember that A
+   and B of PAIRS are it. Returns the id, or negative errno with nothing remembered. */
+static int64_t define(struct kymo_stackbook *book, struct kymo_pairs *pairs, uint64_t a, uint64_t b,
+                      int type, const uint64_t *numbers)
+{
+    int rc = kymo__pairs_reserve(pairs);
+    if (rc == 0)
+        rc = kymo__names_define(book->names, type, numbers);
+    if (rc < 0)
+        return rc;
+    kymo__pairs_add(pairs, a, b, (uint32_t)numbers[0]);
+    return (int64_t)numbers[0];
+}
+
+/* ---- frames ---- */
+
+/* Define module NUMBER if it is not yet; *BASE is what to subtract from its addresses. */
+static int64_t module_of(struct kymo_stackbook *book, uint32_t number, uint64_t *base)
+{
+    struct kymo_module module = {.size = sizeof(module)};
+    *base = 0;
+    if (!number || kymo_module_get(number, &module) < 0)
+        return 0;
+    *base = module.base;
+    if (kymo__pairs_find(&book->modules, number, 0))
+        return number;
+    char hex[2 * sizeof(module.build_id) + 1] = "";
+    for (uint32_t i = 0; i < module.build_id_bytes && i < sizeof(module.build_id); i++)
+        snprintf(hex + 2 * (size_t)i, 3, "%02x", module.build_id[i]);
+    uint32_t path = kymo__names_string(book->names, module.path, NULL);
+    uint32_t build_id = hex[0] ? kymo__names_string(book->names, hex, NULL) : 0;
+    if (!path || (hex[0] && !build_id))
+        return -ENOSPC;
+    return define(book, &book->modules, number, 0, KYMO__DEF_MODULE,
+                  (const uint64_t[]){number, module.base, module.low, module.high, path, build_id});
+}
+
+/* The frame that stands for A and B, as numbers two to four of its definition have them. */
+static int64_t frame_as(struct kymo_stackbook *book, uint64_t managed, uint64_t a, uint64_t b)
+{
+    uint32_t known = kymo__pairs_find(&book->frames, managed << 63 | a, b);
+    if (known)
+        return known;
+    int64_t id = define(book, &book->frames, managed << 63 | a, b, KYMO__DEF_FRAME,
+                        (const uint64_t[]){book->last_frame + 1, managed, a, b});
+    if (id > 0)
+        book->last_frame++;
+    return id;
+}
+
+/* The key of the function that NAMED tells of. */
+static int64_t key_of(struct kymo_stackbook *book, const struct kymo_named *named)
+{
+    const char *file = named->file && named->file[0] ? named->file : NULL;
+    uint64_t name_id = kymo__names_string(book->names, named->name, NULL);
+    uint64_t file_id = file ? kymo__names_string(book->names, file, NULL) : 0;
+    if (!name_id || (file && !file_id) || kymo__pairs_reserve(&book->functions) < 0)
+        return -ENOSPC;
+    uint32_t key = kymo__pairs_find(&book->functions, name_id << 32 | file_id, named->first_line);
+    if (key)
+        return key;
+    const struct kymo_function function = {.size = sizeof(function),
+                                           .name = named->name,
+                                           .file = file,
+                                           .line = named->first_line,
+                                           .kind = KYMO_CLASS_FUNCTION};
+    key = kymo__names_function(book->names, &function);
+    if (!key)
+        return -ENOSPC;
+    kymo__pairs_add(&book->functions, name_id << 32 | file_id, named->first_line, key);
+    return key;
+}
+
+/* The frame of the interpreter's NUMBER; -EAGAIN when its name is not known yet, and is not to
+   be given up as at the END. */
+static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, bool end)
+{
+    uint32_t known = kymo__pairs_find(&book->numbers, number, 0);
+    if (known)
+        return known;
+    const struct kymo_interpreter *interpreter = kymo__interpreter();
+    struct kymo_named named = {.size = sizeof(named)};
+    int rc = interpreter ? interpreter->name_of(number, &named) : -ENOENT;
+    if (rc == -EAGAIN && !end)
+        return rc;
+    if (rc < 0 || !named.name)
+        named = (struct kymo_named){.size = sizeof(named), .name = unknown};
+    int64_t key = key_of(book, &named);
+    int64_t id = key > 0 ? frame_as(book, 1, (uint64_t)key, named.line) : key;
+    if (id > 0 && rc == 0 && kymo__pairs_reserve(&book->numbers) == 0)
+        kymo__pairs_add(&book->numbers, number, 0, (uint32_t)id);
+    return id;
+}
+
+static int64_t frame_of(struct kymo_stackbook *book, const struct kymo_frame *frame, bool end)
+{
+    if (frame->managed)
+        return managed_frame(book, frame->address, end);
+    uint64_t base;
+    int64_t module = module_of(book, frame->module, &base);
+    return module < 0 ? module : frame_as(book, 0, (uint64_t)module, frame->address - base);
+}
+
+/* ---- stacks ---- */
+
+static int64_t node_of(struct kymo_stackbook *book, uint32_t parent, uint32_t frame)
+{
+    uint32_t known = kymo__pairs_find(&book->nodes, parent, frame);
+    if (known)
+        return known;
+    if (book->last_node == MOST_NODES)
+        return -ENOSPC;
+    int64_t id = define(book, &book->nodes, parent, frame, KYMO__DEF_NODE,
+                        (const uint64_t[]){book->last_node + 1, parent, frame});
+    if (id > 0)
+        book->last_node++;
+    return id;
+}
+
+/* The frames of STACK into the scratch memory. Returns how many, or -ENOMEM. */
+static int64_t frames_of(struct kymo_stackbook *book, kymo_stack stack)
+{
+    size_t count = kymo_stack_frames(stack, book->scratch, book->scratch_capacity);
+    if (count > book->scratch_capacity) {
+        struct kymo_frame *more = kymo__realloc(book->scratch, count * sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        book->scratch = more;
+        book->scratch_capacity = count;
+        kymo_stack_frames(stack, more, count);
+    }
+    return (int64_t)count;
+}
+
+/* Define STACK. 0, or negative errno when that has to be tried again. */
+static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
+{
+    int64_t count = frames_of(book, stack);
+    if (count < 0)
+        return (int)count;
+    /* First all frames: what has no name yet is not to leave half of its nodes. */
+    for (int64_t i = count; i-- > 0;) {
+        int64_t frame = frame_of(book, &book->scratch[i], end);
+        if (frame < 0)
+            return (int)frame;
+        book->scratch[i].address = (uint64_t)frame;
+    }
+    int64_t node = 0;
+    for (int64_t i = count; i-- > 0;) {
+        node = node_of(book, (uint32_t)node, (uint32_t)book->scratch[i].address);
+        if (node < 0)
+            return (int)node;
+    }
+    int64_t rc = define(book, &book->stacks, stack, DEFINED, KYMO__DEF_STACK,
+                        (const uint64_t[]){stack, (uint64_t)node});
+    return rc < 0 ? (int)rc : 0;
+}
+
+/* Let STACK wait. False when there is no memory for that. */
+static bool put_off(struct kymo_stackbook *book, kymo_stack stack)
+{
+    if (kymo__pairs_reserve(&book->stacks) < 0 ||
+        kymo__array_grow(&book->waiting, &book->waiting_capacity, book->waiting_count,
+                         sizeof(*book->waiting)) < 0)
+        return false;
+    book->waiting[book->waiting_count++] = stack;
+    kymo__pairs_add(&book->stacks, stack, WAITING, stack);
+    return true;
+}
+
+void kymo__stackbook_add(struct kymo_stackbook *book, kymo_stack stack)
+{
+    if (kymo__pairs_find(&book->stacks, stack, DEFINED) ||
+        kymo__pairs_find(&book->stacks, stack, WAITING)) {
+        kymo_stack_release(stack); /* it is held already */
+        return;
+    }
+    if (define_stack(book, stack, false) < 0 && !put_off(book, stack)) {
+        book->given_up++;
+        kymo_stack_release(stack);
+    }
+}
+
+void kymo__stackbook_retry(struct kymo_stackbook *book, bool end)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < book->waiting_count; i++)
+        if (define_stack(book, book->waiting[i], end) < 0)
+            book->waiting[kept++] = book->waiting[i];
+    book->waiting_count = kept;
+}
