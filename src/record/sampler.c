@@ -246,6 +246,9 @@ int kymo__sampler_new(struct kymo_session *s, uint32_t hz, int clock)
     kymo__idring_init(&sampler->ring);
     kymo__stackbook_init(&sampler->book, &s->names);
     sem_init(&sampler->ended, 0, 0);
+    /* What captures set up once is not left to handlers. */
+    kymo__modules_refresh();
+    kymo_stack_release(kymo_stack_capture(KYMO_STACK_NATIVE, 0));
     int signal = kymo__tick_install();
     if (signal < 0)
         return signal;

@@ -51,7 +51,8 @@ static void record(struct kymo_lane *lane, kymo_stack stack, uint64_t ticks, uin
     }
     kymo_lane_store(at, ticks, kymo_word(KYMO_SAMPLE, (unsigned)sampler->clock, 0));
     kymo_lane_store(at + 1, (uint64_t)periods << 32 | stack, KYMO_VALUE_WORD);
-    bool hurry = ((struct kymo_local *)lane)->untold || kymo__idring_half_full(&sampler->ring);
+    bool hurry = kymo__load_relaxed(&((struct kymo_local *)lane)->untold) ||
+                 kymo__idring_half_full(&sampler->ring);
     if (hurry && !kymo__exchange(&sampler->hurried, 1u))
         sem_post(&kymo__sampler_wake);
     kymo__add_relaxed(&sampler->samples, UINT64_C(1));
