@@ -155,6 +155,7 @@ static void part_with_chunk(struct kymo_session *s, struct kymo_local *local)
    kymo_stop from ending the session meanwhile. LOCAL is to be freed. */
 static void leave(struct kymo_local *local)
 {
+    (void)kymo__load_acquire(&local->lane.claimed); /* what the thread did up to its last commit */
     /* Not the switch: when it is off already, the chunk is still ours to give until
        kymo__locals_detach has been here. */
     struct kymo_session *s = local->names && !kymo__switch_forked() ? kymo__session : NULL;
