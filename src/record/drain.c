@@ -84,7 +84,7 @@ static int write_batch(struct kymo_session *s)
     struct kymo_chunk *chunks[BATCH];
     size_t count = 0, done = 0;
     int rc = 0;
-    while (count < BATCH && (chunks[count] = kymo__stack_pop(&s->full, s->live.chunks)))
+    while (count < BATCH && (chunks[count] = kymo__chunks_pop(&s->full, s->live.chunks)))
         count++;
     sort(chunks, count);
     while (done < count) {
@@ -95,7 +95,7 @@ static int write_batch(struct kymo_session *s)
         done += n;
     }
     while (done < count && rc < 0)
-        kymo__stack_push(&s->full, s->live.chunks, chunks[done++]);
+        kymo__chunks_push(&s->full, s->live.chunks, chunks[done++]);
     return rc < 0 ? rc : (int)count;
 }
 

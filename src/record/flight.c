@@ -195,7 +195,7 @@ static void push(struct kymo_session *s, const struct kymo_packed *packed)
 static void line_up(struct kymo_session *s)
 {
     struct kymo_flight *f = &s->flight;
-    for (uint32_t at = kymo__stack_take(&s->full, s->live.chunks), next; at; at = next) {
+    for (uint32_t at = kymo__chunks_take(&s->full, s->live.chunks), next; at; at = next) {
         next = kymo__load_relaxed(&s->live.chunks[at - 1].next);
         kymo__store_relaxed(&s->live.chunks[at - 1].next, f->first);
         f->first = at;
@@ -258,7 +258,7 @@ int kymo__flight_keep(struct kymo_session *s, struct kymo_packer *packer, size_t
     if (rc == 0)
         kymo__pool_free(s, chunks, count);
     for (size_t i = 0; i < count && rc < 0; i++)
-        kymo__stack_push(&s->full, s->live.chunks, chunks[i]);
+        kymo__chunks_push(&s->full, s->live.chunks, chunks[i]);
     pthread_mutex_unlock(&f->lock);
     return rc < 0 ? rc : (int)count;
 }

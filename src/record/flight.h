@@ -21,7 +21,7 @@ struct kymo_flight {
     size_t head, tail;        /* the oldest block, and the byte behind the newest */
     size_t wrap;              /* not 0: blocks lie from head to here, and on from 0 to tail */
     uint64_t blocks, records; /* in it */
-    uint32_t first;           /* of the full chunks in line to be packed, as in stack.h */
+    uint32_t first;           /* of the full chunks in line to be packed, as in chunks.h */
     uint64_t oldest;          /* tick: what is before has expired */
     uint64_t round;           /* how often it was written */
     uint64_t expired_records; /* read without the lock */

@@ -26,7 +26,7 @@ uint32_t kymo__pool_grow(struct kymo_session *s, uint32_t more)
     uint32_t first = s->live.ready;
     uint32_t grown = kymo__live_grow(&s->live, more);
     for (uint32_t i = 0; i < grown; i++)
-        kymo__stack_push(&s->free, s->live.chunks, &s->live.chunks[first + i]);
+        kymo__chunks_push(&s->free, s->live.chunks, &s->live.chunks[first + i]);
     pthread_mutex_unlock(&s->grow_lock);
     return grown;
 }
@@ -35,7 +35,7 @@ void kymo__pool_give(struct kymo_session *s, struct kymo_chunk *chunk)
 {
     kymo__add_relaxed(&s->held, (uint32_t)-1);
     kymo__store_release(&chunk->state, (uint32_t)KYMO__CHUNK_FULL);
-    kymo__stack_push(&s->full, s->live.chunks, chunk);
+    kymo__chunks_push(&s->full, s->live.chunks, chunk);
     if (kymo__load_relaxed(&s->full.count) > s->live.limit / 8)
         kymo__pool_wake(s);
 }
@@ -48,7 +48,7 @@ void kymo__pool_free(struct kymo_session *s, struct kymo_chunk **chunks, size_t 
         kymo__store_release(&chunks[i]->state, (uint32_t)KYMO__CHUNK_FREE);
         kymo__store_relaxed(&chunks[i]->passed, 0u);
         memset(chunks[i]->records, 0, used);
-        kymo__stack_push(&s->free, s->live.chunks, chunks[i]);
+        kymo__chunks_push(&s->free, s->live.chunks, chunks[i]);
     }
 }
 
@@ -73,13 +73,13 @@ static void helper_return(struct kymo_session *s, struct kymo_packer *packer)
 
 static int write_one(struct kymo_session *s, struct kymo_packer *packer)
 {
-    struct kymo_chunk *chunk = kymo__stack_pop(&s->full, s->live.chunks);
+    struct kymo_chunk *chunk = kymo__chunks_pop(&s->full, s->live.chunks);
     if (!chunk)
         return 0;
     int rc = kymo__drain_chunks(s, packer, &chunk, 1);
     if (rc == 0)
         return 1;
-    kymo__stack_push(&s->full, s->live.chunks, chunk);
+    kymo__chunks_push(&s->full, s->live.chunks, chunk);
     return rc;
 }
 
@@ -108,7 +108,7 @@ static struct kymo_chunk *take_by_helping(struct kymo_session *s, int *reason)
     for (;;) {
         kymo__pool_wake(s);
         int helped = blocked(s) ? -1 : help(s);
-        struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
+        struct kymo_chunk *chunk = kymo__chunks_pop(&s->free, s->live.chunks);
         if (chunk)
             return chunk;
         if (helped < 0) {
@@ -130,10 +130,10 @@ static struct kymo_chunk *take_by_helping(struct kymo_session *s, int *reason)
 
 static struct kymo_chunk *take(struct kymo_session *s, int *reason)
 {
-    struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
+    struct kymo_chunk *chunk = kymo__chunks_pop(&s->free, s->live.chunks);
     /* A full disk is asked again by the writer thread only: asking takes long. */
     if (!chunk && !kymo__load_relaxed(&s->live.full) && kymo__pool_grow(s, GROW_STEP))
-        chunk = kymo__stack_pop(&s->free, s->live.chunks);
+        chunk = kymo__chunks_pop(&s->free, s->live.chunks);
     if (chunk) {
         if (kymo__load_relaxed(&s->free.count) < LOW_WATER)
             kymo__pool_wake(s);
@@ -156,7 +156,7 @@ struct kymo_chunk *kymo__pool_take(struct kymo_session *s, int *reason)
 
 struct kymo_chunk *kymo__pool_take_free(struct kymo_session *s)
 {
-    struct kymo_chunk *chunk = kymo__stack_pop(&s->free, s->live.chunks);
+    struct kymo_chunk *chunk = kymo__chunks_pop(&s->free, s->live.chunks);
     if (chunk)
         kymo__add_relaxed(&s->held, 1u);
     if (kymo__load_relaxed(&s->free.count) < LOW_WATER)

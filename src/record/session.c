@@ -159,7 +159,7 @@ static int session_new(const struct kymo_options *o, struct kymo_session **out)
     if (rc == 0 && !kymo__pool_grow(s, FIRST_CHUNKS))
         rc = s->live.reason ? s->live.reason : -ENOMEM;
     if (rc == 0)
-        rc = kymo__names_init(&s->names, kymo__stack_pop(&s->free, s->live.chunks), s->level,
+        rc = kymo__names_init(&s->names, kymo__chunks_pop(&s->free, s->live.chunks), s->level,
                               kymo__drain_append, s, &s->failing);
     if (rc == 0) {
         describe(s);

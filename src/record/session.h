@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include "chunks.h"
 #include "flight.h"
 #include "live.h"
 #include "names.h"
 #include "sampler.h"
 #include "sink.h"
-#include "stack.h"
 
 #define KYMO__HELPERS 4 /* threads that may help with writing at the same time */
 
@@ -20,8 +20,8 @@ struct kymo_session {
     struct kymo_snapshot started;
 
     struct kymo_live live;
-    pthread_mutex_t grow_lock;    /* guards kymo__live_grow */
-    struct kymo_stack free, full; /* chunks */
+    pthread_mutex_t grow_lock;          /* guards kymo__live_grow */
+    struct kymo_chunk_stack free, full; /* chunks */
 
     struct kymo_sink sink;
     pthread_mutex_t file_lock; /* guards sink */

@@ -1,19 +1,19 @@
-/* stack.h — chunks linked into a stack that any thread may push to and pop from
+/* chunks.h — chunks linked into a stack that any thread may push to and pop from
    without a lock. Links are chunk indices; the head carries a count of changes, so
    that a chunk that was popped and pushed meanwhile is noticed. */
-#ifndef KYMO_CHUNK_STACK_H
-#define KYMO_CHUNK_STACK_H
+#ifndef KYMO_CHUNKS_H
+#define KYMO_CHUNKS_H
 
 #include "atomic.h"
 #include "format.h"
 
-struct kymo_stack {
+struct kymo_chunk_stack {
     uint64_t head;  /* changes << 32 | index + 1 of the top; 0 in the low half: empty */
     uint32_t count; /* about how many are in it */
 };
 
-static inline void kymo__stack_push(struct kymo_stack *stack, struct kymo_chunk *chunks,
-                                    struct kymo_chunk *chunk)
+static inline void kymo__chunks_push(struct kymo_chunk_stack *stack, struct kymo_chunk *chunks,
+                                     struct kymo_chunk *chunk)
 {
     uint64_t head = kymo__load_relaxed(&stack->head), top;
     do {
@@ -23,8 +23,8 @@ static inline void kymo__stack_push(struct kymo_stack *stack, struct kymo_chunk 
     kymo__add_relaxed(&stack->count, 1u);
 }
 
-static inline struct kymo_chunk *kymo__stack_pop(struct kymo_stack *stack,
-                                                 struct kymo_chunk *chunks)
+static inline struct kymo_chunk *kymo__chunks_pop(struct kymo_chunk_stack *stack,
+                                                  struct kymo_chunk *chunks)
 {
     uint64_t head = kymo__load_acquire(&stack->head), top;
     struct kymo_chunk *chunk;
@@ -40,7 +40,7 @@ static inline struct kymo_chunk *kymo__stack_pop(struct kymo_stack *stack,
 
 /* Take everything at once, linked as it was: the index + 1 of the top, or 0. What is pushed
    meanwhile is not among it, so that the order is that of the pushes. */
-static inline uint32_t kymo__stack_take(struct kymo_stack *stack, struct kymo_chunk *chunks)
+static inline uint32_t kymo__chunks_take(struct kymo_chunk_stack *stack, struct kymo_chunk *chunks)
 {
     uint64_t head = kymo__load_acquire(&stack->head);
     do {
