@@ -10,8 +10,8 @@
 
 #include "atomic.h"
 #include "hash.h"
-#include "modules.h"
 #include "mapping.h"
+#include "modules.h"
 
 enum {
     WORD_BITS = 16, /* 64 Ki addresses; a large program has some ten thousand on its stacks */

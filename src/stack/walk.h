@@ -14,7 +14,7 @@
 
 struct kymo_native {
     uint64_t pc;  /* return address; of the frame a signal interrupted: its address + 1 */
-    uint64_t end; /* the first address above its frame on the stack */
+    uint64_t end; /* the first address above its frame on the stack; of the outermost: UINT64_MAX */
 };
 
 /* What a walk found. It belongs to the thread and is good until its next walk. */

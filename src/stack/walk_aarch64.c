@@ -18,8 +18,10 @@
 /* Words of other functions' frames are read here, whatever they are. */
 #define FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
 
-enum { SITE_BITS = 12, CONTEXT_AT = 128, CONTEXT_USED = 176 + 34 * 8 };
-enum { SITE_SIGNAL = INT32_MAX }; /* a site's `cfa` */
+enum { CONTEXT_AT = 128, CONTEXT_USED = 176 + 34 * 8 };
+enum {
+    SITE_SIGNAL = INT32_MAX
+}; /* a site's `code`, else how far above its record the frame ends */
 
 struct going {
     struct kymo_walker *walker;
@@ -49,21 +51,21 @@ static inline uint64_t strip(uint64_t pc)
 }
 
 /* How far above its record the frame of PC ends, or 0; or SITE_SIGNAL. */
-KYMO__COLD static int32_t above_record(uint64_t pc, uint64_t version)
+KYMO__COLD static uint64_t above_record(uint64_t pc, uint64_t version)
 {
     struct kymo_rule rule = kymo__rule_at(pc - 1, version);
     if (rule.kind == KYMO__RULE_SIGNAL)
         return SITE_SIGNAL;
     bool record = (rule.kind == KYMO__RULE_SP || rule.kind == KYMO__RULE_FP) &&
                   rule.extra == KYMO__RA_AFTER_FP;
-    return record ? -rule.fp : 0;
+    return record ? (uint64_t)-rule.fp : 0;
 }
 
 static inline struct kymo_site *site_of(struct kymo_walker *w, uint64_t pc)
 {
-    struct kymo_site *site = &w->sites[kymo__hash_word(pc) >> (64 - SITE_BITS)];
+    struct kymo_site *site = &w->sites[kymo__hash_word(pc) >> (64 - KYMO__SITE_BITS)];
     if (kymo__unlikely(site->pc != pc))
-        *site = (struct kymo_site){.pc = pc, .cfa = above_record(pc, w->version)};
+        *site = (struct kymo_site){.pc = pc, .code = above_record(pc, w->version)};
     return site;
 }
 
@@ -98,14 +100,14 @@ FOREIGN static bool interrupted(struct going *go, uint64_t pc, uint64_t sp, uint
         bool readable = cfa > sp && inside(&go->range, saved, 8);
         go->pc = readable ? strip(word(saved)) : 0;
     }
-    add(go, pc + 1, go->pc && cfa > sp ? cfa : go->range.high);
+    add(go, pc + 1, go->pc && cfa > sp ? cfa : UINT64_MAX);
     return go->pc != 0;
 }
 
 /* Go on where the signal came; its frame is at SP. */
 FOREIGN static bool through_signal(struct going *go, uint64_t sp)
 {
-    add(go, go->pc, go->range.high);
+    add(go, go->pc, UINT64_MAX);
     struct kymo_fresh *own = &go->walker->fresh[go->count - 1];
     const ucontext_t *context = (const ucontext_t *)(uintptr_t)(sp + CONTEXT_AT);
     if (go->count == KYMO__WALK_MAX || !inside(&go->range, sp, CONTEXT_AT + CONTEXT_USED))
@@ -130,7 +132,7 @@ FOREIGN static bool climb(struct going *go)
         if (go->count == KYMO__WALK_MAX)
             return true;
         const struct kymo_site *site = site_of(w, go->pc);
-        if (kymo__unlikely(site->cfa == SITE_SIGNAL) && go->end) {
+        if (kymo__unlikely(site->code == SITE_SIGNAL) && go->end) {
             below = 0;
             if (!through_signal(go, go->end))
                 break;
@@ -138,14 +140,14 @@ FOREIGN static bool climb(struct going *go)
         }
         uint64_t fp = go->fp;
         if (fp <= below || !inside(&go->range, fp, 16)) {
-            add(go, go->pc, go->range.high);
+            add(go, go->pc, UINT64_MAX);
             break;
         }
-        go->end = site->cfa && site->cfa != SITE_SIGNAL ? fp + (uint64_t)site->cfa : 0;
+        go->end = site->code && site->code != SITE_SIGNAL ? fp + site->code : 0;
         uint64_t pc = go->pc;
         go->pc = strip(word(fp + 8));
         go->fp = word(fp);
-        add(go, pc, go->end ? go->end : go->pc && go->fp > fp ? go->fp : go->range.high);
+        add(go, pc, go->end ? go->end : go->pc && go->fp > fp ? go->fp : UINT64_MAX);
         below = fp;
     }
     return false;

@@ -15,7 +15,6 @@
    last time may be gone. */
 #include "walk.h"
 
-#include <assert.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -29,9 +28,7 @@
 
 enum { CONTEXT_USED = offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP + 1]) };
 
-enum { RED_ZONE = 128, SITE_BITS = 12, BLOCK = 8, RBX = 3 };
-
-static_assert(KYMO__SITES == 1 << SITE_BITS, "");
+enum { RED_ZONE = 128, BLOCK = 8, RBX = 3 };
 
 struct registers {
     uint64_t pc; /* as a return address */
@@ -44,9 +41,11 @@ struct going {
     struct kymo_walker *walker;
     struct kymo_range range;
     uint64_t pc, sp, fp;
-    size_t count; /* of fresh frames */
-    size_t kept;  /* of those of last time, further out */
-    bool more;    /* stopped for lack of room */
+    size_t count;   /* of fresh frames */
+    size_t odd;     /* so many of them are not to be continued from next time */
+    size_t kept;    /* of those of last time, further out */
+    uint64_t by_fp; /* lowest bit: there is one whose CFA depends on fp */
+    bool more;      /* stopped for lack of room */
     struct registers from;
 };
 
@@ -60,23 +59,22 @@ static inline bool inside(const struct kymo_range *range, uint64_t address, uint
     return address >= range->low && address <= range->high - size;
 }
 
-/* The site of PC, made if there is none. */
-KYMO__COLD static struct kymo_site *site_of(struct kymo_walker *w, uint64_t pc)
+KYMO__COLD static void site_make(struct kymo_site *site, uint64_t pc, uint64_t version)
 {
-    struct kymo_site *site = &w->sites[kymo__hash_word(pc) >> (64 - SITE_BITS)];
-    if (site->pc == pc)
-        return site;
-    struct kymo_rule rule = kymo__rule_at(pc - 1, w->version);
-    bool simple = rule.kind == KYMO__RULE_SP || rule.kind == KYMO__RULE_FP;
-    if (simple && rule.kind == KYMO__RULE_SP && rule.cfa + rule.fp < 0)
-        simple = false; /* saved below sp: only where a signal came */
-    *site = (struct kymo_site){
-        .pc = pc,
-        .cfa = simple ? rule.cfa * 2 + (rule.kind == KYMO__RULE_FP) : 0,
-        .fp = simple ? rule.fp : KYMO__SITE_ODD,
-        .next = site->next,
-    };
-    return site;
+    struct kymo_rule rule = kymo__rule_at(pc - 1, version);
+    int saved = rule.fp ? rule.fp + 8 : 0;
+    bool by_fp = rule.kind == KYMO__RULE_FP;
+    bool simple = by_fp || (rule.kind == KYMO__RULE_SP && rule.cfa + rule.fp >= 0);
+    site->pc = pc;
+    site->code = simple ? kymo__code(rule.cfa, by_fp, saved) : 0;
+}
+
+static inline uint32_t site_of(struct kymo_walker *w, uint64_t pc)
+{
+    uint32_t number = (uint32_t)(kymo__hash_word(pc) >> (64 - KYMO__SITE_BITS));
+    if (kymo__unlikely(w->sites[number].pc != pc))
+        site_make(&w->sites[number], pc, w->version);
+    return number;
 }
 
 /* rbx in the frame after the fresh ones: the last of those that saved it tells. */
@@ -172,16 +170,19 @@ FOREIGN static bool chain_step(const struct going *go, uint64_t *cfa, uint64_t *
 /* Step by a rule that is not simple. False when the walk ends here. */
 KYMO__COLD FOREIGN static bool odd_step(struct going *go)
 {
+    if (go->pc == 0) { /* so says a word that may be another one next time */
+        go->odd = go->count;
+        return false;
+    }
     struct kymo_rule rule = kymo__rule_at(go->pc - 1, go->walker->version);
     struct kymo_fresh *f = &go->walker->fresh[go->count];
     uint64_t cfa = 0, saved = 0;
-    *f = (struct kymo_fresh){
-        .pc = go->pc, .end = go->range.high, .fp = go->fp, .odd = rule.kind + 1u};
     bool found = false;
+    *f = (struct kymo_fresh){.pc = go->pc, .end = UINT64_MAX, .fp = go->fp};
     if (rule.kind == KYMO__RULE_SIGNAL) {
         found = through_signal(go, go->sp + (uint64_t)rule.cfa);
         f->end = found ? go->sp : f->end;
-        go->count++;
+        go->odd = ++go->count;
         return found;
     }
     if (rule.kind == KYMO__RULE_CHAIN) {
@@ -193,6 +194,8 @@ KYMO__COLD FOREIGN static bool odd_step(struct going *go)
         found = odd_cfa(go, rule, &cfa, &saved);
     }
     go->count++;
+    if (rule.kind != KYMO__RULE_END)
+        go->odd = go->count;
     if (!found || cfa <= go->sp || !inside(&go->range, cfa - 8, 8) ||
         (saved && !inside(&go->range, saved, 8)))
         return false;
@@ -200,124 +203,168 @@ KYMO__COLD FOREIGN static bool odd_step(struct going *go)
     go->pc = word(cfa - 8);
     go->fp = saved ? word(saved) : go->fp;
     go->sp = cfa;
-    return go->pc != 0;
+    return true;
 }
 
-/* The first of the SLOTS, from the last one on, that is not what it was, + 1; or 0. */
-FOREIGN static inline size_t compare(const struct kymo_slot *slots, size_t count)
+/* How many of the COUNT slots are left when the last ones that are as they were are taken away. */
+FOREIGN static inline size_t compare_slots(const struct kymo_slot *slots, size_t count)
 {
-    while (count >= BLOCK) {
-        const struct kymo_slot *s = &slots[count - BLOCK];
+    while (count && word(slots[count - 1].at) == slots[count - 1].value)
+        count--;
+    return count;
+}
+
+/* The same for frames: those that still return to the frame before them. */
+FOREIGN static inline size_t compare_frames(const struct kymo_native *frames, size_t count)
+{
+    while (count > BLOCK) {
+        const struct kymo_native *f = &frames[count - BLOCK];
         uint64_t different = 0;
-        for (unsigned i = 0; i < BLOCK; i++)
-            different |= *(const uint64_t *)(uintptr_t)s[i].at ^ s[i].value;
+#pragma GCC unroll 8
+        for (int i = 0; i < BLOCK; i++)
+            different |= word(f[i].end - 8) ^ f[i - 1].pc;
         if (different)
             break;
         count -= BLOCK;
     }
-    while (count && *(const uint64_t *)(uintptr_t)slots[count - 1].at == slots[count - 1].value)
+    while (count > 1 && word(frames[count - 1].end - 8) == frames[count - 2].pc)
         count--;
     return count;
+}
+
+/* Frame number LAST of last time is this one again. 0 if all further out are still there;
+   otherwise so many frames have to be left, as the one after them leads elsewhere. */
+static size_t compare(const struct kymo_walker *w, size_t last)
+{
+    size_t left = compare_frames(w->frames, last + 1);
+    if (left > 1)
+        return left - 1;
+    size_t slots = compare_slots(w->slots, w->held[last].slots);
+    if (!slots)
+        return 0;
+    while (last && w->held[last - 1].slots >= slots)
+        last--;
+    return last;
+}
+
+/* Frame number LAST of last time is this one again, unless fp is not. True if all further out
+   are still there, and there is room for them; else OLD is where to look further. */
+static bool is_known(struct going *go, size_t last, uint64_t fp, size_t count,
+                     const struct kymo_native **old)
+{
+    const struct kymo_walker *w = go->walker;
+    size_t left = last;
+    if (!w->held[last].needs_fp || w->held[last].fp == fp) {
+        left = compare(w, last);
+        if (!left && count + last < KYMO__WALK_MAX) {
+            go->kept = last + 1;
+            return true;
+        }
+    }
+    *old = &w->frames[left];
+    return false;
 }
 
 /* Walk until the end, or until the rest is known to be the same as last time. */
 FOREIGN static inline void climb(struct going *go)
 {
     struct kymo_walker *w = go->walker;
-    struct kymo_fresh *fresh = w->fresh;
-    const struct kymo_held *old = &w->held[w->usable];
-    uint64_t pc = go->pc, sp = go->sp, fp = go->fp;
-    uint64_t low = go->range.low, span = go->range.high - 8 - low;
-    struct kymo_site *site = &w->sites[w->first_site];
-    size_t n = 0;
-    if (site->pc != pc) {
-        site = site_of(w, pc);
-        w->first_site = (uint32_t)(site - w->sites);
-    }
+    struct kymo_fresh *fresh = w->fresh, *const full = fresh + KYMO__WALK_MAX;
+    const struct kymo_native *old = &w->frames[w->usable]; /* one further in than the candidate */
+    uint64_t pc = go->pc, sp = go->sp, fp = go->fp, high = go->range.high, by_fp = 0;
+    uint32_t number = site_of(w, pc), trail = 0;
     for (;;) {
-        while (old->sp < sp)
-            old--;
-        if (old->sp == sp && w->frames[old - w->held - 1].pc == pc &&
-            (!old->needs_fp || old->fp == fp)) {
-            size_t wrong = compare(w->slots, old->slots), kept = (size_t)(old - w->held);
-            if (!wrong && n + kept <= KYMO__WALK_MAX) {
-                go->kept = kept;
-                break;
-            }
-            do
-                old--; /* to the frame further out than the one that read the wrong word */
-            while (old->slots >= wrong && old != w->held);
+        while (old->end <= sp) {
+            if (old->end < sp || old[-1].pc != pc)
+                old--;
+            else if (is_known(go, (size_t)(old - w->frames) - 1, fp, (size_t)(fresh - w->fresh),
+                              &old))
+                goto end;
         }
-        if (kymo__unlikely(n == KYMO__WALK_MAX)) {
+        if (kymo__unlikely(fresh == full)) {
             go->more = true;
             break;
         }
-        int32_t rule = site->cfa;
-        int64_t saved = site->fp;
-        uint64_t base = rule & 1 ? fp : sp;
+        uint64_t code = w->sites[number].code;
+        int64_t saved = kymo__code_saved(code);
+        uint64_t base = code & 1 ? fp : sp;
         __asm__("" : "+r"(base)); /* a conditional move, never a jump */
-        uint64_t cfa = base + (uint64_t)(int64_t)(rule >> 1);
-        uint64_t at = cfa + (uint64_t)(saved ? saved : -8);
-        if (kymo__unlikely(saved == KYMO__SITE_ODD || cfa <= sp || cfa - 8 - low > span ||
-                           at - low > span)) {
-            go->pc = pc, go->sp = sp, go->fp = fp, go->count = n;
+        uint64_t cfa = base + (uint64_t)kymo__code_cfa(code);
+        uint64_t at = cfa - 8 + (uint64_t)saved; /* where fp is saved, else the return address */
+        if (kymo__unlikely(at < sp || cfa > high)) { /* also when there is no code */
+            go->pc = pc, go->sp = sp, go->fp = fp, go->count = (size_t)(fresh - w->fresh);
             bool on = odd_step(go);
             if (go->sp < sp)
-                old = &w->held[w->usable]; /* on another stack, whose frames were passed */
-            pc = go->pc, sp = go->sp, fp = go->fp, n = go->count;
-            low = go->range.low, span = go->range.high - 8 - low;
+                old = &w->frames[w->usable]; /* on another stack, whose frames were passed */
+            pc = go->pc, sp = go->sp, fp = go->fp, high = go->range.high;
+            fresh = &w->fresh[go->count];
             if (!on)
                 break;
         } else {
-            fresh[n++] = (struct kymo_fresh){
-                .pc = pc, .end = cfa, .fp = fp, .cfa = rule, .saved = (int16_t)saved};
+            fresh->pc = pc;
+            fresh->end = cfa;
+            fresh->fp = fp;
+            fresh->code = code;
+            fresh++;
+            by_fp |= code;
             uint64_t value = word(at);
+            __asm__("" : "+r"(value)); /* read in any case: again no jump */
             pc = word(cfa - 8);
             fp = saved ? value : fp;
-            __asm__("" : "+r"(fp));
             sp = cfa;
-            if (kymo__unlikely(pc == 0)) {
-                fresh[n - 1].odd = 1; /* what was read is not where another frame is */
-                break;
-            }
         }
-        struct kymo_site *guess = &w->sites[site->next];
-        if (kymo__unlikely(guess->pc != pc)) {
-            guess = site_of(w, pc);
-            site->next = (uint16_t)(guess - w->sites);
+        trail = (trail << 3 ^ number) % (1u << KYMO__TRAIL_BITS);
+        number = w->trails[trail];
+        if (kymo__unlikely(w->sites[number].pc != pc)) {
+            number = site_of(w, pc);
+            w->trails[trail] = (uint16_t)number;
         }
-        site = guess;
     }
-    go->count = n;
+end:
+    go->count = (size_t)(fresh - w->fresh);
+    go->by_fp = by_fp;
 }
 
 /* Put the fresh frames after those that were kept. */
 static inline void settle(struct going *go)
 {
     struct kymo_walker *w = go->walker;
-    size_t at = go->kept, usable = SIZE_MAX;
-    struct kymo_held outer = at ? w->held[at] : (struct kymo_held){0};
-    uint64_t outer_pc = at ? w->frames[at - 1].pc : 0;
-    for (size_t i = go->count; i-- > 0; at++) {
-        const struct kymo_fresh *f = &w->fresh[i];
-        bool simple = !f->odd, saved = f->saved != 0;
-        if (kymo__unlikely(!simple) && f->odd != 1 + KYMO__RULE_END && usable == SIZE_MAX)
-            usable = at;
-        w->frames[at] = (struct kymo_native){.pc = f->pc, .end = f->end};
-        struct kymo_slot *slots = &w->slots[outer.slots];
-        slots[0] = (struct kymo_slot){.at = f->end - 8, .value = outer_pc};
-        slots[1] =
-            (struct kymo_slot){.at = f->end + (uint64_t)(int64_t)f->saved, .value = outer.fp};
-        outer.slots += simple + (simple & saved & outer.needs_fp);
-        outer.needs_fp = (f->cfa & 1) | (saved ? 0 : outer.needs_fp);
-        outer.sp = i ? w->fresh[i - 1].end : go->from.sp;
-        outer.fp = f->fp;
-        outer.hash = outer.hash * UINT64_C(0xd1342543de82ef95) + kymo__hash_word(f->pc);
-        w->held[at + 1] = outer;
-        outer_pc = f->pc;
+    size_t at = go->kept;
+    struct kymo_held outer = at ? w->held[at - 1] : (struct kymo_held){0};
+    uint64_t hash = outer.hash;
+    const struct kymo_fresh *f = &w->fresh[go->count];
+    if ((go->by_fp & 1) | outer.needs_fp) {
+        for (; f != w->fresh; at++) {
+            f--;
+            int64_t saved = kymo__code_saved(f->code);
+            w->slots[outer.slots].at = f->end - 8 + (uint64_t)saved;
+            w->slots[outer.slots].value = outer.fp;
+            outer.slots += saved ? outer.needs_fp : 0;
+            outer.needs_fp = (f->code & 1) | (saved ? 0 : outer.needs_fp);
+            outer.fp = f->fp;
+            w->held[at] = outer;
+        }
+        at = go->kept;
+        f = &w->fresh[go->count];
+    } else {
+        for (size_t i = 0; i < go->count; i++) {
+            w->held[at + i].slots = outer.slots;
+            w->held[at + i].needs_fp = 0;
+        }
     }
+    for (; f != w->fresh; at++) {
+        f--;
+        uint64_t pc = f->pc, end = f->end;
+        __asm__("" : "+r"(pc), "+r"(end)); /* in two pieces, as they were just written */
+        w->frames[at].pc = pc;
+        w->frames[at].end = end;
+        hash = hash * UINT64_C(0xd1342543de82ef95) + kymo__hash_word(pc);
+        w->held[at].hash = hash;
+    }
+    w->frames[0].end = UINT64_MAX;
+    w->frames[at].end = go->from.sp;
     w->count = at;
-    w->usable = !go->range.own || go->more ? 0 : usable < at ? usable : at;
+    w->usable = !go->range.own || go->more ? 0 : at - go->odd;
 }
 
 static bool walk_from(struct kymo_walk *walk, unsigned skip, const struct registers *from,
@@ -331,7 +378,7 @@ static bool walk_from(struct kymo_walk *walk, unsigned skip, const struct regist
     *walk = (struct kymo_walk){
         .frames = w->frames,
         .count = count,
-        .hash = count ? w->held[count].hash : 0,
+        .hash = count ? w->held[count - 1].hash : 0,
         .truncated = go.more,
     };
     kymo__walker_release(w);

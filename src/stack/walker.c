@@ -132,7 +132,7 @@ static struct kymo_walker *walker_new(void)
         w->busy = 0;
         w->version = UINT64_MAX;
         w->stack = w->other = (struct kymo_range){0};
-        w->held[0].sp = UINT64_MAX;
+        w->frames[0].end = UINT64_MAX;
         w->count = w->usable = 0;
         w->registered = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
         kymo__compiler_fence();
@@ -157,9 +157,9 @@ bool kymo__walker_range(struct kymo_walker *walker, uint64_t sp, struct kymo_ran
 /* Without writing to pages that were never used. */
 static void forget_sites(struct kymo_walker *walker)
 {
-    for (size_t i = 0; i < KYMO__SITES; i++)
+    for (size_t i = 0; i < 1u << KYMO__SITE_BITS; i++)
         if (walker->sites[i].pc)
-            walker->sites[i].pc = 0;
+            walker->sites[i] = (struct kymo_site){0};
 }
 
 /* Whether the walk that claimed WALKER was left by a jump: it was further in than SP. */

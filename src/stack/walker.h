@@ -9,34 +9,42 @@
 #include "mapping.h"
 #include "walk.h"
 
-enum {
-    KYMO__SITES = 4096,
-    KYMO__SITE_ODD = 1, /* a site's `fp` that says: not one of the two simple rules */
+enum { KYMO__SITE_BITS = 12, KYMO__TRAIL_BITS = 13 };
+
+/* A return address, and its rule if that is simple: from the low end of `code`,
+     1 bit    CFA is 0: sp, 1: fp, plus
+     31 bits  this;
+     32 bits  the caller's fp is at CFA - 8 + this; 0: still in the register.
+   0: the rule is another one. */
+struct kymo_site {
+    uint64_t pc, code;
 };
 
-/* A return address and its rule: CFA is (cfa & 1 ? fp : sp) + (cfa >> 1). Whoever called from
-   here last time was called from site number `next`. */
-struct kymo_site {
-    uint64_t pc;
-    int32_t cfa;
-    int16_t fp; /* as in struct kymo_rule */
-    uint16_t next;
-};
+static inline uint64_t kymo__code(int32_t cfa, bool fp, int32_t saved)
+{
+    return (uint32_t)cfa << 1 | fp | (uint64_t)(uint32_t)saved << 32;
+}
+static inline int64_t kymo__code_cfa(uint64_t code)
+{
+    return (int32_t)(uint32_t)code >> 1;
+}
+static inline int64_t kymo__code_saved(uint64_t code)
+{
+    return (int64_t)code >> 32;
+}
 
 /* A frame of this walk, while it goes on. */
 struct kymo_fresh {
     uint64_t pc, end;
-    uint64_t fp; /* the register's value in this frame */
-    int32_t cfa; /* of its site */
-    int16_t saved;
-    uint16_t odd; /* the kind of its rule, if not simple */
+    uint64_t fp;   /* the register's value in this frame */
+    uint64_t code; /* of its site */
 };
 
-/* What is known of a frame of the last walk. */
+/* What is known of a frame of the last walk, beside struct kymo_native. */
 struct kymo_held {
-    uint64_t sp, fp; /* the registers' values in that frame */
-    uint64_t hash;   /* of this frame and those further out */
-    uint32_t slots;  /* how many words were read for them */
+    uint64_t fp;    /* the register's value in that frame */
+    uint64_t hash;  /* of this frame and those further out */
+    uint32_t slots; /* the first so many were read for it, as far as its frames depend on fp */
     uint32_t needs_fp;
 };
 
@@ -51,17 +59,18 @@ struct kymo_walker {
     struct kymo_range stack, other;
     size_t count;  /* of frames and held */
     size_t usable; /* so many of them can be continued from: all on `stack`, simple rules */
-    uint32_t first_site;
 
     struct kymo_walker *next; /* all there are */
     uint32_t owner;           /* thread id; 0: free */
-    uint32_t ended;           /* times that its thread's end was told to it */
-    bool registered;          /* it will be told */
+    bool registered;          /* its thread's end will be told to it */
 
-    struct kymo_site sites[KYMO__SITES];
-    struct kymo_held held[1 + KYMO__WALK_MAX]; /* of frames[i]: i + 1; 0 ends a search */
-    struct kymo_native frames[KYMO__WALK_MAX];
-    struct kymo_slot slots[2 * KYMO__WALK_MAX];
+    struct kymo_site sites[1 << KYMO__SITE_BITS];
+    /* A guess: the site that followed last time, by those that came before it. */
+    uint16_t trails[1 << KYMO__TRAIL_BITS];
+    /* The last one is not a frame, its `end` is the innermost frame's sp. */
+    struct kymo_native frames[KYMO__WALK_MAX + 1];
+    struct kymo_held held[KYMO__WALK_MAX];
+    struct kymo_slot slots[KYMO__WALK_MAX + 1];
     struct kymo_fresh fresh[KYMO__WALK_MAX];
 };
 
