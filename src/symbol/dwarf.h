@@ -43,6 +43,7 @@ struct kymo_unit {
     const char *dir; /* where it was compiled, or NULL */
     uint16_t version, language;
     uint8_t address_size, offset_size;
+    bool listed; /* it has a list of its ranges */
 };
 
 struct kymo_unit_range {

@@ -88,6 +88,7 @@ static void read_root_value(struct kymo_unit *unit, struct root *root, unsigned 
         break;
     case DW_AT_ranges:
         root->ranges = *value;
+        unit->listed = true;
         break;
     case DW_AT_comp_dir:
         root->dir = *value;
@@ -168,9 +169,9 @@ static int read_units(struct kymo_dwarf *dwarf)
     return 0;
 }
 
-/* ---- .debug_aranges, for units that do not say themselves what they cover ---- */
-
-static int read_aranges(struct kymo_dwarf *dwarf, const uint8_t *covered)
+/* .debug_aranges, for units that do not list themselves what they cover: one that gives only a
+   beginning and an end, in an early version, may have more. */
+static int read_aranges(struct kymo_dwarf *dwarf)
 {
     struct kymo_bytes bytes = kymo__bytes(dwarf->sections[KYMO__ARANGES], 0);
     while (kymo__bytes_left(&bytes) > 0) {
@@ -190,7 +191,7 @@ static int read_aranges(struct kymo_dwarf *dwarf, const uint8_t *covered)
         unsigned size = kymo__bytes_u8(&set), segment = kymo__bytes_u8(&set);
         const struct kymo_unit *unit = kymo__dwarf_unit_of(dwarf, offset);
         if (set.bad || version != 2 || (size != 4 && size != 8) || segment != 0 || !unit ||
-            unit->offset != offset || covered[unit - dwarf->units])
+            unit->offset != offset || unit->listed)
             continue;
         /* The pairs are aligned to their size from the start of the set. */
         kymo__bytes_skip(&set, -(uint64_t)(set.at - start) & (2 * size - 1));
@@ -205,20 +206,6 @@ static int read_aranges(struct kymo_dwarf *dwarf, const uint8_t *covered)
         }
     }
     return 0;
-}
-
-static int cover_the_rest(struct kymo_dwarf *dwarf)
-{
-    if (dwarf->unit_count == 0 || dwarf->sections[KYMO__ARANGES].len == 0)
-        return 0;
-    uint8_t *covered = kymo__alloc_zeroed(dwarf->unit_count);
-    if (!covered)
-        return -ENOMEM;
-    for (size_t i = 0; i < dwarf->range_count; i++)
-        covered[dwarf->ranges[i].unit] = 1;
-    int rc = read_aranges(dwarf, covered);
-    kymo__free(covered);
-    return rc;
 }
 
 /* ---- the whole ---- */
@@ -259,7 +246,7 @@ int kymo__dwarf_init(struct kymo_dwarf *dwarf, struct kymo_elf *elf, struct kymo
     kymo__dwarf_refill(dwarf);
     int rc = read_units(dwarf);
     if (rc == 0)
-        rc = cover_the_rest(dwarf);
+        rc = read_aranges(dwarf);
     sort_ranges(dwarf);
     if (rc < 0)
         kymo__dwarf_fini(dwarf);

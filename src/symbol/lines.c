@@ -66,9 +66,9 @@ static int read_new_table(struct kymo_lines *lines, struct kymo_bytes *bytes, bo
                 bytes->bad = true;
                 break;
             }
-            kymo__value_read(bytes, lines->unit, NULL, &attr, &value);
+            kymo__value_read(bytes, &lines->unit, NULL, &attr, &value);
             if (formats[k].content == DW_LNCT_path)
-                path = kymo__value_text(lines->dwarf, lines->unit, &value);
+                path = kymo__value_text(lines->dwarf, &lines->unit, &value);
             else if (formats[k].content == DW_LNCT_directory_index)
                 dir = value.number;
         }
@@ -82,10 +82,10 @@ static int read_new_table(struct kymo_lines *lines, struct kymo_bytes *bytes, bo
 static int read_header(struct kymo_lines *lines, struct kymo_bytes *bytes)
 {
     if (lines->version >= 5) {
-        lines->address_size = kymo__bytes_u8(bytes);
-        kymo__bytes_u8(bytes);
+        kymo__bytes_u8(bytes); /* the size of an address, which set_address says too */
+        kymo__bytes_u8(bytes); /* the size of a segment selector */
     }
-    uint64_t header = kymo__bytes_number(bytes, lines->offset_size);
+    uint64_t header = kymo__bytes_number(bytes, lines->unit.offset_size);
     struct kymo_bytes program = *bytes;
     kymo__bytes_skip(&program, header);
     lines->least = kymo__bytes_u8(bytes);
@@ -115,13 +115,13 @@ static int read_header(struct kymo_lines *lines, struct kymo_bytes *bytes)
 int kymo__lines_init(struct kymo_lines *lines, struct kymo_dwarf *dwarf,
                      const struct kymo_unit *unit)
 {
-    *lines = (struct kymo_lines){.dwarf = dwarf, .unit = unit, .address_size = unit->address_size};
+    *lines = (struct kymo_lines){.dwarf = dwarf, .unit = *unit};
     struct kymo_bytes bytes = kymo__bytes(dwarf->sections[KYMO__LINE], unit->lines);
     uint64_t len = kymo__bytes_u32(&bytes);
-    lines->offset_size = 4;
+    lines->unit.offset_size = 4;
     if (len == 0xffffffff) {
         len = kymo__bytes_u64(&bytes);
-        lines->offset_size = 8;
+        lines->unit.offset_size = 8;
     }
     if (bytes.bad || len > kymo__bytes_left(&bytes) || len > dwarf->line_budget)
         return 0;
@@ -164,7 +164,7 @@ static const char *dir_of(const struct kymo_lines *lines, uint64_t number)
 size_t kymo__lines_path(const struct kymo_lines *lines, const struct kymo_source *file, char *path,
                         size_t size)
 {
-    const char *dir = dir_of(lines, file->dir), *base = lines->unit->dir;
+    const char *dir = dir_of(lines, file->dir), *base = lines->unit.dir;
     if (!base && lines->version >= 5 && lines->dir_count)
         base = lines->dirs[0];
     int len;

@@ -19,7 +19,7 @@ struct kymo_ask {
 
 struct kymo_lines {
     const struct kymo_dwarf *dwarf;
-    const struct kymo_unit *unit; /* whose program it is */
+    struct kymo_unit unit; /* whose program it is, with the sizes of the program */
     struct kymo_bytes program;
     const char **dirs;
     size_t dir_count, dir_capacity;
@@ -30,7 +30,6 @@ struct kymo_lines {
     } * files;
     size_t file_count, file_capacity;
     uint16_t version;
-    uint8_t address_size, offset_size;
     uint8_t least, most, opcode_base, line_range; /* as the standard calls them, nearly */
     int8_t line_base;
     const uint8_t *lengths; /* of standard opcodes, from 1 */

@@ -42,7 +42,7 @@ static bool rank_of(const Elf64_Sym *symbol, uint32_t *rank)
     unsigned type = ELF64_ST_TYPE(symbol->st_info), bind = ELF64_ST_BIND(symbol->st_info);
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
         return false;
-    *rank = bind == STB_GLOBAL || bind == STB_GNU_UNIQUE ? 0 : bind == STB_WEAK ? 1 : 2;
+    *rank = bind == STB_LOCAL ? 1 : 0;
     if (symbol->st_size == 0)
         *rank += 4;
     if (type == STT_NOTYPE)
@@ -89,10 +89,14 @@ static int by_address(const void *a, const void *b)
         return x->end > y->end ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank > y->rank ? -1 : 1;
-    /* The same whatever the order in the file; the shorter name is seldom the worse one. */
-    int order = strcmp(y->name, x->name);
-    size_t n = strlen(x->name), m = strlen(y->name);
-    return n != m ? (n > m ? -1 : 1) : order;
+    /* read is a better name than __read or __libc_read; the rest is for the same name to be taken
+       whatever the order in the file. */
+    size_t n = strspn(x->name, "_"), m = strspn(y->name, "_");
+    if (n == m) {
+        n = strlen(x->name);
+        m = strlen(y->name);
+    }
+    return n != m ? (n > m ? -1 : 1) : strcmp(y->name, x->name);
 }
 
 /* A symbol without a size ends where the next one begins, and counts only where no other has the

@@ -1,7 +1,7 @@
 /* symtab.h — the functions of a file by its symbol tables, found by address.
 
-   Of several names of one function the best is kept: one that is global before one that is weak
-   before one that is local. Where one function lies inside another, the inner one is found. */
+   Of several names of one function the best is kept: one that others can see before a local one,
+   and then the plainest. Where one function lies inside another, the inner one is found. */
 #ifndef KYMO_SYMTAB_H
 #define KYMO_SYMTAB_H
 
