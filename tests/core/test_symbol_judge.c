@@ -8,6 +8,8 @@
      llvm-symbolizer the one of the symbol table, and of aliases there they take any. Ours must be
      one of them: what a judge says, or an alias of that by nm, or that without what the compiler
      put behind it for a part or a copy of the function (hot_and_cold.cold).
+   - a name of C++ can be spelt in several ways: blanks are not compared, and what llvm-symbolizer
+     cannot demangle is given to c++filt.
    - functions are inlined in one another: addr2line leaves some out, while giving their lines.
      llvm-symbolizer decides, unless it has no more than a name.
    - an address lies between functions: addr2line names the function before it. We name none, as
@@ -76,15 +78,16 @@ static void split_place(char *text, struct frame *frame)
     frame->file = strcmp(text, "??") == 0 || !*text ? "" : strdup(text);
 }
 
-/* What COMMAND, of addr2line's manners, says of the addresses. Texts are never freed. */
-static struct answer *ask(const char *command, const uint64_t *addresses, size_t count)
+/* What COMMAND, of addr2line's manners, says of the addresses, through FILTER. Texts are never freed. */
+static struct answer *ask(const char *command, const char *filter, const uint64_t *addresses,
+                          size_t count)
 {
     FILE *in = fopen(check_path("addresses"), "w");
     CHECK(in != NULL);
     for (size_t i = 0; i < count; i++)
         fprintf(in, "0x%" PRIx64 "\n", addresses[i]);
     fclose(in);
-    CHECK_EQ(shell("%s <'%s' >'%s' 2>/dev/null", command, check_path("addresses"),
+    CHECK_EQ(shell("%s <'%s' 2>/dev/null | %s >'%s'", command, check_path("addresses"), filter,
                    check_path("answers")),
              0);
     struct answer *answers = calloc(count, sizeof(*answers));
@@ -134,7 +137,7 @@ static const char *same_dir(const char *file)
 static void show(const char *who, const struct frame *frames, int count)
 {
     for (int i = 0; i < count; i++)
-        printf("#   %s: %s at %s:%u\n", who, frames[i].name, frames[i].file, frames[i].line);
+        printf("#   %s: %.100s at %s:%u\n", who, frames[i].name, frames[i].file, frames[i].line);
 }
 
 /* The symbols by nm. */
@@ -150,8 +153,12 @@ static void list_symbols(const char *path)
     for (size_t i = 0; i < symbols_count; i++)
         free(symbols_known[i].name);
     symbols_count = 0;
-    CHECK(shell("(nm -C '%s'; nm -CD '%s') >'%s' 2>/dev/null", path, path, check_path("symbols")) >=
-          0);
+    /* Those of a separate debug file too, where Debian puts it. */
+    CHECK(
+        shell("id=$(readelf -n '%s' | sed -n 's/.*Build ID: //p'); rest=${id#??}; "
+              "(nm -C '%s'; nm -CD '%s'; nm -C /usr/lib/debug/.build-id/${id%%$rest}/$rest.debug) "
+              ">'%s' 2>/dev/null",
+              path, path, path, check_path("symbols")) >= 0);
     FILE *in = fopen(check_path("symbols"), "r");
     CHECK(in != NULL);
     while (fgets(line, sizeof(line), in)) {
@@ -178,11 +185,23 @@ static int aliases(const char *a, const char *b)
     return 0;
 }
 
+static int same_spelling(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, " ");
+        b += strspn(b, " ");
+        if (*a != *b)
+            return 0;
+        if (!*a)
+            return 1;
+    }
+}
+
 /* Whether OURS is a name of what a judge calls THEIRS. */
 static int same_function(const char *ours, const char *theirs)
 {
     size_t len = strlen(ours);
-    if (strcmp(ours, theirs) == 0)
+    if (same_spelling(ours, theirs))
         return 1;
     if (len && strncmp(ours, theirs, len) == 0 &&
         (theirs[len] == '.' || strncmp(theirs + len, " [clone ", 8) == 0))
@@ -202,11 +221,12 @@ static const char *compare(const struct frame *ours, int count, const struct ans
         if (deep->count != count)
             return "the number of frames";
         for (int i = 0; i < last; i++)
-            if (strcmp(ours[i].name, deep->frames[i].name) != 0)
+            if (!same_spelling(ours[i].name, deep->frames[i].name))
                 return "the name of an inlined function";
         if (strcmp(ours[last].name, bin->frames[bin->count - 1].name) == 0)
             seen.names_of_debug++;
-        else if (!same_function(ours[last].name, llvm->frames[llvm->count - 1].name))
+        else if (!same_function(ours[last].name, llvm->frames[llvm->count - 1].name) &&
+                 !same_function(ours[last].name, bin->frames[bin->count - 1].name))
             return "the name of the function";
     }
     for (int i = 0; i < count; i++) {
@@ -260,12 +280,12 @@ static void judge_as(const char *given, const char *judged_given, const char *ad
     size_t count = text_of(path, addresses);
     list_symbols(judged);
     snprintf(command, sizeof(command), "%s -fCia -e '%s'", addr2line, judged);
-    struct answer *bin = ask(command, addresses, count);
+    struct answer *bin = ask(command, "cat", addresses, count);
     snprintf(command, sizeof(command),
              "DEBUGINFOD_URLS= llvm-symbolizer --output-style=GNU --addresses --inlines --demangle "
              "-e '%s'",
              judged);
-    struct answer *llvm = ask(command, addresses, count);
+    struct answer *llvm = ask(command, "c++filt", addresses, count);
 
     struct kymo_symbolizer *symbolizer;
     struct kymo_place *places = calloc(count, sizeof(*places));
@@ -289,7 +309,7 @@ static void judge_as(const char *given, const char *judged_given, const char *ad
         seen.addresses++;
         seen.inlined += n > 1;
         const char *why = compare(ours, n, &bin[i], &llvm[i]);
-        if (why && wrong++ < 4) {
+        if (why && wrong++ < 2) {
             printf("# %s, 0x%" PRIx64 ": %s is wrong\n", path, addresses[i], why);
             show("kymo", ours, n);
             show("addr2line", bin[i].frames, bin[i].count);
