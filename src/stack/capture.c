@@ -117,7 +117,9 @@ static inline uint64_t known_modules(bool in_signal)
 static kymo_stack identify(struct kymo_scratch *scratch, const struct kymo_walk *native,
                            struct kymo_managed_walk *managed, unsigned skip, uint64_t lowest)
 {
-    uint64_t hash = kymo_stack_hash(native->hash, managed->hash);
+    uint64_t hash = kymo_stack_hash(native->hash ^ native->hash >> 32, managed->hash);
+    hash = kymo_stack_hash(hash ^ hash >> 29, 0);
+    hash ^= hash >> 32;
     kymo_stack stack = kymo__table_find(hash);
     if (kymo__likely(stack != 0))
         return stack;

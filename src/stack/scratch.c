@@ -10,7 +10,7 @@
 
 #include "atomic.h"
 
-static __thread struct kymo_scratch *mine __attribute__((tls_model("initial-exec")));
+__thread struct kymo_scratch *kymo__scratch __attribute__((tls_model("initial-exec")));
 
 static struct kymo_scratch *all;
 static pthread_key_t key;
@@ -21,7 +21,7 @@ static bool have_key;
 static void give_back(void *scratch)
 {
     struct kymo_scratch *s = scratch;
-    mine = NULL;
+    kymo__scratch = NULL;
     kymo__store_relaxed(&s->registered, 0u);
     kymo__store_release(&s->owner, 0u);
 }
@@ -31,7 +31,7 @@ static void forked_child(void)
     /* The other threads are not here; what they had may be taken. */
     uint32_t self = (uint32_t)syscall(SYS_gettid);
     for (struct kymo_scratch *s = kymo__load_acquire(&all); s; s = s->older)
-        kymo__store_relaxed(&s->owner, s == mine ? self : 0u);
+        kymo__store_relaxed(&s->owner, s == kymo__scratch ? self : 0u);
 }
 
 static void make_key(void)
@@ -50,7 +50,8 @@ static struct kymo_scratch *take_over(uint32_t self, bool look)
 {
     for (struct kymo_scratch *s = kymo__load_acquire(&all); s; s = s->older) {
         uint32_t owner = kymo__load_acquire(&s->owner);
-        if ((!owner || (look && is_gone(owner))) && kymo__swap_if(&s->owner, &owner, self)) {
+        if ((!owner || owner == self || (look && is_gone(owner))) &&
+            kymo__swap_if(&s->owner, &owner, self)) {
             kymo__store_relaxed(&s->busy, 0u);
             kymo__store_relaxed(&s->registered, 0u);
             return s;
@@ -59,7 +60,7 @@ static struct kymo_scratch *take_over(uint32_t self, bool look)
     return NULL;
 }
 
-static KYMO__COLD struct kymo_scratch *find_one(void)
+static struct kymo_scratch *find_one(void)
 {
     int error = errno;
     uint32_t self = (uint32_t)syscall(SYS_gettid);
@@ -80,11 +81,11 @@ static KYMO__COLD struct kymo_scratch *find_one(void)
         while (!kymo__swap_if(&all, &older, s));
     }
     errno = error;
-    return mine = s;
+    return kymo__scratch = s;
 }
 
 /* Have it given back when the thread ends. Not for signal handlers: it may allocate. */
-static KYMO__COLD void register_it(struct kymo_scratch *s)
+static void register_it(struct kymo_scratch *s)
 {
     pthread_once(&once, make_key);
     kymo__store_relaxed(&s->registered, 1u);
@@ -92,24 +93,12 @@ static KYMO__COLD void register_it(struct kymo_scratch *s)
         pthread_setspecific(key, s);
 }
 
-struct kymo_scratch *kymo__scratch_enter(bool in_signal)
+KYMO__COLD struct kymo_scratch *kymo__scratch_first(bool in_signal)
 {
-    struct kymo_scratch *s = mine;
-    if (kymo__unlikely(!s) && !(s = find_one()))
-        return NULL;
-    if (kymo__unlikely(kymo__load_relaxed(&s->busy)))
-        return NULL;
-    kymo__store_relaxed(&s->busy, 1u);
-    kymo__compiler_fence();
-    if (kymo__unlikely(!s->registered) && !in_signal)
+    struct kymo_scratch *s = kymo__scratch ? kymo__scratch : find_one();
+    if (s && !s->registered && !in_signal)
         register_it(s);
     return s;
-}
-
-void kymo__scratch_leave(struct kymo_scratch *scratch)
-{
-    kymo__compiler_fence();
-    kymo__store_relaxed(&scratch->busy, 0u);
 }
 
 void kymo__scratch_count(uint64_t *captures, uint64_t *truncated)

@@ -8,6 +8,8 @@
 
 #include <kymo/stack.h>
 
+#include "atomic.h"
+
 #define KYMO__STACK_MAX 16384u /* frames of one stack, both kinds together */
 
 struct kymo_scratch {
@@ -20,9 +22,29 @@ struct kymo_scratch {
     uint64_t words[KYMO__STACK_MAX];
 };
 
+extern __thread struct kymo_scratch *kymo__scratch __attribute__((tls_model("initial-exec")));
+
+/* The rare part of what follows. */
+struct kymo_scratch *kymo__scratch_first(bool in_signal);
+
 /* This thread's, marked busy; NULL when it is busy already or there is no memory. */
-struct kymo_scratch *kymo__scratch_enter(bool in_signal);
-void kymo__scratch_leave(struct kymo_scratch *scratch);
+static inline struct kymo_scratch *kymo__scratch_enter(bool in_signal)
+{
+    struct kymo_scratch *s = kymo__scratch;
+    if (kymo__unlikely(!s || !s->registered))
+        s = kymo__scratch_first(in_signal);
+    if (kymo__unlikely(!s || kymo__load_relaxed(&s->busy)))
+        return NULL;
+    kymo__store_relaxed(&s->busy, 1u);
+    kymo__compiler_fence();
+    return s;
+}
+
+static inline void kymo__scratch_leave(struct kymo_scratch *scratch)
+{
+    kymo__compiler_fence();
+    kymo__store_relaxed(&scratch->busy, 0u);
+}
 
 /* Captures of all threads so far, and how many were cut. */
 void kymo__scratch_count(uint64_t *captures, uint64_t *truncated);

@@ -158,7 +158,7 @@ static inline uint32_t tag_of(uint64_t hash)
     return (uint32_t)(hash >> 32);
 }
 
-static bool hold(uint32_t number, uint64_t hash)
+static inline bool hold(uint32_t number, uint64_t hash)
 {
     struct entry *e = &table.entries[number - 1];
     if (kymo__likely((kymo__add_release(&e->holds, 1u) & ALIVE) &&
