@@ -3,8 +3,8 @@
     python bench/bench_traceback.py [--rounds 40]
 
 With ten, thirty and a hundred Python frames on the stack: in plain recursion, and in recursion that
-goes through C every fourth call. All take turns in one process; least times are shown. torch is the one that `make test-torch`
-installed, or one that can be imported anyway, in a process of its own.
+goes through C every fourth call. All take turns in one process; least times are shown. torch is the
+one that `make test-torch` installed, or one that can be imported anyway, in a process of its own.
 """
 
 from __future__ import annotations
