@@ -188,7 +188,8 @@ bool kymo__stack_around(uint64_t sp, struct kymo_range *range)
     }
     /* Other threads have their descriptor above their stack, in the same mapping. */
     uint64_t self = (uint64_t)pthread_self();
-    if (found && !range->own && sp < self && self < range->high) {
+    if (found && !range->own && sp < self && self < range->high &&
+        syscall(SYS_gettid) != syscall(SYS_getpid)) {
         range->own = true;
         range->high = self & ~UINT64_C(7);
     }

@@ -60,12 +60,18 @@ static bool is_trampoline(uint64_t pc)
 static struct kymo_rule find(uint64_t pc)
 {
     struct kymo_rule rule = {.kind = KYMO__RULE_NONE};
-    struct kymo_loaded loaded;
+    struct kymo_loaded loaded = {0};
     if (kymo__module_tables(pc, &loaded))
         rule =
             kymo__ehframe_rule(loaded.eh_frame_hdr, loaded.readable_low, loaded.readable_high, pc);
     if (rule.kind != KYMO__RULE_NONE)
         return rule;
+    /* A return address that is the beginning of a function was not made by a call: there is a
+       thread or a context that begins so. */
+    if (loaded.eh_frame_hdr &&
+        kymo__ehframe_rule(loaded.eh_frame_hdr, loaded.readable_low, loaded.readable_high, pc + 1)
+                .kind != KYMO__RULE_NONE)
+        return (struct kymo_rule){.kind = KYMO__RULE_END};
     /* Walkers look up return addresses less one; nobody calls a trampoline, so its frame's
        address is its first instruction. */
     if (is_trampoline(pc) || is_trampoline(pc + 1))
