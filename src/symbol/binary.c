@@ -39,7 +39,7 @@ static void open_debug(struct kymo_binary *binary, struct kymo_build_id id, bool
 static int read_debug(struct kymo_binary *binary)
 {
     struct kymo_elf *elf = has(&binary->elf, ".debug_info") ? &binary->elf : &binary->debug;
-    if (kymo__debugfile_shared(elf, &binary->shared) == 0) {
+    if (elf->mapped && kymo__debugfile_shared(elf, &binary->shared) == 0) {
         int rc = kymo__dwarf_init(&binary->shared_dwarf, &binary->shared, NULL);
         if (rc < 0)
             return rc;

@@ -282,8 +282,13 @@ int kymo__elf_open_fd(struct kymo_elf *elf, int fd)
 
 int kymo__elf_open(struct kymo_elf *elf, const char *path)
 {
+    struct stat about;
     *elf = (struct kymo_elf){0};
-    /* Without O_NONBLOCK a pipe would wait for a writer. */
+    /* Devices may take it ill to be opened at all, and pipes wait for a writer. */
+    if (stat(path, &about) < 0)
+        return -errno;
+    if (!S_ISREG(about.st_mode))
+        return -ENOEXEC;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return -errno;
