@@ -1,7 +1,10 @@
 /* symbol.h — what addresses stand for: functions, files, lines.
 
    All of it is after the fact: an address is a place in a file (a program, a shared library),
-   and that file, or its debug file, is read wherever it can be found. Nothing here touches the
+   and that file, or its debug file, is read wherever it can be found: a debug file by its build
+   id in the directories of KYMO_DEBUG_DIRS (/usr/lib/debug), by the link in the file, or, only
+   where DEBUGINFOD_URLS is set, from those servers. A file whose build id is another one than
+   asked for is not read. Nothing here touches the
    process that was recorded. A symbolizer remembers what it has read. */
 #ifndef KYMO_SYMBOL_H
 #define KYMO_SYMBOL_H
@@ -46,13 +49,15 @@ KYMO_API void kymo_symbolizer_free(struct kymo_symbolizer *symbolizer);
    innermost first; they end where those of the next place begin, and FIRST[COUNT] is the end of
    the last. Every place has at least one symbol, be it without a name. FIRST has room for COUNT
    + 1. *SYMBOLS is lent until the next call. Files that are missing, stripped or malformed give
-   symbols without names and are no error. Returns 0 or -ENOMEM. */
+   symbols without names and are no error. What was found once is remembered; what is new is
+   looked for file by file, so that asking for all places at once is much cheaper than one by one.
+   One thread at a time may use a symbolizer. Returns 0 or -ENOMEM. */
 KYMO_API int kymo_symbolize(struct kymo_symbolizer *symbolizer, const struct kymo_place *places,
                             size_t count, const struct kymo_symbol **symbols, size_t *first);
 
 /* Addresses of code that was made at run time in process PID, from the files that such
-   programs leave for perf: /tmp/perf-PID.map. False when there is none or it has no such
-   address. The text is lent until kymo_symbolizer_free. */
+   programs leave for perf: /tmp/perf-PID.map, and /tmp/jit-PID.dump in the jitdump format, which
+   may have lines too. False when there is none or it has no such address. The text is lent until kymo_symbolizer_free. */
 KYMO_API int kymo_symbolize_generated(struct kymo_symbolizer *symbolizer, int64_t pid,
                                       uint64_t address, struct kymo_symbol *symbol);
 

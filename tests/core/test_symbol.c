@@ -120,6 +120,12 @@ static struct kymo_place build(const char *name, const char *function, const cha
 
 static void a_function_has_its_name_file_and_line(void)
 {
+    struct kymo_elf elf;
+    CHECK_EQ(kymo__elf_open(&elf, self()), 0);
+    uint32_t info = kymo__elf_named(&elf, ".debug_info");
+    kymo__elf_fini(&elf);
+    if (!info)
+        CHECK_SKIP("this program was built without debug information");
     struct kymo_symbolizer *symbolizer = new_symbolizer(KYMO_SYMBOL_FULL);
 
     struct kymo_symbol symbol = symbol_of(symbolizer, our_place());
