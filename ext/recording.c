@@ -56,9 +56,9 @@ static PyObject *session_start(PyObject *module, PyObject *args)
     long long flight_ns = 0, slow_ns = 0;
     const char *policy_word;
     struct kymo_options options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "OKsi|KLLIi:start", &arg, &budget, &policy_word, &options.level,
+    if (!PyArg_ParseTuple(args, "OKsi|KLLIiz:start", &arg, &budget, &policy_word, &options.level,
                           &flight_bytes, &flight_ns, &slow_ns, &options.sample_hz,
-                          &options.sample_clock))
+                          &options.sample_clock, &options.sample_root))
         return NULL;
     options.budget = budget;
     options.flight_bytes = flight_bytes;
@@ -162,7 +162,7 @@ static PyObject *flight_on_signal(PyObject *module, PyObject *args)
 PyMethodDef kymo__session_methods[] = {
     {"start", session_start, METH_VARARGS,
      "start(path, budget, policy, level, flight_bytes=0, flight_ns=0, slow_ns=0, sample_hz=0, "
-     "sample_clock=0)"},
+     "sample_clock=0, sample_root=None)"},
     {"stop", session_stop, METH_NOARGS,
      "stop($module, /)\n--\n\n"
      "Stop recording and close the capture.\n\n"

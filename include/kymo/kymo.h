@@ -88,6 +88,8 @@ struct kymo_options {
        timer and a signal of its own (docs/sampling.md). */
     uint32_t sample_hz;
     int sample_clock; /* enum kymo_sampled: seconds of the time a thread has run, or of all time */
+    const char *sample_root; /* NULL, or a file of an interpreter's program: its functions, and
+                                those that called them, are left out of samples. Copied */
 };
 
 /* Start recording into OPTIONS->path. An older capture at that path is replaced;

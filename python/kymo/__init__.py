@@ -198,12 +198,12 @@ def _flight_options(flight: int | str | None, slow: float | str | None) -> tuple
     return parse(flight, slow)
 
 
-def _sample_options(sample: int | str | None) -> tuple[int, int]:
+def _sample_options(sample: int | str | None) -> tuple[int, int, str | None]:
     if sample is None:
-        return 0, 0
-    from kymo._sample import parse  # most sessions take no samples
+        return 0, 0, None
+    from kymo import _sample  # most sessions take no samples
 
-    return parse(sample)
+    return (*_sample.parse(sample), _sample.root)
 
 
 def start(
@@ -265,7 +265,7 @@ def start(
             else "an overhead budget needs Python 3.12 or later"
         )
     flight_bytes, flight_ns, slow_ns = _flight_options(flight, slow)
-    sample_hz, sample_clock = _sample_options(sample)
+    sampling = _sample_options(sample)
     if calls:
         fast = c_calls == "fast"
         if fast:
@@ -282,10 +282,9 @@ def start(
         flight_bytes,
         flight_ns,
         slow_ns,
-        sample_hz,
-        sample_clock,
+        *sampling,
     )
-    if sample_hz:
+    if sample is not None:
         from kymo._sample import stop_at_exit
 
         stop_at_exit()

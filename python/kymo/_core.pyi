@@ -300,6 +300,7 @@ def start(
     slow_ns: int = 0,
     sample_hz: int = 0,
     sample_clock: int = 0,
+    sample_root: str | None = None,
     /,
 ) -> None: ...
 def stop() -> None: ...

@@ -8,6 +8,8 @@ from kymo import _core
 
 MOST = 10_000  # samples a second
 
+root: str | None = None  # functions in this file, and their callers, are left out
+
 
 def parse(sample: int | str) -> tuple[int, int]:
     """Samples a second, and of which time: 0 that a thread runs, 1 all of it.

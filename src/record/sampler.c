@@ -84,7 +84,6 @@ static void look(struct kymo_session *s)
 {
     struct kymo_sampler *sampler = s->sampler;
     check_signal(s);
-    kymo__modules_refresh();
     if (sampler->signal) {
         sampler->timers.own[1] = (uint32_t)kymo__load_relaxed(&s->writer_id);
         kymo__timers_look(&sampler->timers);
@@ -143,6 +142,7 @@ static void *body(void *arg)
             next = began + (took * SHARE > LOOK_NS ? took * SHARE : LOOK_NS);
         }
         kymo__lanes_tell(s);
+        kymo__modules_refresh();
         define_recorded(sampler);
         pthread_mutex_unlock(&lock);
         if (began - sampler->settled >= SETTLE_NS && waits_for_names(sampler)) {
@@ -234,17 +234,18 @@ static void describe(struct kymo_session *s)
     note(s, "sample.signal", (uint64_t)s->sampler->signal);
 }
 
-int kymo__sampler_new(struct kymo_session *s, uint32_t hz, int clock)
+int kymo__sampler_new(struct kymo_session *s, const struct kymo_options *o)
 {
-    if (!hz)
+    if (!o->sample_hz)
         return 0;
     struct kymo_sampler *sampler = s->sampler = kymo__alloc_zeroed(sizeof(*sampler));
     if (!sampler || kymo__timers_reserve() < 0)
         return -ENOMEM;
-    sampler->clock = sampler->timers.clock = clock;
-    sampler->timers.period = 1000000000 / (int64_t)hz;
+    sampler->clock = sampler->timers.clock = o->sample_clock;
+    sampler->timers.period = 1000000000 / (int64_t)o->sample_hz;
     kymo__idring_init(&sampler->ring);
-    kymo__stackbook_init(&sampler->book, &s->names);
+    if (kymo__stackbook_init(&sampler->book, &s->names, o->sample_root) < 0)
+        return -ENOMEM;
     sem_init(&sampler->ended, 0, 0);
     /* What captures set up once is not left to handlers. */
     kymo__modules_refresh();
@@ -310,6 +311,7 @@ void kymo__sampler_finish(struct kymo_session *s)
     if (!sampler)
         return;
     pthread_mutex_lock(&lock);
+    kymo__modules_refresh();
     define_recorded(sampler);
     pthread_mutex_unlock(&lock);
     if (waits_for_names(sampler))

@@ -19,10 +19,10 @@ struct kymo_sampler;
 
 #define KYMO__SAMPLE_MOST 10000u /* samples a second */
 
-/* For kymo_start: get ready to take HZ samples a second of each thread by CLOCK (enum
-   kymo_sampled); none are taken before kymo__sampler_go. 0, -KYMO_ESIGNALS when none is free, or
+/* For kymo_start: get ready to take samples as OPTIONS say, if they do; none are taken before
+   kymo__sampler_go. 0, -KYMO_ESIGNALS when none is free, or
    the errno of what failed; then nothing is left but what kymo__sampler_free frees. */
-int kymo__sampler_new(struct kymo_session *s, uint32_t hz, int clock);
+int kymo__sampler_new(struct kymo_session *s, const struct kymo_options *options);
 void kymo__sampler_go(struct kymo_session *s);
 
 /* For kymo_stop, in this order: no sample is taken any more, and our thread has ended; what

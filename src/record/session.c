@@ -167,7 +167,7 @@ static int session_new(const struct kymo_options *o, struct kymo_session **out)
         rc = kymo__names_flush(&s->names);
     }
     if (rc == 0)
-        rc = kymo__sampler_new(s, o->sample_hz, o->sample_clock);
+        rc = kymo__sampler_new(s, o);
     if (rc == 0)
         rc = writer_start(s);
     return rc;

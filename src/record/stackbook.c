@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "alloc.h"
 #include "capture.h"
+#include "modules.h"
 
 /* More nodes than this are not remembered: some 100 MiB of memory. */
 #define MOST_NODES (UINT32_C(1) << 22)
@@ -15,9 +17,11 @@ enum { DEFINED = 0, WAITING = 1 };
 
 static const char unknown[] = "(unknown)";
 
-void kymo__stackbook_init(struct kymo_stackbook *book, struct kymo_names *names)
+int kymo__stackbook_init(struct kymo_stackbook *book, struct kymo_names *names, const char *root)
 {
     *book = (struct kymo_stackbook){.names = names};
+    book->root = root ? kymo__alloc_text(root, strlen(root)) : NULL;
+    return root && !book->root ? -ENOMEM : 0;
 }
 
 void kymo__stackbook_fini(struct kymo_stackbook *book)
@@ -28,7 +32,9 @@ void kymo__stackbook_fini(struct kymo_stackbook *book)
     for (size_t i = 0; i < slots; i++)
         if (book->stacks.slots[i].b == DEFINED)
             kymo_stack_release(book->stacks.slots[i].id);
+    kymo__free(book->root);
     kymo__free(book->waiting);
+    kymo__pairs_fini(&book->roots);
     kymo__free(book->scratch);
     kymo__pairs_fini(&book->modules);
     kymo__pairs_fini(&book->frames);
@@ -111,6 +117,11 @@ static int64_t key_of(struct kymo_stackbook *book, const struct kymo_named *name
     return key;
 }
 
+static bool is_root(const struct kymo_stackbook *book, const struct kymo_named *named)
+{
+    return book->root && named->file && strcmp(named->file, book->root) == 0;
+}
+
 /* The frame of the interpreter's NUMBER; -EAGAIN when its name is not known yet, and is not to
    be given up as at the END. */
 static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, bool end)
@@ -127,6 +138,9 @@ static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, bool 
         named = (struct kymo_named){.size = sizeof(named), .name = unknown};
     int64_t key = key_of(book, &named);
     int64_t id = key > 0 ? frame_as(book, 1, (uint64_t)key, named.line) : key;
+    if (id > 0 && is_root(book, &named) && !kymo__pairs_find(&book->roots, (uint64_t)id, 0) &&
+        kymo__pairs_reserve(&book->roots) == 0)
+        kymo__pairs_add(&book->roots, (uint64_t)id, 0, 1);
     if (id > 0 && rc == 0 && kymo__pairs_reserve(&book->numbers) == 0)
         kymo__pairs_add(&book->numbers, number, 0, (uint32_t)id);
     return id;
@@ -137,7 +151,13 @@ static int64_t frame_of(struct kymo_stackbook *book, const struct kymo_frame *fr
     if (frame->managed)
         return managed_frame(book, frame->address, end);
     uint64_t base;
-    int64_t module = module_of(book, frame->module, &base);
+    uint32_t number = frame->module;
+    if (!number) {
+        /* It may have been loaded a moment before the capture; by now it is known. */
+        const struct kymo_loaded *loaded = kymo__module_at(frame->address - 1);
+        number = loaded ? loaded->number : 0;
+    }
+    int64_t module = module_of(book, number, &base);
     return module < 0 ? module : frame_as(book, 0, (uint64_t)module, frame->address - base);
 }
 
@@ -172,6 +192,16 @@ static int64_t frames_of(struct kymo_stackbook *book, kymo_stack stack)
     return (int64_t)count;
 }
 
+/* Where, in the scratch memory, those frames begin that are not shown: the innermost one of a
+   function of the root's file. Their addresses are frames by now. */
+static int64_t root_of(const struct kymo_stackbook *book, int64_t count)
+{
+    for (int64_t i = 0; book->roots.count && i < count; i++)
+        if (book->scratch[i].managed && kymo__pairs_find(&book->roots, book->scratch[i].address, 0))
+            return i;
+    return count;
+}
+
 /* Define STACK. 0, or negative errno when that has to be tried again. */
 static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
 {
@@ -185,8 +215,10 @@ static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
             return (int)frame;
         book->scratch[i].address = (uint64_t)frame;
     }
-    int64_t node = 0;
+    int64_t node = 0, root = root_of(book, count);
     for (int64_t i = count; i-- > 0;) {
+        if (i >= root && book->scratch[i].managed)
+            continue;
         node = node_of(book, (uint32_t)node, (uint32_t)book->scratch[i].address);
         if (node < 0)
             return (int)node;

@@ -14,6 +14,8 @@
 
 struct kymo_stackbook {
     struct kymo_names *names;
+    char *root;              /* see kymo_options.sample_root; or NULL */
+    struct kymo_pairs roots; /* frames of functions in that file */
     struct kymo_pairs modules, frames, nodes, functions, stacks;
     struct kymo_pairs numbers; /* the interpreter's numbers to frames */
     uint32_t last_frame, last_node;
@@ -24,7 +26,8 @@ struct kymo_stackbook {
     uint64_t given_up; /* stacks that could not even wait */
 };
 
-void kymo__stackbook_init(struct kymo_stackbook *book, struct kymo_names *names);
+/* ROOT is copied, and may be NULL. 0 or -ENOMEM; fini either way. */
+int kymo__stackbook_init(struct kymo_stackbook *book, struct kymo_names *names, const char *root);
 
 /* Give every hold back. */
 void kymo__stackbook_fini(struct kymo_stackbook *book);

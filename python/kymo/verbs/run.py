@@ -301,6 +301,10 @@ class Recording:
     def start(self) -> None:
         """Start the session. Raises Refused."""
         exclude = [*self.settings.pop("exclude", ()), *_patterns.main_runner()]
+        if "sample" in self.settings:
+            from kymo import _sample
+
+            _sample.root = _program.execute.__code__.co_filename
         self.began = time.perf_counter()
         try:
             kymo.start(self.capture, exclude=exclude, **self.settings)
