@@ -365,6 +365,11 @@ static PyObject *capture_call_tree(PyObject *object, PyObject *args, PyObject *k
     return table_of(object, "call_tree", args, keywords);
 }
 
+static PyObject *capture_samples(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    return table_of(object, "samples", args, keywords);
+}
+
 static PyObject *capture_columns(PyObject *object, PyObject *args, PyObject *keywords)
 {
     struct kymo_window window;
@@ -393,13 +398,16 @@ static PyMethodDef capture_methods[] = {
      "start, end: only those with start <= time < end, in monotonic nanoseconds.\n"
      "If the capture is closed meanwhile the iterator raises ValueError."},
     {"export", (PyCFunction)(void (*)(void))kymo__capture_export, METH_VARARGS | METH_KEYWORDS,
-     "export($self, path, format=None, *, thread=None, start=None, end=None)\n--\n\n"
+     "export($self, path, format=None, *, thread=None, start=None, end=None, of='either',"
+     " native='brief')\n--\n\n"
      "Write the capture to path in the format of another program.\n\n"
      "format: one of those that `kymo export --help` lists; None: the one path's extension\n"
      "stands for. A path that ends in .gz is compressed.\n"
      "thread, start, end: only this part, as for events(); calls open at its ends are cut.\n"
+     "of: 'calls' or 'samples', for formats that hold one of them; 'either': calls, unless there\n"
+     "are only samples. native: which native frames of samples, as for `kymo export`.\n"
      "The file appears when it is complete; an older one is replaced. Raises ValueError for a\n"
-     "format that there is not, and OSError when the file cannot be written."},
+     "format that there is not or that cannot hold what is there, and OSError when the file cannot be written."},
     {"functions", (PyCFunction)(void (*)(void))capture_functions, METH_VARARGS | METH_KEYWORDS,
      "functions($self, thread=None, start=None, end=None)\n--\n\n"
      "What each function cost, as a table of columns; the greatest self time first.\n\n"
@@ -416,6 +424,18 @@ static PyMethodDef capture_methods[] = {
      "\"args\", each a dict of columns, which are memoryviews of numbers: numpy, pyarrow and array\n"
      "take them without a copy. The column function counts in callables.\n"
      "thread, start, end: a part, as for events(); calls open at its ends are cut there."},
+    {"samples", (PyCFunction)(void (*)(void))capture_samples, METH_VARARGS | METH_KEYWORDS,
+     "samples($self, thread=None, start=None, end=None)\n--\n\n"
+     "Every sample in the order of time, as a table of columns: time, thread, stack, periods and\n"
+     "clock, \"cpu\" or \"wall\". A sample stands for its periods, each as long as metadata\n"
+     "\"sample.period_ns\" says; what its stack is stacks() tells.\n\n"
+     "thread, start, end: only this part, as for events."},
+    {"stacks", (PyCFunction)(void (*)(void))kymo__capture_stacks, METH_VARARGS | METH_KEYWORDS,
+     "stacks($self, *, symbols=True)\n--\n\n"
+     "What the stacks of samples are: a dict from their numbers to tuples of Frame, the innermost\n"
+     "function first. A sample may have a stack that is not in it, when the file is damaged.\n\n"
+     "symbols: look for the names of native functions in the files of their code and debug\n"
+     "information; without it they are called after those files."},
     {"close", capture_close, METH_NOARGS,
      "close($self, /)\n--\n\nClose the file. Closing twice does nothing."},
     {"__enter__", capture_enter, METH_NOARGS, NULL},

@@ -8,7 +8,7 @@
 
 #include <kymo/kymo.h>
 
-#define KYMO__KINDS (KYMO_RESYNC + 1)
+#define KYMO__KINDS (KYMO_SAMPLE + 1)
 
 /* Py_ARRAY_LENGTH is no constant expression everywhere. */
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -31,6 +31,7 @@ struct core {
     PyTypeObject *snapshot_type;
     PyTypeObject *stats_type;
     PyTypeObject *function_type;
+    PyTypeObject *frame_type;
 
     PyObject *kinds[KYMO__KINDS]; /* str: the words for enum kymo_kind */
     PyObject *session_path;       /* str: where the last start records to; or NULL */
@@ -101,6 +102,12 @@ PyObject *kymo__row_snapshot(struct core *core, uint64_t ticks, int64_t monotoni
 PyObject *kymo__row_stats(struct core *core, const struct kymo_stats *stats);
 PyObject *kymo__row_function(struct core *core, const char *name, const char *file, uint32_t line,
                              uint32_t class);
+
+PyObject *kymo__row_frame(struct core *core, const struct kymo_named_frame *frame);
+
+/* samples.c: _core.samples, and Capture.stacks. */
+PyObject *kymo__sample_columns(PyObject *module, PyObject *args);
+PyObject *kymo__capture_stacks(PyObject *capture, PyObject *args, PyObject *keywords);
 
 /* capture.c */
 extern PyType_Spec kymo__capture_spec;

@@ -34,6 +34,7 @@ static const char *const kind_words[KYMO__KINDS] = {
     [KYMO_ARG] = "arg",
     [KYMO_OFF] = "off",
     [KYMO_RESYNC] = "resync",
+    [KYMO_SAMPLE] = "sample",
 };
 
 static const char *const enter_words[] = {"call", "resume", "throw", "open"};
@@ -43,6 +44,9 @@ static const char *const gap_words[] = {
     [KYMO_GAP_DAMAGED] = "damaged", [KYMO_GAP_FLIGHT] = "flight",
 };
 
+static const char *const sample_words[] = {
+    [KYMO_SAMPLED_CPU] = "cpu", [KYMO_SAMPLED_WALL] = "wall"};
+
 /* What detail means depends on the kind; kinds not listed have none. */
 static const struct {
     const char *const *words;
@@ -51,6 +55,7 @@ static const struct {
     [KYMO_ENTER] = {enter_words, COUNT_OF(enter_words)},
     [KYMO_LEAVE] = {leave_words, COUNT_OF(leave_words)},
     [KYMO_GAP] = {gap_words, COUNT_OF(gap_words)},
+    [KYMO_SAMPLE] = {sample_words, COUNT_OF(sample_words)},
 };
 
 static const char *detail_word(unsigned kind, unsigned detail)

@@ -6,6 +6,7 @@
 #include "core.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 enum { LOOK_EVERY_NS = 50000000 };
@@ -82,16 +83,38 @@ static void raise_unknown(PyObject *format, PyObject *path)
     Py_XDECREF(list);
 }
 
+/* One of three WORDS; false with an exception. */
+static bool choose(const char *name, const char *word, const char *const *words, int *choice)
+{
+    for (int i = 0; i < 3; i++)
+        if (strcmp(word, words[i]) == 0) {
+            *choice = i;
+            return true;
+        }
+    PyErr_Format(PyExc_ValueError, "%s must be '%s', '%s' or '%s', not '%s'", name, words[0],
+                 words[1], words[2], word);
+    return false;
+}
+
 PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", "format", "thread", "start", "end", "_extra", NULL};
+    static char *names[] = {"path", "format", "thread", "start", "end",
+                            "of",   "native", "_extra", NULL};
+    static const char *const whats[] = {
+        [KYMO_OF_EITHER] = "either", [KYMO_OF_CALLS] = "calls", [KYMO_OF_SAMPLES] = "samples"};
+    static const char *const natives[] = {
+        [KYMO_NATIVE_BRIEF] = "brief", [KYMO_NATIVE_ALL] = "all", [KYMO_NATIVE_NONE] = "none"};
     PyObject *arg, *format = Py_None, *thread = Py_None, *start = Py_None, *end = Py_None;
     const char *extra = NULL; /* what kymo.profile adds to JSON */
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOz:export", names, &arg, &format,
-                                     &thread, &start, &end, &extra))
+    const char *of = "either", *native = "brief";
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssz:export", names, &arg, &format,
+                                     &thread, &start, &end, &of, &native, &extra))
         return NULL;
     struct kymo_export_options options = {
         .size = sizeof options, .from = 0, .to = INT64_MAX, .thread = -1, .extra = extra};
+    if (!choose("of", of, whats, &options.of) ||
+        !choose("native", native, natives, &options.native))
+        return NULL;
     if (kymo__capture_window(object, thread, start, end, &options.thread, &options.from,
                              &options.to) < 0)
         return NULL;
@@ -112,6 +135,11 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
         goto done;
     if (code == -KYMO_EFORMAT)
         raise_unknown(options.format ? format : NULL, path);
+    else if (code == -ENODATA)
+        PyErr_Format(PyExc_ValueError, "%U has no samples", kymo__capture_path(object));
+    else if (code == -ENOTSUP)
+        PyErr_Format(PyExc_ValueError, "this format holds calls, and not the samples of %U",
+                     kymo__capture_path(object));
     else if (code < 0)
         kymo__raise(kymo__core_of(object), code, path);
     else

@@ -22,6 +22,9 @@ static PyObject *module_library(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyMethodDef module_methods[] = {
     {"open", kymo__capture_open, METH_O, "open($module, path, /)\n--\n\nOpen a capture."},
+    {"samples", kymo__sample_columns, METH_VARARGS,
+     "samples($module, capture, thread, start, end, /)\n--\n\n"
+     "The columns of Capture.samples, as bytes."},
     {"figures", kymo__figures, METH_VARARGS,
      "figures($module, capture, thread, start, end, paths, /)\n--\n\n"
      "What functions cost, and call paths: two dicts of columns."},
@@ -86,6 +89,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(core->snapshot_type);
     Py_VISIT(core->stats_type);
     Py_VISIT(core->function_type);
+    Py_VISIT(core->frame_type);
     return 0; /* the rest are strings */
 }
 
@@ -108,6 +112,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(core->snapshot_type);
     Py_CLEAR(core->stats_type);
     Py_CLEAR(core->function_type);
+    Py_CLEAR(core->frame_type);
     Py_CLEAR(core->session_path);
     for (size_t i = 0; i < KYMO__KINDS; i++)
         Py_CLEAR(core->kinds[i]);

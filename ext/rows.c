@@ -88,6 +88,8 @@ static PyStructSequence_Field info_fields[] = {
     {"damaged_bytes", "of the file that belong to no readable block"},
     {"indexed", "False when the index had to be rebuilt by scanning"},
     {"expired_records", "older than a flight recorder keeps"},
+    {"samples", "of the records"},
+    {"stacks", "different ones"},
     {0},
 };
 
@@ -116,6 +118,8 @@ PyObject *kymo__row_info(struct core *core, const struct kymo_info *info)
     put_unsigned(&row, info->damaged_bytes);
     put(&row, PyBool_FromLong(info->indexed));
     put_unsigned(&row, info->expired_records);
+    put_unsigned(&row, info->samples);
+    put_unsigned(&row, info->stacks);
     return finish(&row);
 }
 
@@ -219,6 +223,40 @@ PyObject *kymo__row_function(struct core *core, const char *name, const char *fi
     return finish(&row);
 }
 
+/* ---- Frame */
+
+static const char *const frame_kinds[] = {[KYMO_FRAME_UNKNOWN] = "unknown",
+                                          [KYMO_FRAME_NATIVE] = "native",
+                                          [KYMO_FRAME_MANAGED] = "python"};
+
+static PyStructSequence_Field frame_fields[] = {
+    {"name", "of the function; \"[libm.so.6]\" when only the file is known"},
+    {"file", "of the source, \"\" when it is not known"},
+    {"line", "the one that ran, 0 when it is not known"},
+    {"kind", "\"python\", \"native\" or \"unknown\""},
+    {"first_line", "of a function of Python, otherwise 0"},
+    {"inlined", "True: a native function, inlined into the next one"},
+    {"module", "native: path of the file that its code is from, or \"\""},
+    {"build_id", "native: of that file, in hex, or \"\""},
+    {"address", "native: where it returns to, in that file's terms; otherwise 0"},
+    {0},
+};
+
+PyObject *kymo__row_frame(struct core *core, const struct kymo_named_frame *frame)
+{
+    struct row row = begin(core->frame_type);
+    put(&row, kymo__text_from(frame->name));
+    put(&row, kymo__text_from(frame->file));
+    put_unsigned(&row, frame->line);
+    put_word(&row, frame_kinds, COUNT_OF(frame_kinds), (int)frame->kind);
+    put_unsigned(&row, frame->first_line);
+    put(&row, PyBool_FromLong(frame->inlined));
+    put(&row, kymo__text_from(frame->module));
+    put(&row, kymo__text_from(frame->build_id));
+    put_unsigned(&row, frame->address);
+    return finish(&row);
+}
+
 /* ---- the types */
 
 static PyTypeObject *add_type(PyObject *module, const char *name, const char *doc,
@@ -245,7 +283,9 @@ int kymo__rows_init(PyObject *module)
         add_type(module, "kymo.Stats", "What a running session has done so far.", stats_fields);
     core->function_type = add_type(module, "kymo.Function",
                                    "What the names of a capture stand for.", function_fields);
-    bool made = core->info_type && core->thread_type && core->snapshot_type && core->stats_type &&
-                core->function_type;
+    core->frame_type =
+        add_type(module, "kymo.Frame", "A function on a stack that was sampled.", frame_fields);
+    bool made = core->frame_type && core->info_type && core->thread_type && core->snapshot_type &&
+                core->stats_type && core->function_type;
     return made ? 0 : -1;
 }

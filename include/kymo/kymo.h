@@ -432,7 +432,9 @@ struct kymo_named_frame {
     const char *file;    /* of the source; "" when it is not known */
     uint32_t line;       /* the one that ran, 0 when it is not known */
     uint32_t first_line; /* managed: of the function */
-    const char *module;  /* native: path of the file that its code is from */
+    const char *module;  /* native: path of the file that its code is from; "" when there is none */
+    const char *build_id; /* native: of that file, in hex; "" when it has none */
+    uint64_t address;     /* native: as in struct kymo_stack_frame */
 };
 
 /* The first COUNT functions of stack STACK, innermost first, into FRAMES, those that were

@@ -61,6 +61,10 @@ class Info(tuple[Any, ...]):
     def indexed(self) -> bool: ...
     @property
     def expired_records(self) -> int: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def stacks(self) -> int: ...
 
 @final
 class Thread(tuple[Any, ...]):
@@ -126,6 +130,27 @@ class Function(tuple[Any, ...]):
     ) -> Literal["name", "function", "native", "method", "type", "callable", "gc", "unknown"]: ...
 
 @final
+class Frame(tuple[Any, ...]):
+    @property
+    def name(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def kind(self) -> Literal["python", "native", "unknown"]: ...
+    @property
+    def first_line(self) -> int: ...
+    @property
+    def inlined(self) -> bool: ...
+    @property
+    def module(self) -> str: ...
+    @property
+    def build_id(self) -> str: ...
+    @property
+    def address(self) -> int: ...
+
+@final
 class Event:
     @property
     def kind(
@@ -142,6 +167,7 @@ class Event:
         "gap",
         "complete",
         "resync",
+        "sample",
         "unknown",
     ]: ...
     @property
@@ -161,6 +187,8 @@ class Event:
         "nested",
         "damaged",
         "flight",
+        "cpu",
+        "wall",
         "unknown",
     ]: ...
     @property
@@ -230,6 +258,13 @@ class Capture:
         start: int | None = None,
         end: int | None = None,
     ) -> Columns: ...
+    def samples(
+        self,
+        thread: int | Thread | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Table: ...
+    def stacks(self, *, symbols: bool = True) -> dict[int, tuple[Frame, ...]]: ...
     @property
     def callables(self) -> list[Function]: ...
     def __iter__(self) -> Events: ...
@@ -241,6 +276,8 @@ class Capture:
         thread: int | Thread | None = None,
         start: int | None = None,
         end: int | None = None,
+        of: Literal["either", "calls", "samples"] = "either",
+        native: Literal["brief", "all", "none"] = "brief",
         _extra: str | None = None,
     ) -> None: ...
     def close(self) -> None: ...
@@ -276,6 +313,7 @@ class Timeline:
         self, index: int, /
     ) -> tuple[tuple[str, str, int, int], int, int, int, int, int, int, int, int, int]: ...
 
+def samples(capture: Capture, thread: int, start: int, end: int, /) -> dict[str, Any]: ...
 def figures(
     capture: Capture, thread: int, start: int, end: int, paths: int, /
 ) -> tuple[dict[str, Any], dict[str, Any]]: ...

@@ -145,3 +145,23 @@ def call_tree(
         "total_ns",
     )
     return Table(columns, make)
+
+
+def samples(
+    capture: _core.Capture,
+    thread: Any = None,
+    start: int | None = None,
+    end: int | None = None,
+) -> Table:
+    """Every sample in the order of time; Capture.stacks() tells what their stacks are."""
+
+    def make() -> dict[str, Any]:
+        index = _thread_of(thread)
+        if index >= len(capture.threads):
+            raise IndexError(f"the capture has no thread {index}")
+        from_ = 0 if start is None else start
+        rows = _core.samples(capture, index, from_, _LAST if end is None else end)
+        clocks = memoryview(rows["clock"]).cast("q")
+        return {**rows, "clock": ["wall" if n else "cpu" for n in clocks]}
+
+    return Table(("time", "thread", "stack", "periods", "clock"), make)

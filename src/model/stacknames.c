@@ -87,7 +87,7 @@ static void asked(struct asking *a)
 static struct kymo_named_frame name_managed(const struct kymo_reader *r,
                                             const struct kymo_reader_frame *frame)
 {
-    struct kymo_named_frame named = {.kind = frame->kind, .file = "", .module = ""};
+    struct kymo_named_frame named = {.kind = frame->kind, .file = "", .module = "", .build_id = ""};
     const struct kymo_reader_key *key = frame->key < r->key_count ? &r->keys[frame->key] : NULL;
     named.name = key && key->name ? kymo__reader_string(r, key->name) : "";
     named.file = key ? kymo__reader_string(r, key->file) : "";
@@ -111,8 +111,12 @@ static int name_generated(struct kymo_stack_names *n, const struct kymo_reader_f
 {
     const struct kymo_reader *r = n->capture->reader;
     struct kymo_symbol symbol = {.name = "", .file = ""};
-    *named = (struct kymo_named_frame){
-        .kind = frame->kind, .name = "[generated code]", .file = "", .module = ""};
+    *named = (struct kymo_named_frame){.kind = frame->kind,
+                                       .name = "[generated code]",
+                                       .file = "",
+                                       .module = "",
+                                       .build_id = "",
+                                       .address = frame->address};
     /* In a merged capture nothing says whose code it was. */
     if (r->process_count < 2 &&
         kymo_symbolize_generated(n->symbolizer, r->header.pid,
@@ -126,8 +130,11 @@ static int name_generated(struct kymo_stack_names *n, const struct kymo_reader_f
 }
 
 static int name_native(struct kymo_stack_names *n, const struct kymo_symbol *symbol,
-                       const char *path, struct kymo_named_frame *named)
+                       const struct kymo_reader_frame *frame, struct kymo_named_frame *named)
 {
+    const struct kymo_reader *r = n->capture->reader;
+    const struct kymo_reader_module *module = &r->stacks.modules[frame->module - 1];
+    const char *path = kymo__reader_string(r, module->path);
     *named = (struct kymo_named_frame){
         .kind = KYMO_FRAME_NATIVE,
         .inlined = symbol->inlined != 0,
@@ -135,6 +142,8 @@ static int name_native(struct kymo_stack_names *n, const struct kymo_symbol *sym
         .file = symbol->file,
         .line = symbol->line,
         .module = path,
+        .build_id = kymo__reader_string(r, module->build_id),
+        .address = frame->address,
     };
     return named->name ? 0 : -ENOMEM;
 }
@@ -154,7 +163,7 @@ static int take(struct kymo_stack_names *n, const struct asking *a,
         n->first[i] = at;
         if (place < a->count && a->frame_of[place] == i) {
             for (size_t j = a->first[place]; rc == 0 && j < a->first[place + 1]; j++)
-                rc = name_native(n, &symbols[j], a->places[place].path, &n->named[at++]);
+                rc = name_native(n, &symbols[j], frame, &n->named[at++]);
             place++;
         } else if (frame->kind == KYMO_FRAME_NATIVE) {
             rc = name_generated(n, frame, &n->named[at++]);
@@ -162,8 +171,11 @@ static int take(struct kymo_stack_names *n, const struct asking *a,
             n->named[at++] = name_managed(r, frame);
             n->managed = true;
         } else {
-            n->named[at++] = (struct kymo_named_frame){
-                .kind = KYMO_FRAME_UNKNOWN, .name = "(unknown)", .file = "", .module = ""};
+            n->named[at++] = (struct kymo_named_frame){.kind = KYMO_FRAME_UNKNOWN,
+                                                       .name = "(unknown)",
+                                                       .file = "",
+                                                       .module = "",
+                                                       .build_id = ""};
         }
     }
     if (rc == 0)
