@@ -382,6 +382,8 @@ static bool saved_fields(struct kymo_rule *rule, const struct row *row)
             return false;
         if (rule->kind == KYMO__RULE_REGISTER)
             rule->fp = (int16_t)(rule->fp + 1);
+        else if (rule->kind == KYMO__RULE_SP && rule->cfa == 8)
+            rule->fp = 0; /* at its `ret`: gcc does not tell that it has been restored */
         else if (rule->kind != KYMO__RULE_FP_WORD)
             return false;
     } else if (fp->how == ODD || rule->kind == KYMO__RULE_FP_WORD) {

@@ -165,6 +165,16 @@ FOREIGN static bool chain_step(const struct going *go, uint64_t *cfa, uint64_t *
     return kymo__rule_at(pc - 1, go->walker->version).kind != KYMO__RULE_NONE;
 }
 
+/* The stack, which is not the thread's own, may not be the one that was there last time. */
+static void look_again(struct going *go)
+{
+    struct kymo_range range;
+    if (!kymo__stack_around(go->sp, &range) || range.own)
+        return;
+    go->walker->other = range;
+    go->range.high = range.high;
+}
+
 /* Step by a rule that is not simple. False when the walk ends here. */
 KYMO__COLD FOREIGN static bool odd_step(struct going *go)
 {
@@ -194,6 +204,8 @@ KYMO__COLD FOREIGN static bool odd_step(struct going *go)
     go->count++;
     if (rule.kind != KYMO__RULE_END)
         go->odd = go->count;
+    if (found && cfa > go->range.high && !go->range.own)
+        look_again(go);
     if (!found || cfa <= go->sp || !inside(&go->range, cfa - 8, 8) ||
         (saved && !inside(&go->range, saved, 8)))
         return false;

@@ -144,7 +144,9 @@ static struct kymo_walker *walker_new(void)
 
 bool kymo__walker_range(struct kymo_walker *walker, uint64_t sp, struct kymo_range *range)
 {
-    if (sp - walker->other.low < walker->other.high - walker->other.low) {
+    /* The program may have unmapped it meanwhile, and put another one there. */
+    if (sp - walker->other.low < walker->other.high - walker->other.low &&
+        kymo__readable(walker->other.high - 8)) {
         *range = walker->other;
         return true;
     }

@@ -39,13 +39,13 @@ static void by_signal(struct trip *trip, int signal)
     trip->back = back;
 }
 
-__attribute__((noinline)) static void in_handler(struct trip *trip)
+__attribute__((noinline, unused)) static void in_handler(struct trip *trip)
 {
     by_signal(trip, SIGUSR1);
     __asm__ volatile("" ::: "memory");
 }
 
-__attribute__((noinline)) static void in_handler_on_its_stack(struct trip *trip)
+__attribute__((noinline, unused)) static void in_handler_on_its_stack(struct trip *trip)
 {
     /* Not twice at once: from a third stack, the kernel would begin at its top again. */
     static _Thread_local volatile bool in_use;
@@ -78,7 +78,7 @@ static void coroutine(unsigned high, unsigned low)
 }
 
 /* On a stack made for it, which is gone afterwards. */
-__attribute__((noinline)) static void in_coroutine(struct trip *trip)
+__attribute__((noinline, unused)) static void in_coroutine(struct trip *trip)
 {
     size_t size = (1024u + 64u * trip_chance(trip, 9)) << 10;
     char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -132,7 +132,7 @@ __attribute__((noinline)) static void jit_callee(struct trip *trip)
     trip_on(trip);
 }
 
-__attribute__((noinline)) static void in_jit(struct trip *trip)
+__attribute__((noinline, unused)) static void in_jit(struct trip *trip)
 {
     static jitted *made;
     jitted *function = __atomic_load_n(&made, __ATOMIC_ACQUIRE);
@@ -145,7 +145,7 @@ __attribute__((noinline)) static void in_jit(struct trip *trip)
 }
 
 /* One of two libraries, loaded for this call alone: each lands where the other one was. */
-__attribute__((noinline)) static void in_library(struct trip *trip)
+__attribute__((noinline, unused)) static void in_library(struct trip *trip)
 {
     const char *path = trip_chance(trip, 2) ? WALK_LIBRARY_A : WALK_LIBRARY_B;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -27,6 +27,8 @@ static inline bool oracle_trampoline(uint64_t pc)
 }
 
 #ifdef HAVE_LIBUNWIND
+enum { ORACLE_KNOWS_JIT = 1 }; /* it tries frame pointers where there are no tables */
+
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
@@ -67,6 +69,8 @@ __attribute__((unused)) static size_t oracle_context(void *context, uint64_t *pc
 
 #else
 #include <unwind.h>
+
+enum { ORACLE_KNOWS_JIT = 0 };
 
 struct oracle_list {
     uint64_t *pcs;

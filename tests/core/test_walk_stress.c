@@ -2,6 +2,7 @@
    KYMO_CAPTURES says how many captures; without it few, so that the tests stay quick. */
 #include <kymo/kymo.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/time.h>
 
 #include "check.h"
@@ -30,18 +31,26 @@ __attribute__((noinline)) static void look(struct trip *trip)
         longjmp(*trip->back, 1);
 }
 
+/* RARE: 0 only ordinary functions, 1 signals and such too, 2 also libraries. */
 static void gather_shapes(unsigned rare)
 {
     shape_count = 0;
     for (unsigned i = 0; i < TRIP_SHAPES; i++) {
+        /* What gcc tells of the last instruction of an aligned one is wrong, and only a signal
+           finds out. */
+        if (!rare && (i == TRIP_ALIGNED || i == TRIP_ALIGNED_DYNAMIC))
+            continue;
         for (unsigned k = 0; k < 2; k++) { /* the others are rarer */
+#if defined(__x86_64__) /* elsewhere, functions without frame pointers are passed over */
             shapes[shape_count++] = trip_shapes_nofp[i];
+#endif
             if (k == 0)
                 shapes[shape_count++] = trip_shapes_fp[i];
         }
     }
     if (rare) {
-        shapes[shape_count++] = in_jit;
+        if (ORACLE_KNOWS_JIT)
+            shapes[shape_count++] = in_jit;
         if (!SIGNALS_ARE_LATE) {
             shapes[shape_count++] = in_handler;
             shapes[shape_count++] = in_handler_on_its_stack;
@@ -97,7 +106,8 @@ static void *travel_on_thread(void *arg)
 
 static void threads_do_not_disturb_each_other(void)
 {
-    gather_shapes(1);
+    /* Signals to threads are too much for an emulator, which is known by having no vDSO. */
+    gather_shapes(getauxval(AT_SYSINFO_EHDR) ? 1 : 0);
     differences = 0;
     pthread_t threads[4];
     for (uintptr_t i = 0; i < 4; i++)
