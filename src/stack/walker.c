@@ -56,10 +56,10 @@ static void on_thread_end(void *arg)
 static void on_fork(void)
 {
     uint32_t self = thread_id();
-    for (struct kymo_walker *w = all; w; w = w->next)
+    for (struct kymo_walker *w = kymo__load_acquire(&all); w; w = w->next)
         if (w == kymo__walker)
-            w->owner = self;
-        else if (w->owner)
+            kymo__store_relaxed(&w->owner, self);
+        else if (kymo__load_relaxed(&w->owner))
             give_back(w);
 }
 
@@ -84,7 +84,7 @@ __attribute__((constructor)) static void prepare(void)
     kymo__modules_refresh();
 }
 
-static bool is_gone(uint32_t owner, bool registered)
+static bool is_gone(uint32_t owner, uint32_t registered)
 {
     return !registered && syscall(SYS_tgkill, getpid(), owner, 0) != 0 && errno == ESRCH;
 }
@@ -94,7 +94,7 @@ static struct kymo_walker *take_old(uint32_t self)
 {
     for (struct kymo_walker *w = kymo__load_acquire(&all); w; w = w->next) {
         uint32_t owner = kymo__load_acquire(&w->owner);
-        if (owner && owner != self && !is_gone(owner, w->registered))
+        if (owner && owner != self && !is_gone(owner, kymo__load_relaxed(&w->registered)))
             continue;
         if (!kymo__swap_if(&w->owner, &owner, self))
             continue;
@@ -134,7 +134,8 @@ static struct kymo_walker *walker_new(void)
         w->stack = w->other = (struct kymo_range){0};
         w->frames[0].end = UINT64_MAX;
         w->count = w->usable = 0;
-        w->registered = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
+        uint32_t told = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
+        kymo__store_relaxed(&w->registered, told);
         kymo__compiler_fence();
         kymo__walker = w;
     }

@@ -62,7 +62,7 @@ struct kymo_walker {
 
     struct kymo_walker *next; /* all there are */
     uint32_t owner;           /* thread id; 0: free */
-    bool registered;          /* its thread's end will be told to it */
+    uint32_t registered;      /* its thread's end will be told to it */
 
     struct kymo_site sites[1 << KYMO__SITE_BITS];
     /* A guess: the site that followed last time, by those that came before it. */

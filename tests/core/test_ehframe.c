@@ -273,14 +273,15 @@ static void damage_is_survived(void)
 static void nearly_all_of_the_c_library_has_rules(void)
 {
     CHECK_EQ(kymo__modules_refresh(), 0);
-    void *symbol = dlsym(RTLD_DEFAULT, "qsort");
+    void *symbol = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
     const struct kymo_loaded *libc = kymo__module_at((uint64_t)(uintptr_t)symbol);
     CHECK(libc != NULL);
     unsigned kinds[KYMO__RULE_CHAIN + 1] = {0}, all = 0;
     for (uint64_t pc = libc->low; pc < libc->high; pc += 52, all++)
         kinds[kymo__ehframe_rule(libc->eh_frame_hdr, libc->readable_low, libc->readable_high, pc)
                   .kind]++;
-    CHECK(kinds[KYMO__RULE_SP] + kinds[KYMO__RULE_FP] > all / 100 * 90);
+    /* Where constants are in the same segment, there is more than code between low and high. */
+    CHECK(kinds[KYMO__RULE_SP] + kinds[KYMO__RULE_FP] > all / 100 * (FP == 6 ? 90 : 60));
 }
 
 static const struct check_case cases[] = {

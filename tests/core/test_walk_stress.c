@@ -66,7 +66,8 @@ static void gather_shapes(unsigned rare)
 static void travel(uint64_t seed, long count)
 {
     struct trip trip = {.random = seed, .leaf = look, .shapes = shapes, .shape_count = shape_count};
-    for (long end = captures + count; __atomic_load_n(&captures, __ATOMIC_RELAXED) < end;) {
+    long end = __atomic_load_n(&captures, __ATOMIC_RELAXED) + count;
+    while (__atomic_load_n(&captures, __ATOMIC_RELAXED) < end) {
         trip.depth = trip_chance(&trip, trip_chance(&trip, 4) ? 12 : 60);
         unsigned same = trip_chance(&trip, 3); /* the same way again, or one like it */
         uint64_t random = trip.random;
