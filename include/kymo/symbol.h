@@ -4,8 +4,7 @@
    and that file, or its debug file, is read wherever it can be found: a debug file by its build
    id in the directories of KYMO_DEBUG_DIRS (/usr/lib/debug), by the link in the file, or, only
    where DEBUGINFOD_URLS is set, from those servers. A file whose build id is another one than
-   asked for is not read. Nothing here touches the
-   process that was recorded. A symbolizer remembers what it has read. */
+   asked for is not read. Nothing here touches the process that was recorded. */
 #ifndef KYMO_SYMBOL_H
 #define KYMO_SYMBOL_H
 

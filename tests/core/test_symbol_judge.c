@@ -26,6 +26,7 @@
 #include "check.h"
 #include "elffile.h"
 #include "random.h"
+#include "strtab.h"
 
 enum { FRAMES_MOST = 64, ADDRESSES_MOST = 20000 };
 
@@ -59,6 +60,16 @@ __attribute__((format(printf, 1, 2))) static int shell(const char *format, ...)
     return system(command);
 }
 
+/* Texts that last, each of them once. */
+static const char *keep(const char *text)
+{
+    static struct kymo_strtab texts;
+    int added;
+    int64_t id = kymo__strtab_add(&texts, text, strlen(text), &added);
+    CHECK(id > 0);
+    return kymo__strtab_get(&texts, (uint32_t)id)->text;
+}
+
 /* FILE:LINE, FILE:?, FILE:LINE:COLUMN, each perhaps with words behind it. */
 static void split_place(char *text, struct frame *frame)
 {
@@ -75,10 +86,10 @@ static void split_place(char *text, struct frame *frame)
             frame->line = (unsigned)strtoul(second + 1, NULL, 10);
         }
     }
-    frame->file = strcmp(text, "??") == 0 || !*text ? "" : strdup(text);
+    frame->file = strcmp(text, "??") == 0 || !*text ? "" : keep(text);
 }
 
-/* What COMMAND, of addr2line's manners, says of the addresses, through FILTER. Texts are never freed. */
+/* What COMMAND, of addr2line's manners, says of the addresses, through FILTER. */
 static struct answer *ask(const char *command, const char *filter, const uint64_t *addresses,
                           size_t count)
 {
@@ -105,7 +116,7 @@ static struct answer *ask(const char *command, const char *filter, const uint64_
             struct answer *answer = &answers[at - 1];
             CHECK(at > 0 && answer->count < FRAMES_MOST);
             struct frame *frame = &answer->frames[answer->count++];
-            frame->name = strcmp(line, "??") == 0 ? "" : strdup(line);
+            frame->name = strcmp(line, "??") == 0 ? "" : keep(line);
             CHECK(fgets(line, sizeof(line), out) != NULL);
             line[strcspn(line, "\n")] = '\0';
             split_place(line, frame);
