@@ -15,7 +15,10 @@ from pathlib import Path
 CORPUS = Path(__file__).resolve().parent / "corpus"
 
 SOURCE = """
-static inline __attribute__((always_inline)) int inner(int a, int b) { return a > 9 ? a / b : a * b; }
+static inline __attribute__((always_inline)) int inner(int a, int b)
+{
+    return a > 9 ? a / b : a * b;
+}
 static inline __attribute__((always_inline)) int middle(int *p, int n)
 {
     return inner(p[0], n) + inner(n, p[1]);
@@ -42,8 +45,8 @@ KINDS = {
 
 def section(path: Path, name: str) -> bytes:
     out = path.with_suffix(".section")
-    subprocess.run(["objcopy", "-O", "binary", "--only-section", name, "--set-section-flags",
-                    f"{name}=alloc", path, out], check=True)  # fmt: skip
+    flags = ["--only-section", name, "--set-section-flags", f"{name}=alloc"]
+    subprocess.run(["objcopy", "-O", "binary", *flags, path, out], check=True)
     return out.read_bytes()
 
 
@@ -53,7 +56,8 @@ def perf_files() -> dict[str, bytes]:
     body = struct.pack("<IIQQQQ", 1, 1, 0x5000, 0x5000, len(code), 1) + name + code
     load = struct.pack("<IIQ", 0, 16 + len(body), 1) + body
     body = struct.pack("<QQ", 0x5000, 2)
-    body += struct.pack("<QII", 0x5000, 3, 0) + b"x.py\0" + struct.pack("<QII", 0x5004, 4, 0) + b"\xff\0"
+    body += struct.pack("<QII", 0x5000, 3, 0) + b"x.py\0"
+    body += struct.pack("<QII", 0x5004, 4, 0) + b"\xff\0"
     lines = struct.pack("<IIQ", 2, 16 + len(body), 1) + body
     body = struct.pack("<IIQQQQQ", 1, 1, 0x5000, 0x5000, 0x6000, 8, 1)
     move = struct.pack("<IIQ", 1, 16 + len(body), 1) + body
@@ -74,8 +78,10 @@ def main() -> None:
         source.write_text(SOURCE)
         for kind, (compiler, *flags) in KINDS.items():
             path = Path(where, kind)
-            subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,noseparate-code",
-                            f"-fdebug-prefix-map={where}=/seed", *flags, "-o", path, source], cwd=where, check=True)  # fmt: skip
+            flags += ["-shared", "-fPIC", "-nostdlib", "-Wl,-z,noseparate-code"]
+            flags += [f"-fdebug-prefix-map={where}=/seed"]
+            command = [compiler, "-O2", *flags, "-o", str(path), str(source)]
+            subprocess.run(command, cwd=where, check=True)
             (CORPUS / "fuzz_dwarf" / kind).write_bytes(path.read_bytes())
             if not kind.endswith("z"):
                 version = int(kind[-1])
