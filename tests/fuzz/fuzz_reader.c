@@ -262,6 +262,22 @@ static int64_t read_events(struct kymo_capture *capture, const struct kymo_windo
     return count;
 }
 
+static inline void read_stacks(struct kymo_capture *capture)
+{
+    enum { FRAMES = 64 };
+    struct kymo_stack_frame frames[FRAMES];
+    struct kymo_capture_module module = {.size = sizeof(module)};
+    uint32_t stack;
+    for (uint64_t i = 0; i < 1000 && kymo_capture_stack_at(capture, i, &stack) == 0; i++) {
+        size_t count = kymo_capture_stack(capture, stack, frames, FRAMES);
+        for (size_t j = 0; j < count && j < FRAMES; j++)
+            text_bytes += strlen(frames[j].name) + strlen(frames[j].file) + strlen(frames[j].path) +
+                          strlen(frames[j].build_id);
+    }
+    for (uint32_t i = 1; i < 1000 && kymo_capture_module_at(capture, i, &module) == 0; i++)
+        text_bytes += strlen(module.path) + strlen(module.build_id);
+}
+
 static inline void read_everything(struct kymo_capture *capture)
 {
     struct kymo_info info = {.size = sizeof(info)};
@@ -272,6 +288,7 @@ static inline void read_everything(struct kymo_capture *capture)
         text_bytes += strlen(thread.name);
     for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++)
         text_bytes += strlen(key) + strlen(value);
+    read_stacks(capture);
     int64_t all = read_events(capture, NULL);
     struct kymo_window window = {sizeof(window), info.start, info.end, -1};
     if (read_events(capture, &window) > all)
