@@ -69,7 +69,7 @@ char *kymo__cli_where(const struct kymo_callable *callable)
         const char *what = callable->class == KYMO_CLASS_TYPE       ? "type"
                            : callable->class == KYMO_CLASS_CALLABLE ? "object"
                                                                     : "C";
-        return *callable->file ? kymo__cli_format("(%s, %s)", what, callable->file)
+        return *callable->file ? kymo__cli_format("(%s, %s)", what, short_path(callable->file))
                                : kymo__cli_format("(%s)", what);
     }
     }
