@@ -25,8 +25,11 @@ void kymo__cli_output_begin(void)
     signal(SIGPIPE, SIG_DFL);
     /* A file that may not grow further is then an error we can report. */
     signal(SIGXFSZ, SIG_IGN);
+    /* The C library takes a size seriously only with memory for it. Its own few kilobytes would
+       be written in between, where nobody looks why that fails. */
+    static char buffer[1 << 16];
     if (!isatty(STDOUT_FILENO))
-        setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 }
 
 bool kymo__cli_output_works(void)

@@ -135,10 +135,11 @@ static int show(struct cli_comparison *c, bool as_json, const char *page)
         kymo__cli_compare_text(c);
     for (int i = 0; i < 2 && code == CLI_OK; i++)
         if (c->survey[i]->counts.slices == 0)
-            kymo__cli_complain(c->info[i].samples && !c->of_samples
+            kymo__cli_complain(c->of_samples ? "%s: no samples there"
+                               : c->info[i].samples
                                    ? "%s: no calls or spans there, only samples; --of samples "
                                      "compares those"
-                                   : "%s: no calls, spans or samples there",
+                                   : "%s: no calls or spans there",
                                c->path[i]);
     kymo__cli_compare_free(c);
     return code;

@@ -91,8 +91,8 @@ static int explain(const struct cli_report *report)
     const struct cli_report *what =
         kymo__cli_report_only_samples(report) ? report->sampled : report;
     if (what->survey->counts.slices == 0)
-        kymo__cli_complain("%s: no calls, spans or samples there; the capture has %s and lasts %s",
-                           report->path,
+        kymo__cli_complain("%s: no %s there; the capture has %s and lasts %s", report->path,
+                           report->samples ? "calls, spans or samples" : "calls or spans",
                            kymo__cli_count(report->info.records, "record", "records").text,
                            kymo__cli_duration(report->info.end - report->info.start).text);
     else if (report->filter && what->function_count == 0)
