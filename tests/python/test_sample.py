@@ -68,7 +68,8 @@ def sampled(path: Path) -> dict[str, Any]:
 
 
 def seconds(samples: dict[str, Any], name: str, key: str = "total_ns") -> float:
-    return sum(each[key] for each in samples["functions"] if each["name"] == name) / 1e9
+    found = [each[key] for each in samples["functions"] if each["name"] == name]
+    return float(sum(found)) / 1e9
 
 
 def test_the_hot_function_and_the_c_code_that_it_calls_are_found(capture_path: Path) -> None:
