@@ -36,18 +36,24 @@ sem_t kymo__sampler_wake;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kymo_sampler *running; /* under the lock; NULL when no samples are taken */
 
+/* This thread is forking and has the lock; what others do around fork may record. */
+static _Thread_local bool forking __attribute__((tls_model("initial-exec")));
+
 void kymo__sampler_before_fork(void)
 {
     pthread_mutex_lock(&lock);
+    forking = true;
 }
 
 void kymo__sampler_after_fork(void)
 {
+    forking = false;
     pthread_mutex_unlock(&lock);
 }
 
 void kymo__sampler_forked(void)
 {
+    forking = false;
     pthread_mutex_init(&lock, NULL);
     sem_init(&kymo__sampler_wake, 0, 0);
     if (running && running->signal)
@@ -254,6 +260,9 @@ int kymo__sampler_new(struct kymo_session *s, const struct kymo_options *o)
     if (signal < 0)
         return signal;
     sampler->signal = sampler->timers.signal = signal;
+    int rc = kymo__timers_try(&sampler->timers);
+    if (rc < 0)
+        return rc;
     describe(s);
     return thread_start(s);
 }
@@ -282,8 +291,8 @@ void kymo__sampler_pause(struct kymo_session *s, bool paused)
 
 void kymo__sampler_meet(void)
 {
-    if (!kymo__load_relaxed(&running)) /* most of the time */
-        return;
+    if (!kymo__load_relaxed(&running) || forking)
+        return; /* it is found later */
     pthread_mutex_lock(&lock);
     if (running && running->signal)
         kymo__timers_meet(&running->timers, kymo__tid_now());

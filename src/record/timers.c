@@ -59,6 +59,28 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
+/* Make a timer for thread TID, whose signals point to TIMED. It stands still. */
+static int make(const struct kymo_timers *timers, struct kymo_timed *timed, uint32_t tid)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal};
+    event.sigev_value.sival_ptr = timed;
+    event.sigev_notify_thread_id = (pid_t)tid;
+    clockid_t clock = timers->clock == KYMO_SAMPLED_WALL ? CLOCK_MONOTONIC : clock_of(tid);
+    return timer_create(clock, &event, &timed->timer) < 0 ? -errno : 0;
+}
+
+int kymo__timers_try(const struct kymo_timers *timers)
+{
+    struct kymo_timed trial;
+    uint32_t tid = kymo__tid_now();
+    if (ran(tid) < 0)
+        return -EOPNOTSUPP;
+    int rc = make(timers, &trial, tid);
+    if (rc == 0)
+        timer_delete(trial.timer);
+    return rc;
+}
+
 /* Let the timer of TIMED run or stand still. The first period is a part of one, another for each
    thread, so that they do not all come at the same time. */
 static int set(const struct kymo_timers *timers, const struct kymo_timed *timed)
@@ -88,12 +110,9 @@ static void add(struct kymo_timers *timers, uint32_t tid)
         timers->refused += !timed;
         return;
     }
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal};
-    event.sigev_value.sival_ptr = timed;
-    event.sigev_notify_thread_id = (pid_t)tid;
-    clockid_t clock = timers->clock == KYMO_SAMPLED_WALL ? CLOCK_MONOTONIC : clock_of(tid);
-    if (timer_create(clock, &event, &timed->timer) < 0) {
-        timers->refused += errno != EINVAL; /* that: it has just ended */
+    int rc = make(timers, timed, tid);
+    if (rc < 0) {
+        timers->refused += rc != -EINVAL; /* that: it has just ended */
         return;
     }
     timed->ran = now;

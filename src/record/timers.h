@@ -25,6 +25,9 @@ struct kymo_timers {
 /* Memory for kymo__timed. 0 or -ENOMEM. */
 int kymo__timers_reserve(void);
 
+/* Can there be timers at all? 0, or the negative errno of the system, or of a sandbox. */
+int kymo__timers_try(const struct kymo_timers *timers);
+
 /* Look for threads that have begun or ended. */
 void kymo__timers_look(struct kymo_timers *timers);
 
