@@ -89,13 +89,20 @@ static void define_recorded(struct kymo_sampler *sampler)
 static void look(struct kymo_session *s)
 {
     struct kymo_sampler *sampler = s->sampler;
+    uint32_t fresh = 0;
     check_signal(s);
     if (sampler->signal) {
         sampler->timers.own[1] = (uint32_t)kymo__load_relaxed(&s->writer_id);
-        kymo__timers_look(&sampler->timers);
+        fresh = kymo__timers_look(&sampler->timers);
     }
-    if (kymo__load_relaxed(&s->free.count) < AHEAD)
-        kymo__pool_grow(s, AHEAD);
+    /* Each thread needs a chunk with its first sample; not all of them run at a time. */
+    uint32_t wanted =
+        AHEAD + (sampler->clock == KYMO_SAMPLED_WALL || fresh < AHEAD ? fresh : AHEAD);
+    uint32_t there = kymo__load_relaxed(&s->free.count);
+    if (there < wanted)
+        kymo__pool_grow(s, wanted - there);
+    if (fresh)
+        kymo__timers_run(&sampler->timers);
 }
 
 /* ---- the thread itself ---- */

@@ -15,6 +15,7 @@ struct kymo_timed {
     uint32_t tid;           /* these two */
     struct kymo_lane *lane; /* in case the thread has none of its own; or NULL */
     timer_t timer;
+    bool set;    /* it has been told to run, or to stand still */
     int64_t ran; /* how long the thread had run when it was last looked at */
 };
 

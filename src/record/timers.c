@@ -83,13 +83,14 @@ int kymo__timers_try(const struct kymo_timers *timers)
 
 /* Let the timer of TIMED run or stand still. The first period is a part of one, another for each
    thread, so that they do not all come at the same time. */
-static int set(const struct kymo_timers *timers, const struct kymo_timed *timed)
+static void set(const struct kymo_timers *timers, struct kymo_timed *timed)
 {
     struct itimerspec when = {.it_interval = timespec_of(timers->period)};
     uint64_t part = kymo__hash_word(timed->tid) >> 54; /* of 1024 */
     if (!timers->paused)
         when.it_value = timespec_of(1 + timers->period * (int64_t)part / 1024);
-    return timer_settime(timed->timer, 0, &when, NULL);
+    timed->set = true;
+    timer_settime(timed->timer, 0, &when, NULL);
 }
 
 static struct kymo_timed *free_place(struct kymo_timers *timers)
@@ -101,29 +102,30 @@ static struct kymo_timed *free_place(struct kymo_timers *timers)
     return timers->top < KYMO__TIMED_MOST ? &kymo__timed[timers->top] : NULL;
 }
 
-/* Give thread TID, which has none, a timer. */
-static void add(struct kymo_timers *timers, uint32_t tid)
+/* Give thread TID, which has none, a timer that stands still; or NULL. */
+static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
 {
     struct kymo_timed *timed = free_place(timers);
     int64_t now = ran(tid);
     if (!timed || now < 0) {
         timers->refused += !timed;
-        return;
+        return NULL;
     }
     int rc = make(timers, timed, tid);
     if (rc < 0) {
         timers->refused += rc != -EINVAL; /* that: it has just ended */
-        return;
+        return NULL;
     }
+    timed->set = false;
     timed->ran = now;
     kymo__store_relaxed(&timed->tid, tid);
     /* After the id: who finds this lane sees whose it is. */
     kymo__store_release(&timed->lane, kymo__lane_prepare(tid));
     kymo__store_release(&timed->session, timers->session);
-    set(timers, timed);
     timers->count++;
     if (timed == &kymo__timed[timers->top])
         timers->top++;
+    return timed;
 }
 
 static void drop(struct kymo_timers *timers, struct kymo_timed *timed)
@@ -193,23 +195,25 @@ static bool index_known(struct kymo_timers *timers)
     return true;
 }
 
-/* Add those in the list of threads that are not known. */
-static void add_unknown(struct kymo_timers *timers)
+/* Add those in the list of threads that are not known. Returns how many. */
+static uint32_t add_unknown(struct kymo_timers *timers)
 {
     DIR *dir = index_known(timers) ? opendir("/proc/self/task") : NULL;
     const struct dirent *entry;
+    uint32_t fresh = 0;
     if (!dir)
-        return;
+        return 0;
     timers->refused = 0;
     while ((entry = readdir(dir))) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10); /* 0 for . and .. */
         if (tid && !is_own(timers, tid) && !*place_of(timers, tid))
-            add(timers, tid); /* not into the table: each is in the list once */
+            fresh += add(timers, tid) != NULL; /* not into the table: each is in the list once */
     }
     closedir(dir);
+    return fresh;
 }
 
-void kymo__timers_look(struct kymo_timers *timers)
+uint32_t kymo__timers_look(struct kymo_timers *timers)
 {
     struct stat tasks;
     drop_ended(timers);
@@ -219,7 +223,15 @@ void kymo__timers_look(struct kymo_timers *timers)
     /* A directory has two links and one more for every directory in it. */
     if (timers->looks++ % LIST_EVERY == 0 || stat("/proc/self/task", &tasks) < 0 ||
         tasks.st_nlink != timers->count + own + 2)
-        add_unknown(timers);
+        return add_unknown(timers);
+    return 0;
+}
+
+void kymo__timers_run(struct kymo_timers *timers)
+{
+    for (uint32_t i = 0; i < timers->top; i++)
+        if (kymo__timed[i].session && !kymo__timed[i].set)
+            set(timers, &kymo__timed[i]);
 }
 
 void kymo__timers_meet(struct kymo_timers *timers, uint32_t tid)
@@ -227,8 +239,9 @@ void kymo__timers_meet(struct kymo_timers *timers, uint32_t tid)
     for (uint32_t i = 0; i < timers->top; i++)
         if (kymo__timed[i].session && kymo__timed[i].tid == tid)
             return;
-    if (!is_own(timers, tid))
-        add(timers, tid);
+    struct kymo_timed *timed = is_own(timers, tid) ? NULL : add(timers, tid);
+    if (timed)
+        set(timers, timed);
 }
 
 void kymo__timers_pause(struct kymo_timers *timers, bool paused)

@@ -28,8 +28,10 @@ int kymo__timers_reserve(void);
 /* Can there be timers at all? 0, or the negative errno of the system, or of a sandbox. */
 int kymo__timers_try(const struct kymo_timers *timers);
 
-/* Look for threads that have begun or ended. */
-void kymo__timers_look(struct kymo_timers *timers);
+/* Look for threads that have begun or ended. Returns how many have begun; their timers stand
+   still until the next function lets them run. */
+uint32_t kymo__timers_look(struct kymo_timers *timers);
+void kymo__timers_run(struct kymo_timers *timers);
 
 /* Give thread TID a timer unless it has one. */
 void kymo__timers_meet(struct kymo_timers *timers, uint32_t tid);

@@ -52,7 +52,7 @@ def run(path: Path, code: str, *options: str, check: bool = True) -> Done:
     return done
 
 
-def sampled(path: Path) -> dict[str, Any]:
+def sampled(path: Path, most_lost: int = 0) -> dict[str, Any]:
     """What `kymo report` says of the samples."""
     done = subprocess.run(
         [str(find()), "report", "--json", str(path)],
@@ -62,7 +62,7 @@ def sampled(path: Path) -> dict[str, Any]:
         check=True,
     )
     report = json.loads(done.stdout)
-    assert report["lost_records"] == 0
+    assert report["lost_records"] <= most_lost
     samples: dict[str, Any] = report["samples"]
     return samples
 
@@ -99,7 +99,8 @@ def test_what_runs_the_program_is_not_in_its_stacks(capture_path: Path) -> None:
 def test_samples_and_calls_go_together(capture_path: Path) -> None:
     done = run(capture_path, "turn(0.3)", "--sample", "1000")
     assert " calls and " in done.stderr and " samples on 1 thread" in done.stderr
-    assert seconds(sampled(capture_path), "turn") > 0.2
+    # Those that interrupt the recording of a call are lost, and counted.
+    assert seconds(sampled(capture_path, most_lost=20), "turn") > 0.15
     with kymo.open(capture_path) as capture:
         assert "turn" in {event.name for event in capture.events() if event.kind == "enter"}
 
@@ -267,7 +268,7 @@ def test_a_session_that_nobody_stops_ends_with_the_program(
     run_code(code)
     with kymo.open(capture_path) as capture:
         assert capture.info.ending == "clean"
-    assert seconds(sampled(capture_path), "turn") > 0.1
+    assert seconds(sampled(capture_path, most_lost=20), "turn") > 0.1
 
 
 def test_sessions_may_start_and_stop_while_others_ask_for_figures(run_code: Any) -> None:
