@@ -71,7 +71,7 @@ static inline struct kymo_site *site_of(struct kymo_walker *w, uint64_t pc)
 
 static void add(struct going *go, uint64_t pc, uint64_t end)
 {
-    go->walker->fresh[go->count++] = (struct kymo_fresh){.pc = pc, .end = end};
+    go->walker->fresh[go->count++] = (struct kymo_native){.pc = pc, .end = end};
 }
 
 /* Go on from registers as a signal left them: the frame is added, and the caller's registers
@@ -108,7 +108,7 @@ FOREIGN static bool interrupted(struct going *go, uint64_t pc, uint64_t sp, uint
 FOREIGN static bool through_signal(struct going *go, uint64_t sp)
 {
     add(go, go->pc, UINT64_MAX);
-    struct kymo_fresh *own = &go->walker->fresh[go->count - 1];
+    struct kymo_native *own = &go->walker->fresh[go->count - 1];
     const ucontext_t *context = (const ucontext_t *)(uintptr_t)(sp + CONTEXT_AT);
     if (go->count == KYMO__WALK_MAX || !inside(&go->range, sp, CONTEXT_AT + CONTEXT_USED))
         return false;
@@ -159,9 +159,8 @@ static void settle(struct going *go, struct kymo_walk *walk, unsigned skip, bool
     uint64_t hash = 0;
     size_t count = go->count > skip ? go->count - skip : 0, at = 0;
     for (size_t i = go->count; i-- > go->count - count;) {
-        const struct kymo_fresh *f = &w->fresh[i];
-        w->frames[at++] = (struct kymo_native){.pc = f->pc, .end = f->end};
-        hash = hash * UINT64_C(0xd1342543de82ef95) + kymo__hash_word(f->pc);
+        w->frames[at++] = w->fresh[i];
+        hash = hash * UINT64_C(0xd1342543de82ef95) + kymo__hash_word(w->fresh[i].pc);
     }
     *walk =
         (struct kymo_walk){.frames = w->frames, .count = count, .hash = hash, .truncated = more};

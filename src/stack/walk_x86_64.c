@@ -10,54 +10,18 @@
    the same registers, and all words further out are what they were, the rest is the same. Then
    it is enough to compare those words, which do not depend on each other.
 
-   Where a rule is not a simple one, odd_step does what it says. Frames inside of such a one
+   Where a rule is not a simple one, odd_x86_64.c does what it says. Frames inside of such a one
    are walked anew each time, as are stacks that are not the thread's own: what was read there
    last time may be gone. */
 #include "walk.h"
 
-#include <string.h>
-#include <ucontext.h>
-
 #include "hash.h"
 #include "loader.h"
 #include "rules.h"
+#include "step_x86_64.h"
 #include "walker.h"
 
-/* Words of other functions' frames are read here, whatever they are. */
-#define FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
-
-enum { CONTEXT_USED = offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP + 1]) };
-
-enum { RED_ZONE = 128, BLOCK = 8, RBX = 3 };
-
-struct registers {
-    uint64_t pc; /* as a return address */
-    uint64_t sp, fp, rbx;
-    const mcontext_t *all; /* at the first frame of a context, else NULL */
-};
-
-/* What a walk goes on with. */
-struct going {
-    struct kymo_walker *walker;
-    struct kymo_range range;
-    uint64_t pc, sp, fp;
-    size_t count;   /* of fresh frames */
-    size_t odd;     /* so many of them are not to be continued from next time */
-    size_t kept;    /* of those of last time, further out */
-    uint64_t by_fp; /* lowest bit: there is one whose CFA depends on fp */
-    bool more;      /* stopped for lack of room */
-    struct registers from;
-};
-
-FOREIGN static inline uint64_t word(uint64_t address)
-{
-    return *(const uint64_t *)(uintptr_t)address;
-}
-
-static inline bool inside(const struct kymo_range *range, uint64_t address, uint64_t size)
-{
-    return address >= range->low && address <= range->high - size;
-}
+enum { BLOCK = 8 };
 
 KYMO__COLD static void site_make(struct kymo_site *site, uint64_t pc, uint64_t version)
 {
@@ -77,250 +41,115 @@ static inline uint32_t site_of(struct kymo_walker *w, uint64_t pc)
     return number;
 }
 
-/* rbx in the frame after the fresh ones: the last of those that saved it tells. */
-FOREIGN static bool find_rbx(const struct going *go, uint64_t *rbx)
-{
-    for (size_t i = go->count; i-- > 0;) {
-        const struct kymo_fresh *f = &go->walker->fresh[i];
-        struct kymo_rule rule = kymo__rule_at(f->pc - 1, go->walker->version);
-        if (rule.kind != KYMO__RULE_SP && rule.kind != KYMO__RULE_FP)
-            return false;
-        if (rule.extra) {
-            uint64_t at = f->end - 8 * (uint64_t)rule.extra;
-            if (!inside(&go->range, at, 8))
-                return false;
-            *rbx = word(at);
-            return true;
-        }
-    }
-    *rbx = go->from.rbx;
-    return true;
-}
-
-/* The value of DWARF's register REG in the current frame. */
-static bool find_register(const struct going *go, int reg, uint64_t *value)
-{
-    static const uint8_t greg[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-                                     REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                     REG_R12, REG_R13, REG_R14, REG_R15};
-    if (go->count == 0 && go->from.all && reg >= 0 && reg < 16) {
-        *value = (uint64_t)go->from.all->gregs[greg[reg]];
-        return true;
-    }
-    return reg == RBX && find_rbx(go, value);
-}
-
-/* Go on where the signal came, whose context is at ADDRESS. */
-FOREIGN static bool through_signal(struct going *go, uint64_t address)
-{
-    const ucontext_t *context = (const ucontext_t *)(uintptr_t)address;
-    if (!inside(&go->range, address, CONTEXT_USED) || address % 8)
-        return false;
-    const mcontext_t *m = &context->uc_mcontext;
-    uint64_t sp = (uint64_t)m->gregs[REG_RSP];
-    const struct kymo_range *stack = &go->walker->stack;
-    if (sp - stack->low < stack->high - stack->low)
-        go->range = *stack;
-    else if (!kymo__walker_range(go->walker, sp, &go->range))
-        return false;
-    go->range.low = sp - RED_ZONE > go->range.low ? sp - RED_ZONE : go->range.low;
-    go->pc = (uint64_t)m->gregs[REG_RIP] + 1;
-    go->sp = sp;
-    go->fp = (uint64_t)m->gregs[REG_RBP];
-    return true;
-}
-
-/* The CFA and the place of the saved fp (0: not saved) of a frame that has a rule. */
-FOREIGN static bool odd_cfa(const struct going *go, struct kymo_rule rule, uint64_t *cfa,
-                            uint64_t *saved)
-{
-    uint64_t base = go->sp;
-    if (rule.kind == KYMO__RULE_FP || rule.kind == KYMO__RULE_FP_WORD)
-        base = go->fp;
-    else if (rule.kind == KYMO__RULE_REGISTER && !find_register(go, rule.extra, &base))
-        return false;
-    *cfa = base + (uint64_t)(int64_t)rule.cfa;
-    if (rule.kind == KYMO__RULE_SP_WORD || rule.kind == KYMO__RULE_FP_WORD) {
-        if (!inside(&go->range, *cfa, 8))
-            return false;
-        *cfa = word(*cfa) + (rule.kind == KYMO__RULE_SP_WORD ? (uint64_t)rule.extra : 0);
-    }
-    *saved = rule.fp ? *cfa + (uint64_t)(int64_t)rule.fp : 0;
-    if (rule.kind == KYMO__RULE_FP_WORD)
-        *saved = go->fp + (uint64_t)(int64_t)rule.fp;
-    else if (rule.kind == KYMO__RULE_REGISTER && rule.fp & 1)
-        *saved = go->fp + (uint64_t)(int64_t)rule.fp - 1;
-    return true;
-}
-
-/* A frame that no table describes: believe fp if it can be one. */
-FOREIGN static bool chain_step(const struct going *go, uint64_t *cfa, uint64_t *saved)
-{
-    uint64_t fp = go->fp;
-    if (fp % 8 || fp < go->sp || !inside(&go->range, fp, 16))
-        return false;
-    uint64_t pc = word(fp + 8); /* what is at fp may be anything: the caller need not use it */
-    *cfa = fp + 16;
-    *saved = fp;
-    return kymo__rule_at(pc - 1, go->walker->version).kind != KYMO__RULE_NONE;
-}
-
-/* The stack, which is not the thread's own, may not be the one that was there last time. */
-static void look_again(struct going *go)
-{
-    struct kymo_range range;
-    if (!kymo__stack_around(go->sp, &range) || range.own)
-        return;
-    go->walker->other = range;
-    go->range.high = range.high;
-}
-
-/* Step by a rule that is not simple. False when the walk ends here. */
-KYMO__COLD FOREIGN static bool odd_step(struct going *go)
-{
-    if (go->pc == 0) { /* so says a word that may be another one next time */
-        go->odd = go->count;
-        return false;
-    }
-    struct kymo_rule rule = kymo__rule_at(go->pc - 1, go->walker->version);
-    struct kymo_fresh *f = &go->walker->fresh[go->count];
-    uint64_t cfa = 0, saved = 0;
-    bool found = false;
-    *f = (struct kymo_fresh){.pc = go->pc, .end = UINT64_MAX, .fp = go->fp};
-    if (rule.kind == KYMO__RULE_SIGNAL) {
-        found = through_signal(go, go->sp + (uint64_t)rule.cfa);
-        f->end = found ? go->sp : f->end;
-        go->odd = ++go->count;
-        return found;
-    }
-    if (rule.kind == KYMO__RULE_CHAIN) {
-        found = chain_step(go, &cfa, &saved);
-    } else if (rule.kind == KYMO__RULE_NONE && go->count == 0 && go->from.all) {
-        cfa = go->sp + 8; /* a call to where no code is has done nothing but the call */
-        found = true;
-    } else if (rule.kind != KYMO__RULE_NONE && rule.kind != KYMO__RULE_END) {
-        found = odd_cfa(go, rule, &cfa, &saved);
-    }
-    go->count++;
-    if (rule.kind != KYMO__RULE_END)
-        go->odd = go->count;
-    if (found && cfa > go->range.high && !go->range.own)
-        look_again(go);
-    if (!found || cfa <= go->sp || !inside(&go->range, cfa - 8, 8) ||
-        (saved && !inside(&go->range, saved, 8)))
-        return false;
-    f->end = cfa;
-    go->pc = word(cfa - 8);
-    go->fp = saved ? word(saved) : go->fp;
-    go->sp = cfa;
-    return true;
-}
-
-/* How many of the COUNT slots are left when the last ones that are as they were are taken away. */
-FOREIGN static inline size_t compare_slots(const struct kymo_slot *slots, size_t count)
-{
-    while (count && word(slots[count - 1].at) == slots[count - 1].value)
-        count--;
-    return count;
-}
-
-/* The same for frames: those that still return to the frame before them. */
-FOREIGN static inline size_t compare_frames(const struct kymo_native *frames, size_t count)
+/* How many of the COUNT frames are left when the last ones, that still return to the one before
+   them, are taken away: the first always is. */
+KYMO__FOREIGN static inline size_t compare_frames(const struct kymo_native *frames, size_t count)
 {
     while (count > BLOCK) {
         const struct kymo_native *f = &frames[count - BLOCK];
         uint64_t different = 0;
 #pragma GCC unroll 8
         for (int i = 0; i < BLOCK; i++)
-            different |= word(f[i].end - 8) ^ f[i - 1].pc;
+            different |= kymo__word(f[i].end - 8) ^ f[i - 1].pc;
         if (different)
             break;
         count -= BLOCK;
     }
-    while (count > 1 && word(frames[count - 1].end - 8) == frames[count - 2].pc)
+    while (count > 1 && kymo__word(frames[count - 1].end - 8) == frames[count - 2].pc)
         count--;
     return count;
 }
 
-/* Frame number LAST of last time is this one again. 0 if all further out are still there;
-   otherwise so many frames have to be left, as the one after them leads elsewhere. */
-static size_t compare(const struct kymo_walker *w, size_t last)
+/* The same for the COUNT slots of frames from the one with SP and FP outwards. */
+KYMO__FOREIGN static inline size_t compare_slots(const struct kymo_slot *slots, size_t count,
+                                                 uint64_t sp, uint64_t fp)
 {
-    size_t left = compare_frames(w->frames, last + 1);
-    if (left > 1)
-        return left - 1;
-    size_t slots = compare_slots(w->slots, w->held[last].slots);
-    if (!slots)
-        return 0;
-    while (last && w->held[last - 1].slots >= slots)
-        last--;
-    return last;
+    while (count && slots[count - 1].at < sp && slots[count - 1].value == fp)
+        count--; /* what was saved further in, if at all: now it is FP */
+    while (count && slots[count - 1].at >= sp &&
+           kymo__word(slots[count - 1].at) == slots[count - 1].value)
+        count--;
+    return count;
 }
 
-/* Frame number LAST of last time is this one again, unless fp is not. True if all further out
-   are still there, and there is room for them; else OLD is where to look further. */
-static bool is_known(struct going *go, size_t last, uint64_t fp, size_t count,
-                     const struct kymo_native **old)
+/* OLD is where the frame before this one ended last time too, and COUNT frames are fresh. True
+   if all further out are as they were; otherwise OLD becomes the place to look for next. */
+static inline bool is_known(struct kymo_going *go, const struct kymo_native **old, uint64_t fp_at,
+                            size_t count)
 {
     const struct kymo_walker *w = go->walker;
-    size_t left = last;
-    if (!w->held[last].needs_fp || w->held[last].fp == fp) {
-        left = compare(w, last);
-        if (!left && count + last < KYMO__WALK_MAX) {
-            go->kept = last + 1;
-            return true;
-        }
+    size_t kept = (size_t)(*old - w->frames), slots = w->slot_count;
+    size_t left = compare_frames(w->frames, kept);
+    if (left > 1) {
+        *old = &w->frames[left - 1];
+        return false;
     }
-    *old = &w->frames[left];
+    uint64_t sp = (*old)->end;
+    while (slots && w->slots[slots - 1].sp < sp)
+        slots--;
+    go->kept = kept;
+    go->kept_slots = slots;
+    if (slots)
+        slots = compare_slots(w->slots, slots, sp, kymo__word(fp_at));
+    if (!slots && kymo__likely(count + kept <= KYMO__WALK_MAX))
+        return true;
+    uint64_t wrong = slots ? w->slots[slots - 1].sp : UINT64_MAX - 1;
+    do
+        (*old)--;
+    while ((*old)->end <= wrong);
+    go->kept = 0;
     return false;
 }
 
 /* Walk until the end, or until the rest is known to be the same as last time. */
-FOREIGN static inline void climb(struct going *go)
+KYMO__FOREIGN static inline void climb(struct kymo_going *go)
 {
     struct kymo_walker *w = go->walker;
-    struct kymo_fresh *fresh = w->fresh, *const full = fresh + KYMO__WALK_MAX;
-    const struct kymo_native *old = &w->frames[w->usable]; /* one further in than the candidate */
-    uint64_t pc = go->pc, sp = go->sp, fp = go->fp, high = go->range.high, by_fp = 0;
+    struct kymo_native *fresh = w->fresh, *const full = fresh + KYMO__WALK_MAX;
+    const struct kymo_native *old = &w->frames[w->usable];
+    uint64_t pc = go->pc, sp = go->sp, high = go->range.high, fp_at = go->fp_at;
     uint32_t number = site_of(w, pc), trail = 0;
     for (;;) {
         while (old->end <= sp) {
             if (old->end < sp || old[-1].pc != pc)
                 old--;
-            else if (is_known(go, (size_t)(old - w->frames) - 1, fp, (size_t)(fresh - w->fresh),
-                              &old))
+            else if (is_known(go, &old, fp_at, (size_t)(fresh - w->fresh)))
                 goto end;
         }
         if (kymo__unlikely(fresh == full)) {
             go->more = true;
             break;
         }
-        uint64_t code = w->sites[number].code;
+        uint64_t code = w->sites[number].code, base = sp;
+        if (kymo__unlikely(code & 1)) {
+            base = kymo__word(fp_at);
+            w->fresh_slots[go->slots++] = (struct kymo_slot){
+                .sp = sp,
+                .value = base,
+                .at = fp_at == (uint64_t)(uintptr_t)&go->from.fp ? 0 : fp_at,
+            };
+        }
         int64_t saved = kymo__code_saved(code);
-        uint64_t base = code & 1 ? fp : sp;
-        __asm__("" : "+r"(base)); /* a conditional move, never a jump */
         uint64_t cfa = base + (uint64_t)kymo__code_cfa(code);
         uint64_t at = cfa - 8 + (uint64_t)saved; /* where fp is saved, else the return address */
         if (kymo__unlikely(at < sp || cfa > high)) { /* also when there is no code */
-            go->pc = pc, go->sp = sp, go->fp = fp, go->count = (size_t)(fresh - w->fresh);
-            bool on = odd_step(go);
+            go->pc = pc, go->sp = sp, go->fp_at = fp_at, go->count = (size_t)(fresh - w->fresh);
+            bool on = kymo__odd_step(go);
+            if (go->odd == go->count)
+                go->slots = 0; /* they are of frames that will not be continued from */
             if (go->sp < sp)
                 old = &w->frames[w->usable]; /* on another stack, whose frames were passed */
-            pc = go->pc, sp = go->sp, fp = go->fp, high = go->range.high;
+            pc = go->pc, sp = go->sp, fp_at = go->fp_at, high = go->range.high;
             fresh = &w->fresh[go->count];
             if (!on)
                 break;
         } else {
             fresh->pc = pc;
             fresh->end = cfa;
-            fresh->fp = fp;
-            fresh->code = code;
             fresh++;
-            by_fp |= code;
-            uint64_t value = word(at);
-            __asm__("" : "+r"(value)); /* read in any case: again no jump */
-            pc = word(cfa - 8);
-            fp = saved ? value : fp;
+            fp_at = saved ? at : fp_at;
+            __asm__("" : "+r"(fp_at)); /* a conditional move, never a jump */
+            pc = kymo__word(cfa - 8);
             sp = cfa;
         }
         trail = (trail << 3 ^ number) % (1u << KYMO__TRAIL_BITS);
@@ -332,44 +161,38 @@ FOREIGN static inline void climb(struct going *go)
     }
 end:
     go->count = (size_t)(fresh - w->fresh);
-    go->by_fp = by_fp;
+    go->sp = sp;
+    go->fp_at = fp_at;
+}
+
+/* The same for the slots as `settle` does for the frames. */
+static inline void settle_slots(struct kymo_going *go)
+{
+    struct kymo_walker *w = go->walker;
+    size_t count = go->kept ? go->kept_slots : 0;
+    uint64_t at = go->fp_at == (uint64_t)(uintptr_t)&go->from.fp ? 0 : go->fp_at;
+    for (size_t i = count; i > 0 && w->slots[i - 1].at < go->sp; i--)
+        w->slots[i - 1].at = at;
+    for (size_t i = go->slots; i-- > 0;)
+        w->slots[count++] = w->fresh_slots[i];
+    w->slot_count = count;
 }
 
 /* Put the fresh frames after those that were kept. */
-static inline void settle(struct going *go)
+static inline void settle(struct kymo_going *go)
 {
     struct kymo_walker *w = go->walker;
     size_t at = go->kept;
-    struct kymo_held outer = at ? w->held[at - 1] : (struct kymo_held){0};
-    uint64_t hash = outer.hash;
-    const struct kymo_fresh *f = &w->fresh[go->count];
-    if ((go->by_fp & 1) | outer.needs_fp) {
-        for (; f != w->fresh; at++) {
-            f--;
-            int64_t saved = kymo__code_saved(f->code);
-            w->slots[outer.slots].at = f->end - 8 + (uint64_t)saved;
-            w->slots[outer.slots].value = outer.fp;
-            outer.slots += saved ? outer.needs_fp : 0;
-            outer.needs_fp = (f->code & 1) | (saved ? 0 : outer.needs_fp);
-            outer.fp = f->fp;
-            w->held[at] = outer;
-        }
-        at = go->kept;
-        f = &w->fresh[go->count];
-    } else {
-        for (size_t i = 0; i < go->count; i++) {
-            w->held[at + i].slots = outer.slots;
-            w->held[at + i].needs_fp = 0;
-        }
-    }
-    for (; f != w->fresh; at++) {
+    uint64_t hash = at ? w->hashes[at - 1] : 0;
+    settle_slots(go);
+    for (const struct kymo_native *f = &w->fresh[go->count]; f != w->fresh; at++) {
         f--;
         uint64_t pc = f->pc, end = f->end;
         __asm__("" : "+r"(pc), "+r"(end)); /* in two pieces, as they were just written */
         w->frames[at].pc = pc;
         w->frames[at].end = end;
         hash = hash * UINT64_C(0xd1342543de82ef95) + kymo__hash_word(pc);
-        w->held[at].hash = hash;
+        w->hashes[at] = hash;
     }
     w->frames[0].end = UINT64_MAX;
     w->frames[at].end = go->from.sp;
@@ -377,18 +200,19 @@ static inline void settle(struct going *go)
     w->usable = !go->range.own || go->more ? 0 : at - go->odd;
 }
 
-static bool walk_from(struct kymo_walk *walk, unsigned skip, const struct registers *from,
+static bool walk_from(struct kymo_walk *walk, unsigned skip, const struct kymo_registers *from,
                       struct kymo_walker *w, struct kymo_range range)
 {
-    struct going go = {
-        .walker = w, .range = range, .pc = from->pc, .sp = from->sp, .fp = from->fp, .from = *from};
+    struct kymo_going go = {
+        .walker = w, .range = range, .pc = from->pc, .sp = from->sp, .from = *from};
+    go.fp_at = (uint64_t)(uintptr_t)&go.from.fp;
     climb(&go);
     settle(&go);
     size_t count = w->count > skip ? w->count - skip : 0;
     *walk = (struct kymo_walk){
         .frames = w->frames,
         .count = count,
-        .hash = count ? w->held[count - 1].hash : 0,
+        .hash = count ? w->hashes[count - 1] : 0,
         .truncated = go.more,
     };
     kymo__walker_release(w);
@@ -407,7 +231,7 @@ bool kymo__walk_registers(struct kymo_walk *walk, unsigned skip, uint64_t sp, ui
     if (!w)
         return false;
     range.low = sp;
-    const struct registers from = {.pc = pc, .sp = sp, .fp = fp, .rbx = rbx};
+    const struct kymo_registers from = {.pc = pc, .sp = sp, .fp = fp, .rbx = rbx};
     return walk_from(walk, skip, &from, w, range);
 }
 
@@ -430,7 +254,7 @@ __asm__(".text\n"
 bool kymo__walk_context(struct kymo_walk *walk, const void *context)
 {
     const mcontext_t *m = &((const ucontext_t *)context)->uc_mcontext;
-    const struct registers from = {
+    const struct kymo_registers from = {
         .pc = (uint64_t)m->gregs[REG_RIP] + 1,
         .sp = (uint64_t)m->gregs[REG_RSP],
         .fp = (uint64_t)m->gregs[REG_RBP],
@@ -442,7 +266,7 @@ bool kymo__walk_context(struct kymo_walk *walk, const void *context)
     if (!w)
         return false;
     /* What the interrupted function put below sp was left alone by the signal. */
-    uint64_t low = from.sp - RED_ZONE;
+    uint64_t low = from.sp - KYMO__RED_ZONE;
     low = low > range.low ? low : range.low;
     range.low = kymo__readable_from(low & ~UINT64_C(7), range.high);
     return walk_from(walk, 0, &from, w, range);

@@ -133,7 +133,7 @@ static struct kymo_walker *walker_new(void)
         w->version = UINT64_MAX;
         w->stack = w->other = (struct kymo_range){0};
         w->frames[0].end = UINT64_MAX;
-        w->count = w->usable = 0;
+        w->count = w->usable = w->slot_count = 0;
         uint32_t told = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
         kymo__store_relaxed(&w->registered, told);
         kymo__compiler_fence();
@@ -190,7 +190,7 @@ struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range)
     uint64_t version = kymo__modules_version();
     if (walker->version != version) {
         forget_sites(walker);
-        walker->count = walker->usable = 0;
+        walker->count = walker->usable = walker->slot_count = 0;
         walker->version = version;
     }
     if (sp - walker->stack.low < walker->stack.high - walker->stack.low) {

@@ -33,32 +33,20 @@ static inline int64_t kymo__code_saved(uint64_t code)
     return (int64_t)code >> 32;
 }
 
-/* A frame of this walk, while it goes on. */
-struct kymo_fresh {
-    uint64_t pc, end;
-    uint64_t fp;   /* the register's value in this frame */
-    uint64_t code; /* of its site */
-};
-
-/* What is known of a frame of the last walk, beside struct kymo_native. */
-struct kymo_held {
-    uint64_t fp;    /* the register's value in that frame */
-    uint64_t hash;  /* of this frame and those further out */
-    uint32_t slots; /* the first so many were read for it, as far as its frames depend on fp */
-    uint32_t needs_fp;
-};
-
-/* A word of the stack that was read. */
+/* A frame used fp to find its end. */
 struct kymo_slot {
-    uint64_t at, value;
+    uint64_t sp;    /* in that frame */
+    uint64_t value; /* of fp */
+    uint64_t at;    /* where it had been saved; 0: nowhere, it was in the register */
 };
 
 struct kymo_walker {
     uint64_t busy;    /* the sp of the walk that is going on, else 0 */
     uint64_t version; /* of the modules, for everything below */
     struct kymo_range stack, other;
-    size_t count;  /* of frames and held */
+    size_t count;  /* of frames and hashes */
     size_t usable; /* so many of them can be continued from: all on `stack`, simple rules */
+    size_t slot_count;
 
     struct kymo_walker *next; /* all there are */
     uint32_t owner;           /* thread id; 0: free */
@@ -67,11 +55,14 @@ struct kymo_walker {
     struct kymo_site sites[1 << KYMO__SITE_BITS];
     /* A guess: the site that followed last time, by those that came before it. */
     uint16_t trails[1 << KYMO__TRAIL_BITS];
-    /* The last one is not a frame, its `end` is the innermost frame's sp. */
+    /* What the last walk found, outermost first. After the last frame follows one that is none,
+       and whose `end` is the innermost frame's sp. */
     struct kymo_native frames[KYMO__WALK_MAX + 1];
-    struct kymo_held held[KYMO__WALK_MAX];
-    struct kymo_slot slots[KYMO__WALK_MAX + 1];
-    struct kymo_fresh fresh[KYMO__WALK_MAX];
+    uint64_t hashes[KYMO__WALK_MAX]; /* of a frame and those further out */
+    struct kymo_slot slots[KYMO__WALK_MAX];
+    /* What this one has found that is new, innermost first. */
+    struct kymo_native fresh[KYMO__WALK_MAX];
+    struct kymo_slot fresh_slots[KYMO__WALK_MAX];
 };
 
 extern __thread struct kymo_walker *kymo__walker __attribute__((tls_model("initial-exec")));
