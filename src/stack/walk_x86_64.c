@@ -21,6 +21,8 @@
 #include "step_x86_64.h"
 #include "walker.h"
 
+#define FACTOR UINT64_C(0xd1342543de82ef95)
+
 enum { BLOCK = 8 };
 
 KYMO__COLD static void site_make(struct kymo_site *site, uint64_t pc, uint64_t version)
@@ -38,6 +40,16 @@ static inline uint32_t site_of(struct kymo_walker *w, uint64_t pc)
     uint32_t number = (uint32_t)(kymo__hash_word(pc) >> (64 - KYMO__SITE_BITS));
     if (kymo__unlikely(w->sites[number].pc != pc))
         site_make(&w->sites[number], pc, w->version);
+    return number;
+}
+
+/* The site of PC, which the guess at TRAIL was not; from now on it is GUESS. */
+static inline uint32_t guess_anew(struct kymo_walker *w, uint32_t trail, uint64_t pc,
+                                  uint32_t *guess)
+{
+    uint32_t number = site_of(w, pc);
+    *guess = number | (trail << 3 ^ number) % (1u << KYMO__TRAIL_BITS) << 16;
+    w->trails[trail] = *guess;
     return number;
 }
 
@@ -108,7 +120,7 @@ KYMO__FOREIGN static inline void climb(struct kymo_going *go)
     struct kymo_native *fresh = w->fresh, *const full = fresh + KYMO__WALK_MAX;
     const struct kymo_native *old = &w->frames[w->usable];
     uint64_t pc = go->pc, sp = go->sp, high = go->range.high, fp_at = go->fp_at;
-    uint32_t number = site_of(w, pc), trail = 0;
+    uint32_t number = site_of(w, pc), trail = number;
     for (;;) {
         while (old->end <= sp) {
             if (old->end < sp || old[-1].pc != pc)
@@ -152,12 +164,11 @@ KYMO__FOREIGN static inline void climb(struct kymo_going *go)
             pc = kymo__word(cfa - 8);
             sp = cfa;
         }
-        trail = (trail << 3 ^ number) % (1u << KYMO__TRAIL_BITS);
-        number = w->trails[trail];
-        if (kymo__unlikely(w->sites[number].pc != pc)) {
-            number = site_of(w, pc);
-            w->trails[trail] = (uint16_t)number;
-        }
+        uint32_t guess = w->trails[trail];
+        number = guess & 0xffff;
+        if (kymo__unlikely(w->sites[number].pc != pc))
+            number = guess_anew(w, trail, pc, &guess);
+        trail = guess >> 16;
     }
 end:
     go->count = (size_t)(fresh - w->fresh);
@@ -178,21 +189,34 @@ static inline void settle_slots(struct kymo_going *go)
     w->slot_count = count;
 }
 
-/* Put the fresh frames after those that were kept. */
+/* Frame number AT becomes F, whose hash with all further out is HASH. */
+static inline void put(struct kymo_walker *w, size_t at, const struct kymo_native *f, uint64_t hash)
+{
+    uint64_t pc = f->pc, end = f->end;
+    __asm__("" : "+r"(pc), "+r"(end)); /* in two pieces, as they were just written */
+    w->frames[at].pc = pc;
+    w->frames[at].end = end;
+    w->hashes[at] = hash;
+}
+
+/* Put the fresh frames after those that were kept: two at a time, as each hash needs the one
+   before it. */
 static inline void settle(struct kymo_going *go)
 {
     struct kymo_walker *w = go->walker;
-    size_t at = go->kept;
+    size_t at = go->kept, left = go->count;
     uint64_t hash = at ? w->hashes[at - 1] : 0;
     settle_slots(go);
-    for (const struct kymo_native *f = &w->fresh[go->count]; f != w->fresh; at++) {
-        f--;
-        uint64_t pc = f->pc, end = f->end;
-        __asm__("" : "+r"(pc), "+r"(end)); /* in two pieces, as they were just written */
-        w->frames[at].pc = pc;
-        w->frames[at].end = end;
-        hash = hash * UINT64_C(0xd1342543de82ef95) + kymo__hash_word(pc);
-        w->hashes[at] = hash;
+    for (; left >= 2; left -= 2, at += 2) {
+        const struct kymo_native *f = &w->fresh[left - 1];
+        uint64_t first = kymo__hash_word(f[0].pc), second = kymo__hash_word(f[-1].pc);
+        put(w, at, f, hash * FACTOR + first);
+        hash = hash * (FACTOR * FACTOR) + (first * FACTOR + second);
+        put(w, at + 1, f - 1, hash);
+    }
+    if (left) {
+        hash = hash * FACTOR + kymo__hash_word(w->fresh[0].pc);
+        put(w, at++, w->fresh, hash);
     }
     w->frames[0].end = UINT64_MAX;
     w->frames[at].end = go->from.sp;

@@ -53,8 +53,9 @@ struct kymo_walker {
     uint32_t registered;      /* its thread's end will be told to it */
 
     struct kymo_site sites[1 << KYMO__SITE_BITS];
-    /* A guess: the site that followed last time, by those that came before it. */
-    uint16_t trails[1 << KYMO__TRAIL_BITS];
+    /* A guess: the number of the site that followed last time, by those that came before it;
+       and in the upper half, where the guess after that one is. */
+    uint32_t trails[1 << KYMO__TRAIL_BITS];
     /* What the last walk found, outermost first. After the last frame follows one that is none,
        and whose `end` is the innermost frame's sp. */
     struct kymo_native frames[KYMO__WALK_MAX + 1];
