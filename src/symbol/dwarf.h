@@ -92,6 +92,7 @@ struct kymo_dwarf {
     uint64_t abbrev_budget;       /* bytes of .debug_abbrev that may still be read */
     uint64_t range_budget;        /* entries of lists that may still be read in this batch */
     uint64_t line_budget;         /* bytes of .debug_line, the same */
+    bool no_memory;               /* there was none for abbreviations in this batch */
 };
 
 /* Read the index of units. ELF, and SHARED unless it is NULL, must outlive DWARF. Returns 0 or

@@ -1,5 +1,6 @@
 /* dwarf_abbrev.c — the shapes of entries: a tag, and the names and forms of attributes, by a
    code. Units often share a table, so some are kept. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "alloc.h"
@@ -52,13 +53,13 @@ static void measure(const struct kymo_abbrevs *abbrevs, const struct kymo_unit *
     abbrev->fixed = total;
 }
 
-/* One abbreviation; false at the end of the table. */
-static bool read_one(struct kymo_abbrevs *abbrevs, const struct kymo_unit *unit,
-                     struct kymo_bytes *bytes)
+/* One abbreviation: 1; 0 at the end of the table; -ENOMEM. */
+static int read_one(struct kymo_abbrevs *abbrevs, const struct kymo_unit *unit,
+                    struct kymo_bytes *bytes)
 {
     struct kymo_abbrev abbrev = {.code = kymo__bytes_uleb(bytes)};
     if (abbrev.code == 0 || bytes->bad)
-        return false;
+        return 0;
     uint64_t tag = kymo__bytes_uleb(bytes);
     abbrev.tag = tag > UINT16_MAX ? UINT16_MAX : (uint16_t)tag;
     abbrev.children = kymo__bytes_u8(bytes) != 0;
@@ -66,20 +67,20 @@ static bool read_one(struct kymo_abbrevs *abbrevs, const struct kymo_unit *unit,
     for (;;) {
         uint64_t name = kymo__bytes_uleb(bytes), form = kymo__bytes_uleb(bytes);
         int64_t constant = form == DW_FORM_implicit_const ? kymo__bytes_sleb(bytes) : 0;
-        if (bytes->bad)
-            return false;
+        if (bytes->bad || abbrevs->attr_count >= UINT32_MAX)
+            return 0;
         if (name == 0 && form == 0)
             break;
-        if (abbrevs->attr_count >= UINT32_MAX || !add_attr(abbrevs, name, form, constant))
-            return false;
+        if (!add_attr(abbrevs, name, form, constant))
+            return -ENOMEM;
     }
     abbrev.count = (uint32_t)abbrevs->attr_count - abbrev.first;
     measure(abbrevs, unit, &abbrev);
     if (kymo__array_grow(&abbrevs->list, &abbrevs->capacity, abbrevs->count,
                          sizeof(*abbrevs->list)) < 0)
-        return false;
+        return -ENOMEM;
     abbrevs->list[abbrevs->count++] = abbrev;
-    return true;
+    return 1;
 }
 
 static int by_code(const void *a, const void *b)
@@ -100,10 +101,13 @@ const struct kymo_abbrevs *kymo__abbrevs_get(struct kymo_dwarf *dwarf, const str
     if (kymo__bytes_left(&bytes) > dwarf->abbrev_budget)
         bytes.end = bytes.at + dwarf->abbrev_budget;
     const uint8_t *start = bytes.at;
-    while (read_one(abbrevs, unit, &bytes))
+    int rc;
+    while ((rc = read_one(abbrevs, unit, &bytes)) > 0)
         continue;
     dwarf->abbrev_budget -= (uint64_t)(bytes.at - start);
-    abbrevs->offset = unit->abbrevs;
+    /* Half a table serves for now, for the batch fails, but is not kept. */
+    dwarf->no_memory = dwarf->no_memory || rc < 0;
+    abbrevs->offset = rc < 0 ? KYMO__NOWHERE : unit->abbrevs;
     abbrevs->address_size = unit->address_size;
     abbrevs->offset_size = unit->offset_size;
     abbrevs->version = unit->version;

@@ -25,6 +25,7 @@ void kymo__dwarf_refill(struct kymo_dwarf *dwarf)
     dwarf->range_budget =
         4096 + 4 * (uint64_t)(s[KYMO__RANGES].len + s[KYMO__RNGLISTS].len) + s[KYMO__INFO].len;
     dwarf->line_budget = 4096 + 4 * (uint64_t)s[KYMO__LINE].len;
+    dwarf->no_memory = false;
 }
 
 /* ---- headers ---- */
@@ -247,6 +248,8 @@ int kymo__dwarf_init(struct kymo_dwarf *dwarf, struct kymo_elf *elf, struct kymo
     int rc = read_units(dwarf);
     if (rc == 0)
         rc = read_aranges(dwarf);
+    if (rc == 0 && dwarf->no_memory)
+        rc = -ENOMEM;
     sort_ranges(dwarf);
     if (rc < 0)
         kymo__dwarf_fini(dwarf);

@@ -182,6 +182,7 @@ int kymo__frames_find(struct kymo_binary *binary, struct kymo_wanted *wanted, si
     if (asked)
         qsort(asks, asked, sizeof(*asks), by_unit);
     kymo__dwarf_refill(&binary->dwarf);
+    kymo__dwarf_refill(&binary->shared_dwarf);
     int rc = 0;
     for (size_t i = 0, end; i < asked && rc == 0; i = end) {
         for (end = i + 1; end < asked && asks[end].unit == asks[i].unit;)
@@ -190,5 +191,11 @@ int kymo__frames_find(struct kymo_binary *binary, struct kymo_wanted *wanted, si
     }
     kymo__free(batch.scopes.list);
     kymo__free(asks);
+    if (rc == 0 && (binary->dwarf.no_memory || binary->shared_dwarf.no_memory)) {
+        /* Names may be missing only for that. */
+        kymo__free(binary->memo.names);
+        binary->memo = (struct kymo_memo){0};
+        rc = -ENOMEM;
+    }
     return rc;
 }

@@ -401,6 +401,49 @@ static void a_debug_file_is_found_by_link_if_its_checksum_fits(void)
     kymo_symbolizer_free(symbolizer);
 }
 
+/* A server that is a directory: libdebuginfod takes it for one. */
+static void a_debug_file_comes_from_the_network_only_when_asked(void)
+{
+    struct kymo_place place = build("remote.so", "found_far_away",
+                                    "-g -fvisibility=hidden -Wl,--build-id=0x123456789abcdef0");
+    if (!dlopen("libdebuginfod.so.1", RTLD_LAZY))
+        CHECK_SKIP("libdebuginfod is not installed");
+    if (shell("cd '%s' && mkdir -p server/buildid/123456789abcdef0 && objcopy --only-keep-debug "
+              "remote.so server/buildid/123456789abcdef0/debuginfo && strip -s remote.so",
+              check_dir) != 0)
+        CHECK_SKIP("objcopy or strip is not installed");
+    char url[600];
+    snprintf(url, sizeof(url), "file://%s", check_path("server"));
+    setenv("DEBUGINFOD_CACHE_PATH", check_path("cache"), 1);
+
+    unsetenv("DEBUGINFOD_URLS");
+    struct kymo_symbolizer *without = new_symbolizer(KYMO_SYMBOL_FULL);
+    CHECK_STR(symbol_of(without, place).name, "");
+    kymo_symbolizer_free(without);
+
+    setenv("DEBUGINFOD_URLS", url, 1);
+    struct kymo_symbolizer *with = new_symbolizer(KYMO_SYMBOL_FULL);
+    struct kymo_symbol symbol = symbol_of(with, place);
+    unsetenv("DEBUGINFOD_URLS");
+    CHECK_STR(symbol.name, "found_far_away");
+    CHECK(symbol.line >= 1 && symbol.line <= 4);
+    kymo_symbolizer_free(with);
+}
+
+/* Without the parts that were split off, names and lines are still there. */
+static void split_debug_information_gives_names_and_lines(void)
+{
+    struct kymo_place place = build("split.so", "split_apart", "-g -gsplit-dwarf");
+    struct kymo_symbolizer *symbolizer = new_symbolizer(KYMO_SYMBOL_FULL);
+
+    struct kymo_symbol symbol = symbol_of(symbolizer, place);
+
+    CHECK_STR(symbol.name, "split_apart");
+    CHECK(symbol.line >= 1 && symbol.line <= 4);
+    CHECK(strstr(symbol.file, "source.c") != NULL);
+    kymo_symbolizer_free(symbolizer);
+}
+
 /* ---- names ---- */
 
 static void check_demangled(const char *name, const char *expected)
@@ -550,6 +593,8 @@ static void every_allocation_may_fail(void)
     struct kymo_place ours = our_place();
     struct kymo_place places[] = {ours, {.path = "/nowhere", .offset = 1}};
     places[0].offset += 1;
+    struct kymo_symbolizer *calm = new_symbolizer(KYMO_SYMBOL_FULL);
+    struct kymo_symbol expected = symbol_of(calm, places[0]);
     long n = 0;
     int rc = -ENOMEM;
 
@@ -566,6 +611,9 @@ static void every_allocation_may_fail(void)
             if (rc == -ENOMEM) {
                 CHECK_EQ(kymo_symbolize(symbolizer, places, 2, &symbols, first), 0);
                 CHECK_STR(symbols[first[1]].name, "");
+                CHECK_STR(symbols[first[1] - 1].name, "a_function_of_ours");
+                CHECK_STR(symbols[first[1] - 1].file, expected.file);
+                CHECK_EQ(symbols[first[1] - 1].line, expected.line);
             }
             kymo_symbolizer_free(symbolizer);
         }
@@ -573,6 +621,7 @@ static void every_allocation_may_fail(void)
     }
     CHECK_EQ(rc, 0);
     CHECK(n > 10);
+    kymo_symbolizer_free(calm);
 }
 
 static const struct check_case cases[] = {
@@ -591,6 +640,8 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_file_without_build_id_is_not_the_one_with),
     CHECK_CASE(a_debug_file_is_found_by_build_id),
     CHECK_CASE(a_debug_file_is_found_by_link_if_its_checksum_fits),
+    CHECK_CASE(a_debug_file_comes_from_the_network_only_when_asked),
+    CHECK_CASE(split_debug_information_gives_names_and_lines),
     CHECK_CASE(names_are_demangled_where_there_is_a_cxx_library),
     CHECK_CASE(a_perf_map_names_generated_code),
     CHECK_CASE(a_jitdump_names_generated_code_and_its_lines),

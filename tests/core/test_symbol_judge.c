@@ -464,6 +464,30 @@ static const char cxx[] =
     "    return hidden(v) + in_order(v) + (int)d.thrice() + (int)l.thrice();\n"
     "}\n";
 
+/* A function inside a function, which gcc knows: its entry is inside that of the other. */
+static const char nested[] = "int apply(int (*f)(int), int n)\n"
+                             "{\n"
+                             "    int sum = 0;\n"
+                             "    for (int i = 0; i < n; i++)\n"
+                             "        sum += f(i);\n"
+                             "    return sum;\n"
+                             "}\n"
+                             "int around(int n)\n"
+                             "{\n"
+                             "    int kept = n;\n"
+                             "    __attribute__((noinline)) int inside(int x)\n"
+                             "    {\n"
+                             "        kept += x;\n"
+                             "        return kept * 2;\n"
+                             "    }\n"
+                             "    return apply(inside, n) + kept;\n"
+                             "}\n"
+                             "int main(int argc, char **argv)\n"
+                             "{\n"
+                             "    (void)argv;\n"
+                             "    return around(argc);\n"
+                             "}\n";
+
 static void write_text(const char *name, const char *text)
 {
     FILE *f = fopen(check_path(name), "w");
@@ -564,6 +588,16 @@ static void clangxx_default(void)
     build_cxx("clang++", "-O2 -g");
 }
 
+static void gcc_nested_functions(void)
+{
+    write_text("nested.c", nested);
+    if (!have("gcc"))
+        CHECK_SKIP("gcc is not installed");
+    if (shell("cd '%s' && gcc -O1 -g -o program nested.c 2>errors", check_dir) != 0)
+        CHECK_SKIP("this gcc does not know functions in functions");
+    judge(check_path("program"));
+}
+
 /* An instruction is four bytes there, and lines count in them. */
 static void aarch64_library(void)
 {
@@ -614,6 +648,20 @@ static void compressed_with_zstd(void)
               check_dir) != 0)
         CHECK_SKIP("this objcopy does not know zstd");
     judge_as(path, check_path("whole"), "addr2line");
+}
+
+/* Two programs share what they have in common in a third file, which the judges do not read: they
+   judge what it was before. */
+static void shared_by_dwz(void)
+{
+    write_sources();
+    if (!have("dwz"))
+        CHECK_SKIP("dwz is not installed");
+    if (shell("cd '%s' && g++ -O2 -g -o program program.cc && g++ -O1 -g -o second program.cc && "
+              "cp program whole && dwz -m common.debug -M \"$PWD/common.debug\" program second",
+              check_dir) != 0)
+        CHECK_SKIP("g++ and dwz cannot make such programs");
+    judge_as(check_path("program"), check_path("whole"), "addr2line");
 }
 
 /* ---- what others built ---- */
@@ -692,10 +740,12 @@ static const struct check_case cases[] = {
     CHECK_CASE(gxx_dwarf_4_types),
     CHECK_CASE(gxx_dwarf_5_types),
     CHECK_CASE(clangxx_default),
+    CHECK_CASE(gcc_nested_functions),
     CHECK_CASE(aarch64_library),
     CHECK_CASE(compressed_with_zstd),
     CHECK_CASE(stripped_with_link),
     CHECK_CASE(stripped_with_build_id),
+    CHECK_CASE(shared_by_dwz),
     CHECK_CASE(this_program),
     CHECK_CASE(c_library),
     CHECK_CASE(python_library),
