@@ -225,7 +225,8 @@ static const char *compare(const struct frame *ours, int count, const struct ans
                            const struct answer *llvm)
 {
     int last = count - 1;
-    if (count == 1 && !*ours[0].name && !*llvm->frames[0].name && llvm->count == 1) {
+    int between = count == 1 && !*ours[0].name && !*llvm->frames[0].name && llvm->count == 1;
+    if (between) {
         seen.between++;
     } else {
         const struct answer *deep = llvm->count > 1 || bin->count == 1 ? llvm : bin;
@@ -248,7 +249,7 @@ static const char *compare(const struct frame *ours, int count, const struct ans
                 return "a file";
             if (judge->line != ours[i].line)
                 return "a line";
-        } else if (bin->count == count) {
+        } else if (bin->count == count && !(between && ours[i].line == judge->line)) {
             seen.no_line++;
             if (ours[i].line != bin->frames[i].line)
                 return "a line";
