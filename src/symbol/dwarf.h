@@ -89,8 +89,8 @@ struct kymo_dwarf {
     size_t range_count, range_capacity;
     struct kymo_abbrevs *abbrevs; /* KYMO__ABBREV_CACHE of them */
     struct kymo_dwarf *shared;    /* what references into a shared file mean, or NULL */
-    uint64_t abbrev_budget;       /* bytes of .debug_abbrev that may still be read */
-    uint64_t range_budget;        /* entries of lists that may still be read in this batch */
+    uint64_t abbrev_budget;       /* bytes of .debug_abbrev that may still be read in this batch */
+    uint64_t range_budget;        /* entries of lists of ranges, the same */
     uint64_t line_budget;         /* bytes of .debug_line, the same */
     bool no_memory;               /* there was none for abbreviations in this batch */
 };

@@ -25,6 +25,8 @@ void kymo__dwarf_refill(struct kymo_dwarf *dwarf)
     dwarf->range_budget =
         4096 + 4 * (uint64_t)(s[KYMO__RANGES].len + s[KYMO__RNGLISTS].len) + s[KYMO__INFO].len;
     dwarf->line_budget = 4096 + 4 * (uint64_t)s[KYMO__LINE].len;
+    /* Tables that are not kept are read again for names in other units. */
+    dwarf->abbrev_budget = (1u << 20) + 64 * (uint64_t)s[KYMO__ABBREV].len;
     dwarf->no_memory = false;
 }
 
@@ -243,7 +245,6 @@ int kymo__dwarf_init(struct kymo_dwarf *dwarf, struct kymo_elf *elf, struct kymo
         return -ENOMEM;
     for (int i = 0; i < KYMO__ABBREV_CACHE; i++)
         dwarf->abbrevs[i].offset = KYMO__NOWHERE;
-    dwarf->abbrev_budget = (1u << 20) + 64 * (uint64_t)dwarf->sections[KYMO__ABBREV].len;
     kymo__dwarf_refill(dwarf);
     int rc = read_units(dwarf);
     if (rc == 0)
