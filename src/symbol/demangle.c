@@ -90,6 +90,8 @@ static int keep(const char *made, size_t len, char **text)
 int kymo__demangle(const char *name, size_t len, char **text)
 {
     *text = NULL;
+    if (len >= 2 && name[0] == '_' && name[1] == 'R')
+        return kymo__demangle_rust(name, len, text);
     if (len < 3 || len > NAME_MOST || name[0] != '_' || name[1] != 'Z')
         return 0;
     pthread_once(&looked_for, look_for_it);

@@ -23,7 +23,7 @@ static size_t without_version(const char *name)
 const char *kymo__texts_name(struct kymo_texts *texts, const char *name)
 {
     size_t len = without_version(name);
-    if (len < 2 || name[0] != '_' || name[1] != 'Z')
+    if (len < 2 || name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
         return kymo__texts_keep(texts, name, len);
     uint32_t known = kymo__strtab_find(&texts->mangled, name, len);
     if (known)

@@ -43,6 +43,15 @@ KINDS = {
 }
 
 
+RUST = {
+    "path": "NvNtNtCsfEOYDRpO4Ta_11miniz_oxide7inflate4core10decompress",
+    "shim": "NSNvYNCINvNtCs1_3std2rt10lang_startuE0INtC1o6FnOnceuE9call_once6vtableC1r",
+    "const": "NvMNtCs1_4core6escapeINtB2_15EscapeIterInnerKja_NtB2_12MaybeEscapedE7to_char",
+    "types": "INvC1a1fRLpQhPlOcAhj3_SeTlhEFKCdEuDNtC1a1TEL_ReE",
+    "bound": "INvC1a1fFG_RL0_eEuE",
+}
+
+
 def section(path: Path, name: str) -> bytes:
     out = path.with_suffix(".section")
     flags = ["--only-section", name, "--set-section-flags", f"{name}=alloc"]
@@ -69,10 +78,12 @@ def perf_files() -> dict[str, bytes]:
 
 
 def main() -> None:
-    for target in ("fuzz_elf", "fuzz_dwarf", "fuzz_lines", "fuzz_generated"):
+    for target in ("fuzz_elf", "fuzz_dwarf", "fuzz_lines", "fuzz_generated", "fuzz_rustname"):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in perf_files().items():
         (CORPUS / "fuzz_generated" / name).write_bytes(data)
+    for name, mangled in RUST.items():
+        (CORPUS / "fuzz_rustname" / name).write_text(mangled)
     with tempfile.TemporaryDirectory() as where:
         source = Path(where, "seed.c")
         source.write_text(SOURCE)

@@ -1,0 +1,532 @@
+/* rustname.c — names of Rust's newer mangling (v0), as RFC 2603 tells it; see demangle.h.
+
+   A name is a path: of crates, modules, functions, and types where they take part. Parts that
+   came up before are referred to by their position, so that a short name can stand for a very
+   long one: what is printed, how deep it goes and how many steps it takes all have limits, beyond
+   which the name stays as it is. Hashes of crates are left out. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "buffer.h"
+#include "demangle.h"
+
+enum { DEPTH_MOST = 100, STEPS_MOST = 20000, TEXT_MOST = 16384 };
+
+struct name {
+    const char *text; /* behind _R */
+    size_t len, at;
+    struct kymo_buffer out;
+    bool bad, no_memory;
+    bool silent; /* read, but do not print */
+    unsigned depth, steps;
+    uint64_t bound; /* lifetimes that binders around here have introduced */
+};
+
+static void path(struct name *n, bool in_type);
+static void type(struct name *n);
+static void constant(struct name *n);
+
+static void print_bytes(struct name *n, const char *text, size_t len)
+{
+    if (n->silent || n->bad)
+        return;
+    if (n->out.len + len > TEXT_MOST)
+        n->bad = true;
+    else if (kymo__buffer_add(&n->out, text, len) < 0)
+        n->bad = n->no_memory = true;
+}
+
+static void print(struct name *n, const char *text)
+{
+    print_bytes(n, text, strlen(text));
+}
+
+static void print_number(struct name *n, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    print_bytes(n, digits + at, sizeof(digits) - at);
+}
+
+static char peek(const struct name *n)
+{
+    return n->at < n->len ? n->text[n->at] : '\0';
+}
+
+static char next(struct name *n)
+{
+    if (n->at >= n->len) {
+        n->bad = true;
+        return '\0';
+    }
+    return n->text[n->at++];
+}
+
+static bool eat(struct name *n, char c)
+{
+    if (peek(n) != c)
+        return false;
+    n->at++;
+    return true;
+}
+
+/* "_" is 0, "0_" is 1 and so on. Hashes have 64 bits and may wrap around; positions are looked at
+   before use. */
+static uint64_t base_62(struct name *n)
+{
+    uint64_t value = 0;
+    if (eat(n, '_'))
+        return 0;
+    for (;;) {
+        char c = next(n);
+        uint64_t digit;
+        if (c == '_')
+            break;
+        if (c >= '0' && c <= '9')
+            digit = (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'z')
+            digit = (uint64_t)(c - 'a') + 10;
+        else if (c >= 'A' && c <= 'Z')
+            digit = (uint64_t)(c - 'A') + 36;
+        else
+            digit = UINT64_MAX;
+        if (digit > 61) {
+            n->bad = true;
+            return 0;
+        }
+        value = value * 62 + digit;
+    }
+    return value + 1;
+}
+
+static uint64_t optional_62(struct name *n, char tag)
+{
+    return eat(n, tag) ? base_62(n) + 1 : 0;
+}
+
+struct identifier {
+    const char *text;
+    size_t len;
+    bool punycode;
+};
+
+static struct identifier identifier(struct name *n)
+{
+    struct identifier id = {.punycode = eat(n, 'u')};
+    size_t len = 0;
+    if (peek(n) < '0' || peek(n) > '9') {
+        n->bad = true;
+        return id;
+    }
+    if (!eat(n, '0'))
+        while (peek(n) >= '0' && peek(n) <= '9' && len <= n->len)
+            len = len * 10 + (size_t)(next(n) - '0');
+    eat(n, '_');
+    if (len > n->len - n->at) {
+        n->bad = true;
+        return id;
+    }
+    id.text = n->text + n->at;
+    id.len = len;
+    n->at += len;
+    return id;
+}
+
+static void print_identifier(struct name *n, struct identifier id)
+{
+    if (!id.len)
+        return;
+    if (id.punycode)
+        print(n, "punycode{");
+    print_bytes(n, id.text, id.len);
+    if (id.punycode)
+        print(n, "}");
+}
+
+/* One level deeper; false when that is too deep or too long. */
+static bool enter(struct name *n)
+{
+    if (n->bad || n->depth >= DEPTH_MOST || n->steps >= STEPS_MOST) {
+        n->bad = true;
+        return false;
+    }
+    n->depth++;
+    n->steps++;
+    return true;
+}
+
+/* Go on where a reference says, which is before it; returns where to come back to. */
+static size_t go_back(struct name *n)
+{
+    size_t here = n->at - 1; /* of the B */
+    uint64_t to = base_62(n);
+    size_t after = n->at;
+    if (to >= here)
+        n->bad = true;
+    else
+        n->at = (size_t)to;
+    return after;
+}
+
+static void lifetime(struct name *n, uint64_t index)
+{
+    if (index == 0) {
+        print(n, "'_");
+    } else if (index > n->bound) {
+        n->bad = true;
+    } else {
+        uint64_t from_outside = n->bound - index;
+        char letter[3] = {'\'', (char)('a' + from_outside % 26), '\0'};
+        print(n, letter);
+        if (from_outside >= 26)
+            print_number(n, from_outside / 26);
+    }
+}
+
+/* for<'a, 'b>; returns how many, which the caller takes back. */
+static uint64_t binder(struct name *n)
+{
+    uint64_t count = optional_62(n, 'G');
+    if (count > 64) {
+        n->bad = true;
+        return 0;
+    }
+    if (count == 0)
+        return 0;
+    print(n, "for<");
+    for (uint64_t i = 0; i < count; i++) {
+        print(n, i ? ", " : "");
+        n->bound++;
+        lifetime(n, 1);
+    }
+    print(n, "> ");
+    return count;
+}
+
+static void generic_argument(struct name *n)
+{
+    if (eat(n, 'L'))
+        lifetime(n, base_62(n));
+    else if (eat(n, 'K'))
+        constant(n);
+    else
+        type(n);
+}
+
+static void generic_arguments(struct name *n)
+{
+    for (bool first = true; !n->bad && !eat(n, 'E'); first = false) {
+        print(n, first ? "" : ", ");
+        generic_argument(n);
+    }
+}
+
+/* Where an implementation stands says nothing about what it is. */
+static void implementation(struct name *n)
+{
+    bool silent = n->silent;
+    n->silent = true;
+    optional_62(n, 's');
+    path(n, true);
+    n->silent = silent;
+}
+
+static void nested_path(struct name *n, bool in_type)
+{
+    char space = next(n);
+    bool upper = space >= 'A' && space <= 'Z';
+    if (!upper && !(space >= 'a' && space <= 'z')) {
+        n->bad = true;
+        return;
+    }
+    path(n, in_type);
+    uint64_t which = optional_62(n, 's');
+    struct identifier id = identifier(n);
+    if (n->bad)
+        return;
+    if (!upper) {
+        print(n, id.len ? "::" : "");
+        print_identifier(n, id);
+        return;
+    }
+    print(n, "::{");
+    print(n, space == 'C' ? "closure" : space == 'S' ? "shim" : "");
+    if (space != 'C' && space != 'S')
+        print_bytes(n, &space, 1);
+    if (id.len) {
+        print(n, ":");
+        print_identifier(n, id);
+    }
+    print(n, "#");
+    print_number(n, which);
+    print(n, "}");
+}
+
+/* With OPEN, arguments of a trait are left open for more of them; returns whether they are. */
+static bool path_open(struct name *n, bool in_type, bool open)
+{
+    bool left_open = false;
+    if (!enter(n))
+        return false;
+    switch (next(n)) {
+    case 'C':
+        optional_62(n, 's');
+        print_identifier(n, identifier(n));
+        break;
+    case 'M':
+        implementation(n);
+        print(n, "<");
+        type(n);
+        print(n, ">");
+        break;
+    case 'X':
+        implementation(n);
+        /* fall through */
+    case 'Y':
+        print(n, "<");
+        type(n);
+        print(n, " as ");
+        path(n, true);
+        print(n, ">");
+        break;
+    case 'N':
+        nested_path(n, in_type);
+        break;
+    case 'I':
+        path(n, in_type);
+        print(n, in_type ? "<" : "::<");
+        generic_arguments(n);
+        left_open = open;
+        print(n, open ? "" : ">");
+        break;
+    case 'B': {
+        size_t after = go_back(n);
+        left_open = path_open(n, in_type, open);
+        n->at = after;
+        break;
+    }
+    default:
+        n->bad = true;
+    }
+    n->depth--;
+    return left_open;
+}
+
+static void path(struct name *n, bool in_type)
+{
+    path_open(n, in_type, false);
+}
+
+static const char *basic_type(char c)
+{
+    static const char *const names[26] = {
+        ['a' - 'a'] = "i8",    ['b' - 'a'] = "bool", ['c' - 'a'] = "char", ['d' - 'a'] = "f64",
+        ['e' - 'a'] = "str",   ['f' - 'a'] = "f32",  ['h' - 'a'] = "u8",   ['i' - 'a'] = "isize",
+        ['j' - 'a'] = "usize", ['l' - 'a'] = "i32",  ['m' - 'a'] = "u32",  ['n' - 'a'] = "i128",
+        ['o' - 'a'] = "u128",  ['p' - 'a'] = "_",    ['s' - 'a'] = "i16",  ['t' - 'a'] = "u16",
+        ['u' - 'a'] = "()",    ['v' - 'a'] = "...",  ['x' - 'a'] = "i64",  ['y' - 'a'] = "u64",
+        ['z' - 'a'] = "!",
+    };
+    return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
+}
+
+static void function_type(struct name *n)
+{
+    uint64_t bound = n->bound;
+    binder(n);
+    print(n, eat(n, 'U') ? "unsafe " : "");
+    if (eat(n, 'K')) {
+        print(n, "extern \"");
+        if (eat(n, 'C')) {
+            print(n, "C");
+        } else {
+            struct identifier abi = identifier(n);
+            for (size_t i = 0; i < abi.len && !n->bad; i++)
+                print_bytes(n, abi.text[i] == '_' ? "-" : abi.text + i, 1);
+        }
+        print(n, "\" ");
+    }
+    print(n, "fn(");
+    generic_arguments(n);
+    print(n, ")");
+    if (!eat(n, 'u')) {
+        print(n, " -> ");
+        type(n);
+    }
+    n->bound = bound;
+}
+
+static void dynamic_type(struct name *n)
+{
+    uint64_t bound = n->bound;
+    print(n, "dyn ");
+    binder(n);
+    for (bool first = true; !n->bad && !eat(n, 'E'); first = false) {
+        print(n, first ? "" : " + ");
+        bool open = path_open(n, true, true);
+        while (!n->bad && eat(n, 'p')) {
+            print(n, open ? ", " : "<");
+            open = true;
+            print_identifier(n, identifier(n));
+            print(n, " = ");
+            type(n);
+        }
+        print(n, open ? ">" : "");
+    }
+    n->bound = bound;
+    if (!eat(n, 'L')) {
+        n->bad = true;
+        return;
+    }
+    uint64_t index = base_62(n);
+    if (index) {
+        print(n, " + ");
+        lifetime(n, index);
+    }
+}
+
+static void reference(struct name *n, const char *mutable)
+{
+    print(n, "&");
+    if (eat(n, 'L')) {
+        uint64_t index = base_62(n);
+        if (index) {
+            lifetime(n, index);
+            print(n, " ");
+        }
+    }
+    print(n, mutable);
+    type(n);
+}
+
+static void tuple(struct name *n)
+{
+    print(n, "(");
+    size_t count = 0;
+    for (; !n->bad && !eat(n, 'E'); count++) {
+        print(n, count ? ", " : "");
+        type(n);
+    }
+    print(n, count == 1 ? ",)" : ")");
+}
+
+static void type(struct name *n)
+{
+    if (!enter(n))
+        return;
+    const char *basic = basic_type(peek(n));
+    char c = next(n);
+    if (basic) {
+        print(n, basic);
+    } else if (c == 'A' || c == 'S') {
+        print(n, "[");
+        type(n);
+        if (c == 'A') {
+            print(n, "; ");
+            constant(n);
+        }
+        print(n, "]");
+    } else if (c == 'T') {
+        tuple(n);
+    } else if (c == 'R' || c == 'Q') {
+        reference(n, c == 'Q' ? "mut " : "");
+    } else if (c == 'P' || c == 'O') {
+        print(n, c == 'P' ? "*const " : "*mut ");
+        type(n);
+    } else if (c == 'F') {
+        function_type(n);
+    } else if (c == 'D') {
+        dynamic_type(n);
+    } else if (c == 'B') {
+        size_t after = go_back(n);
+        type(n);
+        n->at = after;
+    } else {
+        n->at -= !n->bad; /* a path */
+        path(n, true);
+    }
+    n->depth--;
+}
+
+static void print_character(struct name *n, uint64_t value)
+{
+    char text[4] = {'\'', (char)value, '\'', '\0'};
+    static const char digits[] = "0123456789abcdef";
+    if (value >= 0x20 && value < 0x7f && value != '\'' && value != '\\') {
+        print(n, text);
+        return;
+    }
+    print(n, "'\\u{");
+    int shift = 60;
+    while (shift > 0 && !(value >> shift))
+        shift -= 4;
+    for (; shift >= 0; shift -= 4)
+        print_bytes(n, &digits[value >> shift & 15], 1);
+    print(n, "}'");
+}
+
+/* Numbers, truth values and characters; others leave the name as it is. */
+static void constant(struct name *n)
+{
+    if (!enter(n))
+        return;
+    char c = next(n);
+    if (c == 'B') {
+        size_t after = go_back(n);
+        constant(n);
+        n->at = after;
+    } else if (c == 'p') {
+        print(n, "_");
+    } else if (c && strchr("bcahijlmnostxy", c)) {
+        bool negative = eat(n, 'n');
+        uint64_t value = 0;
+        const size_t start = n->at;
+        for (char digit = next(n); digit != '_' && !n->bad; digit = next(n)) {
+            bool letter = digit >= 'a' && digit <= 'f';
+            if (!letter && !(digit >= '0' && digit <= '9'))
+                n->bad = true;
+            value = value << 4 | (uint64_t)(letter ? digit - 'a' + 10 : digit - '0');
+        }
+        if (n->at - start > 17)
+            n->bad = true; /* beyond 64 bits */
+        print(n, negative ? "-" : "");
+        if (c == 'b')
+            print(n, value ? "true" : "false");
+        else if (c == 'c')
+            print_character(n, value);
+        else
+            print_number(n, value);
+    } else {
+        n->bad = true;
+    }
+    n->depth--;
+}
+
+int kymo__demangle_rust(const char *name, size_t len, char **text)
+{
+    *text = NULL;
+    if (len < 4 || name[0] != '_' || name[1] != 'R' || name[2] < 'A' || name[2] > 'Z')
+        return 0;
+    /* What the compiler put behind it for a copy begins with a dot. */
+    const char *dot = memchr(name, '.', len);
+    struct name n = {.text = name + 2, .len = (dot ? (size_t)(dot - name) : len) - 2};
+    path(&n, false);
+    if (!n.bad && n.at < n.len) {
+        n.silent = true;
+        path(&n, false); /* the crate that made this instance */
+    }
+    int rc = n.no_memory ? -ENOMEM : 0;
+    if (!n.bad && n.at == n.len && n.out.len) {
+        *text = kymo__alloc_text((const char *)n.out.bytes, n.out.len);
+        rc = *text ? 0 : -ENOMEM;
+    }
+    kymo__buffer_fini(&n.out);
+    return rc;
+}
