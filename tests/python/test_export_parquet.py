@@ -314,3 +314,23 @@ def test_an_interrupted_export_leaves_nothing(
     assert process.returncode in (-signal.SIGTERM, 0)
     left = {entry.name for entry in tmp_path.iterdir()} - {"trace.kymo"}
     assert left == (set() if process.returncode else {"out.parquet"})
+
+
+def test_samples_and_the_frames_of_their_stacks_are_tables(ask: Query) -> None:
+    golden = ROOT / "tests" / "golden" / "v1.2-sampled-calls.kymo"
+    counts, totals, marks = ask(
+        golden,
+        "select f.name, sum(periods) from samples s join frames f using (stack) "
+        "where f.depth = 0 group by f.name order by 2 desc, 1",
+        "select count(*) from marks",
+    )
+    assert counts["samples"] == 17
+    assert counts["frames"] == 27
+    assert [tuple(row) for row in totals] == [
+        ("[libwork.so.1]", 11),
+        ("[python3.13]", 3),
+        ("fib", 2),
+        ("<module>", 1),
+        ("[generated code]", 1),
+    ]
+    assert [tuple(row) for row in marks] == [(0,)]

@@ -245,9 +245,11 @@ def test_the_page_has_a_dozen_queries() -> None:
     assert len(QUERIES) == 12
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(12))
 def test_queries_of_the_page_run_and_find_something(traced: Path, number: int) -> None:
-    assert len(good(traced, QUERIES[number]).splitlines()) >= 2
+    golden = Path(__file__).parents[1] / "golden" / "v1.2-sampled.kymo"
+    capture = golden if "samples" in QUERIES[number] else traced
+    assert len(good(capture, QUERIES[number]).splitlines()) >= 2
 
 
 def test_the_page_names_every_table_and_column() -> None:

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 KINDS = ["", "", "", "instant", "counter", "flow_out", "flow_in", "async_begin", "async_end"]
-KINDS += ["gap", "complete", "", "off"]
-COUNTER, GAP = KINDS.index("counter"), KINDS.index("gap")
+KINDS += ["gap", "complete", "", "off", "", "sample"]
+COUNTER, GAP, SAMPLE = (KINDS.index(kind) for kind in ("counter", "gap", "sample"))
+CLOCKS = ["cpu", "wall"]
 REASONS = ["unknown", "budget", "disk", "nested", "damaged", "flight"]
 ENTERS = ["call", "resume", "throw", "open"]
 LEAVES = ["return", "yield", "unwind"]
 CATEGORIES = {"function": "python", "name": "span", "gc": "gc"}
 
-TABLES = ("slices", "functions", "threads", "counters", "marks", "args", "gaps", "clock", "meta")
+TABLES = (
+    *("slices", "functions", "threads", "counters", "marks", "args", "gaps", "clock", "meta"),
+    *("samples", "frames"),  # where something was sampled
+)
 
 
 class Refused(Exception):
@@ -56,6 +60,7 @@ class Writer:
         self.open: dict[str, Any] = {}
         info = capture.info
         self.pid, self.shift = info.pid, info.wall_start - info.start
+        self.sampled = info.samples > 0
         functions, self.threads = capture.callables, capture.threads
         self.functions = functions
         self.names = arrow.array([clean(f.name) for f in functions], arrow.string())
@@ -153,13 +158,14 @@ class Writer:
         )
 
     def marks(self, all_columns: dict[str, Any]) -> None:
-        """Counters and gaps have tables of their own; the rest are marks."""
+        """Counters, gaps and samples have tables of their own; the rest are marks."""
         compute, kind = self.compute, all_columns["kind"]
 
         def only(mask: Any) -> dict[str, Any]:
             return {name: column.filter(mask) for name, column in all_columns.items()}
 
         counters, gaps = compute.equal(kind, COUNTER), compute.equal(kind, GAP)
+        samples = compute.equal(kind, SAMPLE)
         columns = only(counters)
         self.write(
             "counters",
@@ -179,7 +185,20 @@ class Writer:
                 "reason": self.words(columns["detail"], REASONS),
             },
         )
-        columns = only(compute.invert(compute.or_(counters, gaps)))
+        if self.sampled:
+            columns = only(samples)
+            low, half = (self.arrow.scalar(n, self.arrow.uint64()) for n in (0xFFFFFFFF, 32))
+            periods = compute.shift_right(columns["number"], half)
+            self.write(
+                "samples",
+                {
+                    **self.place(columns, columns["time"]),
+                    "stack": compute.bit_wise_and(columns["number"], low).cast("uint32"),
+                    "periods": periods.cast("uint32"),
+                    "clock": self.words(columns["detail"], CLOCKS),
+                },
+            )
+        columns = only(compute.invert(compute.or_(compute.or_(counters, gaps), samples)))
         self.write(
             "marks",
             {
@@ -212,6 +231,31 @@ class Writer:
         self.marks(arrays["marks"])
         self.args(arrays["args"])
 
+    def frames(self) -> None:
+        """The functions of every stack, the innermost first."""
+        arrow = self.arrow
+        stacks = self.capture.stacks()
+        rows = [(stack, i, f) for stack, frames in stacks.items() for i, f in enumerate(frames)]
+
+        def column(field: str, type_: Any) -> Any:
+            values = [getattr(frame, field) for _, _, frame in rows]
+            texts = [clean(v) if isinstance(v, str) else v for v in values]
+            return arrow.array(texts, type_)
+
+        text, number = arrow.string(), arrow.uint32()
+        self.write(
+            "frames",
+            {
+                "stack": arrow.array([stack for stack, _, _ in rows], number),
+                "depth": arrow.array([depth for _, depth, _ in rows], number),
+                **{name: column(name, text) for name in ("name", "file", "kind")},
+                **{name: column(name, number) for name in ("line", "first_line")},
+                "inlined": column("inlined", arrow.bool_()),
+                **{name: column(name, text) for name in ("module", "build_id")},
+                "address": column("address", arrow.uint64()),
+            },
+        )
+
     def small(self) -> None:
         """The tables that describe the others."""
         arrow, functions, threads = self.arrow, self.functions, self.threads
@@ -235,6 +279,8 @@ class Writer:
                 "lost": arrow.array([t.lost for t in threads], arrow.uint64()),
             },
         )
+        if self.sampled:
+            self.frames()
         snapshots = self.capture.snapshots
         self.write(
             "clock",
