@@ -386,6 +386,19 @@ def test_diff_compares_samples(sampled: Path, both: Path, tmp_path: Path) -> Non
     assert "--of samples" in mixed.stderr
 
 
+def test_the_page_of_a_comparison_is_about_samples(browser: Browser, sampled: Path) -> None:
+    part, page = sampled.with_name("part.kymo"), sampled.with_name("diff.html")
+    said("cut", sampled, "--from", "5ms", "--to", "12ms", "-o", part)
+    said("diff", "--html", page, sampled, part)
+    browser.open(f"file://{page}#view=functions")
+    browser.wait(lambda: browser.ask("document.documentElement.dataset.ready") is not None)
+    text = browser.ask("document.body.innerText")
+    assert "17 → 6 samples" in text
+    assert "time in samples" in text
+    assert "calls" not in text.lower()
+    assert browser.messages == []
+
+
 # ---- Python
 
 
