@@ -193,10 +193,11 @@ static int64_t frames_of(struct kymo_stackbook *book, kymo_stack stack)
 }
 
 /* Where, in the scratch memory, those frames begin that are not shown: the innermost one of a
-   function of the root's file. Their addresses are frames by now. */
+   function of the root's file, unless it is the innermost of all. Their addresses are frames by
+   now. */
 static int64_t root_of(const struct kymo_stackbook *book, int64_t count)
 {
-    for (int64_t i = 0; book->roots.count && i < count; i++)
+    for (int64_t i = 1; book->roots.count && i < count; i++)
         if (book->scratch[i].managed && kymo__pairs_find(&book->roots, book->scratch[i].address, 0))
             return i;
     return count;

@@ -1,0 +1,247 @@
+/* Stacks become definitions: once each, with names as soon as the interpreter has them. */
+#include "stackbook.h"
+
+#include <errno.h>
+
+#include "alloc.h"
+#include "fault.h"
+#include "session.h"
+#include "stackfile.h"
+
+/* ---- an interpreter: functions 1 to 9, of which `depth` run, the innermost first ---- */
+
+static struct {
+    uint64_t functions[16];
+    size_t depth;
+    bool settled;
+    unsigned settles;
+} play;
+
+static void walk(struct kymo_managed_walk *walk)
+{
+    for (walk->count = 0; walk->count < play.depth && walk->count < walk->capacity; walk->count++) {
+        walk->frames[walk->count] =
+            (struct kymo_managed_frame){.code = play.functions[walk->count]};
+        walk->hash = kymo_stack_hash(walk->hash, play.functions[walk->count]);
+    }
+}
+
+static void keep(struct kymo_managed_walk *walk)
+{
+    (void)walk; /* the numbers are good as they are */
+}
+
+static void settle(void)
+{
+    play.settled = true;
+    play.settles++;
+}
+
+static int name_of(uint64_t number, struct kymo_named *named)
+{
+    static const char *const names[] = {"zero", "one", "two",   "three", "four",
+                                        "five", "six", "seven", "eight", "nine"};
+    if (number == 9)
+        return -ENOENT;
+    if (!play.settled)
+        return -EAGAIN;
+    named->name = names[number];
+    named->file = number == 8 ? "runner.py" : "program.py";
+    named->first_line = (uint32_t)number * 10;
+    named->line = (uint32_t)number * 10 + 1;
+    return 0;
+}
+
+static const struct kymo_interpreter interpreter = {.size = sizeof(interpreter),
+                                                    .name = "play",
+                                                    .walk = walk,
+                                                    .keep = keep,
+                                                    .settle = settle,
+                                                    .name_of = name_of};
+
+/* The stack in which the functions of DIGITS run, the innermost first. */
+static kymo_stack stack_of(const char *digits)
+{
+    play.depth = strlen(digits);
+    for (size_t i = 0; i < play.depth; i++)
+        play.functions[i] = (uint64_t)(digits[i] - '0');
+    kymo_stack stack = kymo_stack_capture(KYMO_STACK_MANAGED, 0);
+    CHECK(stack != 0);
+    return stack;
+}
+
+/* A book in a session at NAME, which is not a sampler's. */
+static struct kymo_stackbook book;
+
+static void begin(const char *name, const char *root)
+{
+    play.settled = false;
+    CHECK_OK(fault_start(check_path(name), 0, KYMO_HELP));
+    CHECK_OK(kymo__stackbook_init(&book, &kymo__session->names, root));
+}
+
+static void finish(const char *name, struct stackfile *f)
+{
+    kymo__stackbook_fini(&book);
+    CHECK_OK(kymo_stop());
+    stackfile_read(f, check_path(name), NULL, NULL);
+}
+
+/* The functions of STACK in the file, the innermost first. */
+static const char *functions_in(const struct stackfile *f, kymo_stack stack)
+{
+    static char text[256];
+    text[0] = '\0';
+    CHECK(f->stacks[stack].there);
+    for (size_t i = 0;; i++) {
+        const uint64_t *frame = stackfile_frame(f, stack, i);
+        if (!frame)
+            return text;
+        CHECK_EQ(frame[1], 1);
+        const struct kymo_reader_key *key = &f->reader->keys[frame[2]];
+        char one[64];
+        snprintf(one, sizeof(one), "%s%s:%u:%u", i ? " " : "",
+                 kymo__reader_string(f->reader, key->name), key->line, (unsigned)frame[3]);
+        strcat(text, one);
+    }
+}
+
+static void a_stack_waits_until_its_functions_have_names(void)
+{
+    struct stackfile f;
+    begin("wait", NULL);
+    kymo_stack stack = stack_of("12");
+    kymo__stackbook_add(&book, stack);
+    CHECK_EQ(book.waiting_count, 1);
+    kymo_stack_keep(stack);
+    kymo__stackbook_add(&book, stack); /* again: it waits already */
+    CHECK_EQ(book.waiting_count, 1);
+    kymo__stackbook_retry(&book, false);
+    CHECK_EQ(book.waiting_count, 1);
+    settle();
+    kymo__stackbook_retry(&book, false);
+    CHECK_EQ(book.waiting_count, 0);
+    kymo_stack_keep(stack);
+    kymo__stackbook_add(&book, stack);
+    finish("wait", &f);
+    CHECK_EQ(f.definitions, 1);
+    CHECK_STR(functions_in(&f, stack), "one:10:11 two:20:21");
+    stackfile_free(&f);
+}
+
+static void what_stacks_have_in_common_is_written_once(void)
+{
+    struct stackfile f;
+    begin("common", NULL);
+    settle();
+    kymo_stack stacks[] = {stack_of("123"), stack_of("423"), stack_of("1123"), stack_of("23")};
+    for (size_t i = 0; i < 4; i++)
+        kymo__stackbook_add(&book, stacks[i]);
+    CHECK_EQ(book.last_frame, 4);
+    CHECK_EQ(book.last_node, 5); /* 3, 23, 123, 423, 1123 */
+    CHECK_EQ(book.functions.count, 4);
+    finish("common", &f);
+    CHECK_EQ(f.definitions, 4);
+    CHECK_STR(functions_in(&f, stacks[2]), "one:10:11 one:10:11 two:20:21 three:30:31");
+    stackfile_free(&f);
+}
+
+static void at_the_end_what_has_no_name_is_called_so(void)
+{
+    struct stackfile f;
+    begin("end", NULL);
+    kymo_stack gone = stack_of("9"), late = stack_of("19");
+    kymo__stackbook_add(&book, gone);
+    kymo__stackbook_add(&book, late);
+    CHECK_EQ(book.waiting_count, 1);
+    kymo__stackbook_retry(&book, true);
+    CHECK_EQ(book.waiting_count, 0);
+    finish("end", &f);
+    CHECK_STR(functions_in(&f, gone), "(unknown):0:0");
+    CHECK_STR(functions_in(&f, late), "(unknown):0:0 (unknown):0:0");
+    stackfile_free(&f);
+}
+
+static void what_runs_the_program_is_left_out(void)
+{
+    struct stackfile f;
+    begin("root", "runner.py");
+    settle();
+    kymo_stack inside = stack_of("1283"), outside = stack_of("83"), other = stack_of("123");
+    kymo__stackbook_add(&book, inside);
+    kymo__stackbook_add(&book, outside);
+    kymo__stackbook_add(&book, other);
+    finish("root", &f);
+    CHECK_STR(functions_in(&f, inside), "one:10:11 two:20:21");
+    CHECK_STR(functions_in(&f, outside), "eight:80:81 three:30:31"); /* there is nothing else */
+    CHECK_STR(functions_in(&f, other), "one:10:11 two:20:21 three:30:31");
+    stackfile_free(&f);
+}
+
+static void want_of_memory_is_made_up_for_later(void)
+{
+    struct stackfile f;
+    kymo_stack stack = stack_of("1234567");
+    for (long n = 0; n < 40; n++) {
+        begin("memory", NULL);
+        settle();
+        kymo_stack_keep(stack);
+        kymo__alloc_fail_after(n);
+        kymo__stackbook_add(&book, stack);
+        kymo__alloc_fail_after(-1);
+        bool given_up = book.given_up != 0;
+        kymo__stackbook_retry(&book, false);
+        CHECK_EQ(book.waiting_count, 0);
+        finish("memory", &f);
+        CHECK_EQ(f.definitions, !given_up);
+        if (!given_up)
+            CHECK_STR(functions_in(&f, stack),
+                      "one:10:11 two:20:21 three:30:31 four:40:41 five:50:51 six:60:61 "
+                      "seven:70:71");
+        stackfile_free(&f);
+    }
+    kymo_stack_release(stack);
+}
+
+static void samples_have_the_names_that_the_interpreter_settles(void)
+{
+    struct stackfile f;
+    play.settled = false;
+    play.settles = 0;
+    play.depth = 2;
+    play.functions[0] = 3;
+    play.functions[1] = 4;
+    CHECK_OK(kymo_start(&(struct kymo_options){.size = sizeof(struct kymo_options),
+                                               .path = check_path("sampled"),
+                                               .sample_hz = 1000,
+                                               .sample_clock = KYMO_SAMPLED_WALL}));
+    for (int64_t end = fault_now() + 300000000; fault_now() < end;)
+        fault_sleep(1000000);
+    CHECK_OK(kymo_stop());
+    CHECK_LE(1, play.settles);
+    stackfile_read(&f, check_path("sampled"), NULL, NULL);
+    CHECK_LE(1, f.samples);
+    CHECK_EQ(f.undefined, 0);
+    bool three = false;
+    for (uint32_t i = 0; i < STACKFILE_MOST && !three; i++)
+        three = f.frames[i].there && f.frames[i].number[1] == 1 && f.frames[i].number[3] == 31;
+    CHECK(three);
+    stackfile_free(&f);
+}
+
+static void the_interpreter_is_registered(void)
+{
+    CHECK_OK(kymo_interpreter_register(&interpreter));
+    CHECK_EQ(kymo_interpreter_register(&interpreter), -KYMO_EREGISTERED);
+}
+
+static const struct check_case cases[] = {
+    CHECK_CASE(the_interpreter_is_registered),
+    CHECK_CASE(a_stack_waits_until_its_functions_have_names),
+    CHECK_CASE(what_stacks_have_in_common_is_written_once),
+    CHECK_CASE(at_the_end_what_has_no_name_is_called_so),
+    CHECK_CASE(what_runs_the_program_is_left_out),
+    CHECK_CASE(want_of_memory_is_made_up_for_later),
+    CHECK_CASE(samples_have_the_names_that_the_interpreter_settles),
+};
+CHECK_MAIN(cases)
