@@ -8,6 +8,7 @@
 
 #include "core.h"
 #include "lines.h"
+#include "peek.h"
 
 #define CODES_MAX (1u << 18)
 #define SLOT_BITS 19 /* twice as many slots */
@@ -18,8 +19,11 @@ struct code {
     const uint8_t *lines;
     uint32_t line_bytes;
     uint32_t first_line;
-    uint32_t settled; /* 1: what is above is there; stored last */
+    uint32_t settled; /* of enum settled */
 };
+
+/* What is above is there; the number stands for nothing; somebody is about it. */
+enum settled { NOT_SETTLED, SETTLED, NOTHING, SETTLING };
 
 static struct code *codes;  /* number N at N - 1 */
 static uint32_t *slots;     /* numbers by address; 0: never used */
@@ -95,7 +99,7 @@ uint32_t kymo__code_number(const PyCodeObject *address)
     }
     /* Another thread was first: the number taken stands for nothing, and needs no settling. */
     if (mine) {
-        __atomic_store_n(&codes[mine - 1].settled, 2u, __ATOMIC_RELEASE);
+        __atomic_store_n(&codes[mine - 1].settled, (uint32_t)NOTHING, __ATOMIC_RELEASE);
         __atomic_store_n(&codes[mine - 1].address, (const PyCodeObject *)NULL, __ATOMIC_RELEASE);
     }
     return number;
@@ -111,11 +115,19 @@ static const char *copy_text(PyObject *text)
     return copy ? copy : "(unknown)";
 }
 
+/* Whoever settles a code claims it first: a signal handler may be about it too. */
+static bool claim(struct code *code)
+{
+    uint32_t expected = NOT_SETTLED;
+    return __atomic_compare_exchange_n(&code->settled, &expected, (uint32_t)SETTLING, false,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 /* Copy what CODE, which is alive, is called. Under the section. */
 static void settle(struct code *code)
 {
     PyCodeObject *object = (PyCodeObject *)code->address;
-    if (!object || code->settled)
+    if (!object || !claim(code))
         return;
     code->name = copy_text(KYMO_CODE_QUALNAME(object));
     code->plain = copy_text(object->co_name);
@@ -128,7 +140,28 @@ static void settle(struct code *code)
         code->lines = lines;
         code->line_bytes = (uint32_t)bytes;
     }
-    __atomic_store_n(&code->settled, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&code->settled, (uint32_t)SETTLED, __ATOMIC_RELEASE);
+}
+
+void kymo__code_peek(uint32_t number)
+{
+    if (!number || number > kymo__codes_count())
+        return;
+    struct code *code = &codes[number - 1];
+    const PyCodeObject *object = address_of(number);
+    if (!object || __atomic_load_n(&code->settled, __ATOMIC_RELAXED) || !claim(code))
+        return;
+    struct kymo_peeked peeked;
+    bool seen = kymo__peek_code(object, &peeked);
+    if (seen) {
+        code->name = peeked.name;
+        code->plain = peeked.plain;
+        code->file = peeked.file;
+        code->first_line = peeked.first_line;
+        code->lines = peeked.lines;
+        code->line_bytes = peeked.line_bytes;
+    }
+    __atomic_store_n(&code->settled, (uint32_t)(seen ? SETTLED : NOT_SETTLED), __ATOMIC_RELEASE);
 }
 
 void kymo__codes_settle(void)
@@ -179,8 +212,9 @@ int kymo__code_name(uint32_t number, uint32_t unit, struct kymo_named *named)
     if (!number || number > kymo__codes_count())
         return -ENOENT;
     const struct code *code = &codes[number - 1];
-    if (!__atomic_load_n(&code->settled, __ATOMIC_ACQUIRE))
-        return -EAGAIN;
+    uint32_t settled = __atomic_load_n(&code->settled, __ATOMIC_ACQUIRE);
+    if (settled != SETTLED)
+        return settled == NOTHING ? -ENOENT : -EAGAIN;
     named->name = code->name;
     named->plain = code->plain;
     named->file = code->file;

@@ -22,6 +22,10 @@ void kymo__code_died(PyCodeObject *code);
 /* Copy what has not been copied yet. With the GIL; keeps the exception that is set. */
 void kymo__codes_settle(void);
 
+/* Copy what code NUMBER is called, which a frame of the calling thread is running; in a signal
+   handler, without the GIL. Nothing happens when it cannot be read. */
+void kymo__code_peek(uint32_t number);
+
 /* What code NUMBER is called, and the line of its instruction UNIT. 0, -EAGAIN or -ENOENT. Any
    thread. */
 int kymo__code_name(uint32_t number, uint32_t unit, struct kymo_named *named);

@@ -170,6 +170,9 @@ extern PyMethodDef kymo__averages_methods[];
 extern PyType_Spec kymo__stack_spec;
 extern PyMethodDef kymo__stacks_methods[];
 
+/* dumps.c */
+extern PyMethodDef kymo__dumps_methods[];
+
 /* program.c */
 extern PyMethodDef kymo__program_methods[];
 

@@ -67,7 +67,8 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, kymo__tracing_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__averages_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__program_methods) < 0 ||
-        PyModule_AddFunctions(module, kymo__stacks_methods) < 0)
+        PyModule_AddFunctions(module, kymo__stacks_methods) < 0 ||
+        PyModule_AddFunctions(module, kymo__dumps_methods) < 0)
         return -1;
     return PyModule_AddFunctions(module, kymo__marking_methods);
 }

@@ -21,13 +21,16 @@ static void walk(struct kymo_managed_walk *walk)
 {
     PyThreadState *state = KYMO_THIS_THREAD_STATE();
     walk->count = 0;
-    if (!state || state->interp != home)
+    if (!state)
         return;
     if (!walk->careful) {
-        kymo__stack_walk(state, walk, NULL);
+        if (state->interp == home)
+            kymo__stack_walk(state, walk, NULL);
     } else {
         struct kymo_pages pages = {0};
-        kymo__stack_walk(state, walk, &pages);
+        /* The state of a thread that outlives the interpreter may be gone. */
+        if (kymo__readable(&pages, state, sizeof *state) && state->interp == home)
+            kymo__stack_walk(state, walk, &pages);
     }
 }
 
@@ -73,6 +76,11 @@ static int name_of(uint64_t number, struct kymo_named *named)
     return kymo__code_name((uint32_t)(number >> UNIT_BITS), (uint32_t)number, named);
 }
 
+static void peek(uint64_t number)
+{
+    kymo__code_peek((uint32_t)(number >> UNIT_BITS));
+}
+
 static const struct kymo_interpreter python = {
     .size = sizeof python,
     .name = "python",
@@ -80,6 +88,7 @@ static const struct kymo_interpreter python = {
     .keep = keep,
     .settle = settle,
     .name_of = name_of,
+    .peek = peek,
 };
 
 /* Frame by frame, is what the walk finds what the interpreter says? */

@@ -48,7 +48,8 @@ typedef int64_t kymo_ns;
     X(KYMO_EBLOCK, 4010, "a block of the capture is damaged")                                      \
     X(KYMO_EFORMAT, 4011, "there is no such export format")                                        \
     X(KYMO_ENOTFLIGHT, 4012, "the running session is not a flight recorder")                       \
-    X(KYMO_ESIGNALS, 4013, "no signal is free to take samples with: the program handles all")
+    X(KYMO_ESIGNALS, 4013, "no signal is free to take samples with: the program handles all")      \
+    X(KYMO_ENOTSTACKS, 4014, "not a dump of stacks")
 
 enum kymo_error {
 #define KYMO_ERROR_ENUM(name, number, text) name = number,

@@ -24,6 +24,7 @@ typedef uint32_t kymo_stack;
 enum kymo_stack_part {
     KYMO_STACK_NATIVE = 1,  /* return addresses of C, C++, … */
     KYMO_STACK_MANAGED = 2, /* frames of the interpreter, see kymo_interpreter_register */
+    KYMO_STACK_NAMED = 4,   /* name_of can tell about them at once; costs more */
 };
 
 /* The stack of the calling thread; PARTS of enum kymo_stack_part. The innermost SKIP frames are
@@ -130,6 +131,10 @@ struct kymo_interpreter {
     /* What such a number stands for. Takes no lock, from any thread. 0, -EAGAIN when it was
        not settled yet, or -ENOENT. */
     int (*name_of)(uint64_t number, struct kymo_named *named);
+
+    /* Learn what NUMBER, of a frame that the calling thread is in now, stands for. Under the
+       conditions of walk, in a signal handler and on a heap that is damaged too. */
+    void (*peek)(uint64_t number);
 };
 
 /* One may be registered, and stays for good. Returns 0 or KYMO_EREGISTERED. */

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from kymo import profiler
+    from kymo._stacks import crash_stacks, dump_stacks
     from kymo._traceback import (
         CapturedTraceback,
         add_frame_hook,
@@ -100,6 +101,7 @@ _LATER = {
         "supported_activities",
         "tensorboard_trace_handler",
     ),
+    "kymo._stacks": ("crash_stacks", "dump_stacks"),
     "kymo._traceback": (
         "CapturedTraceback",
         "add_frame_hook",
@@ -134,6 +136,8 @@ __all__ = [
     "async_begin",
     "async_end",
     "counter",
+    "crash_stacks",
+    "dump_stacks",
     "flight_write",
     "flow_in",
     "flow_out",

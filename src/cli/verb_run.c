@@ -35,6 +35,9 @@ static const struct cli_option options[] = {
      "when that is used up: help, the program waits and nothing is lost (the default); drop, "
      "records are dropped and counted"},
     {"level", 0, "N", "zstd compression level, 1 to 19; 1 without it"},
+    {"on-crash", 0, "stacks",
+     "when a signal such as SIGSEGV ends the program: print the stacks of all threads, Python "
+     "and native, to stderr; it still ends by that signal"},
     {"quiet", 'q', NULL, "no summary at the end"},
     {0},
 };

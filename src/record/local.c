@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "crash.h"
 #include "file.h"
 #include "session.h"
 
@@ -140,6 +141,7 @@ static void join(struct kymo_session *s, struct kymo_local *local, uint32_t tid)
 {
     join_quietly(s, local);
     introduce(s, local, tid);
+    kymo__crash_thread_begins();
 }
 
 /* Give LOCAL's chunk away to be written. */
@@ -180,6 +182,7 @@ static void on_thread_exit(void *arg)
     leave(local);
     pthread_mutex_unlock(&registry_lock);
     kymo__free(local);
+    kymo__crash_thread_ends();
 }
 
 static void make_key(void)

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "crash.h"
 #include "session.h"
 #include "switch.h"
 
@@ -51,13 +52,19 @@ static int handle(int number, bool end)
     sigemptyset(&action.sa_mask);
     if (number < 1 || number >= NSIG || sigaction(number, NULL, &before) < 0)
         return -EINVAL;
+    /* A crash is told first; then it is our turn. */
+    struct sigaction *beneath = kymo__crash_beneath(number);
+    if (beneath)
+        before = *beneath;
     bool ours = handled[number].ours && before.sa_handler == on_signal;
     if (!ours && ((before.sa_flags & SA_SIGINFO) || before.sa_handler != SIG_DFL))
         return -EBUSY;
     handled[number].ends = end;
     if (!ours)
         handled[number].before = before;
-    if (sigaction(number, &action, NULL) < 0)
+    if (beneath)
+        *beneath = action;
+    else if (sigaction(number, &action, NULL) < 0)
         return -EINVAL;
     handled[number].ours = true;
     return 0;
@@ -83,6 +90,9 @@ void kymo__signals_restore(void)
         if (!handled[number].ours)
             continue;
         handled[number].ours = false;
+        struct sigaction *beneath = kymo__crash_beneath(number);
+        if (beneath && !(beneath->sa_flags & SA_SIGINFO) && beneath->sa_handler == on_signal)
+            *beneath = handled[number].before;
         if (sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
             now.sa_handler == on_signal)
             sigaction(number, &handled[number].before, NULL);

@@ -145,6 +145,16 @@ static void count_capture(struct kymo_scratch *scratch, bool truncated)
         kymo__store_relaxed(&scratch->truncated, scratch->truncated + 1);
 }
 
+/* Have what the frames of STACK, which is this thread's, are called learnt while they live. */
+static void name_frames(struct kymo_scratch *scratch, kymo_stack stack)
+{
+    const struct kymo_interpreter *known = kymo__interpreter();
+    size_t count = stack && known ? kymo__table_words(stack, scratch->words, KYMO__STACK_MAX) : 0;
+    for (size_t i = 0; i < count && i < KYMO__STACK_MAX; i++)
+        if (scratch->words[i] & MANAGED)
+            known->peek(scratch->words[i] & ~MANAGED);
+}
+
 __attribute__((noinline)) kymo_stack kymo_stack_capture(unsigned parts, unsigned skip)
 {
     struct kymo_scratch *scratch = kymo__scratch_enter(false);
@@ -159,6 +169,8 @@ __attribute__((noinline)) kymo_stack kymo_stack_capture(unsigned parts, unsigned
         native.hash = kymo_stack_hash(native.hash, known_modules(false));
     uint64_t lowest = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     kymo_stack stack = identify(scratch, &native, &managed, managed_skip, lowest);
+    if (kymo__unlikely(parts & KYMO_STACK_NAMED))
+        name_frames(scratch, stack);
     count_capture(scratch, native.truncated || managed.truncated);
     kymo__scratch_leave(scratch);
     return stack;
@@ -177,6 +189,8 @@ kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
     if (parts & KYMO_STACK_NATIVE && kymo__walk_context(&native, context))
         native.hash = kymo_stack_hash(native.hash, known_modules(true));
     kymo_stack stack = identify(scratch, &native, &managed, 0, 1);
+    if (kymo__unlikely(parts & KYMO_STACK_NAMED))
+        name_frames(scratch, stack);
     count_capture(scratch, native.truncated || managed.truncated);
     kymo__scratch_leave(scratch);
     return stack;

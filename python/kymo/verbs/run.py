@@ -136,6 +136,7 @@ OPTIONS = {
     "budget": _Option(keyword="budget", read=_size),
     "policy": _Option(keyword="policy", read=_word("help", "drop")),
     "level": _Option(keyword="level", read=_number(1, 19)),
+    "on-crash": _Option(read=_word("stacks")),
     "quiet": _Option("q"),
 }
 
@@ -278,6 +279,7 @@ class Recording:
         self.capture = self.output + beside
         self.shown_capture = self.shown + beside
         self.quiet = "quiet" in request.given
+        self.on_crash = "on-crash" in request.given
         self.settings = request.settings()
         self.pid = os.getpid()
         self.began = 0.0
@@ -317,6 +319,8 @@ class Recording:
             from kymo import _flight
 
             _flight.watch()
+        if self.on_crash:
+            kymo.crash_stacks()  # after the flight recorder: its handlers come second
         # Registered before anything of the program's, and so called after all of it.
         atexit.register(self.finish)
 

@@ -1,0 +1,62 @@
+/* verb_stacks.c — kymo stacks FILE: a raw dump of stacks, with its functions named. */
+#include <errno.h>
+#include <fcntl.h>
+#include <kymo/stacks.h>
+#include <kymo/symbol.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "verb.h"
+
+static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    (void)verb;
+    const char *path = arguments->words[0];
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        kymo__cli_complain("%s cannot be read: %s", path, strerror(errno));
+        return CLI_BAD;
+    }
+    int rc = kymo_stacks_print(fd, STDOUT_FILENO, KYMO_SYMBOL_FULL);
+    if (!is_stdin)
+        close(fd);
+    if (rc == 0 || rc == -EPIPE)
+        return CLI_OK;
+    kymo__cli_complain("%s: %s%s", is_stdin ? "standard input" : path, kymo_strerror(rc),
+                       rc == -KYMO_ENOTSTACKS
+                           ? "; it begins with the line 'kymo stacks 1', as kymo wrote it"
+                           : "");
+    return CLI_BAD;
+}
+
+static const struct cli_example examples[] = {
+    {"kymo stacks crash.txt", "the lines that a crash left, with functions and lines"},
+    {"ssh host cat crash.txt | kymo stacks -", "from another machine, whose files are here too"},
+    {0},
+};
+
+static const struct cli_example next[] = {
+    {"kymo run --on-crash stacks app.py", "prints the stacks of all threads on a crash"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_stacks = {
+    .name = "stacks",
+    .purpose = "print a dump of the stacks of all threads",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .operand = CLI_FILES,
+    .details =
+        "Reads the raw text in which a process that crashed, or kymo_stacks_write of the C API, "
+        "has said where its threads are, and prints it with functions, files and lines, the "
+        "most recent call last. FILE may be -, for standard input.\n\n"
+        "It need not be the machine, nor the moment: programs and libraries are looked for at "
+        "their paths, and their debug files by build id. What is not found here is shown as file "
+        "and offset.",
+    .examples = examples,
+    .next = next,
+    .run = run,
+};

@@ -1,0 +1,302 @@
+/* crash.c — the stacks of all threads when a signal ends the process: kymo_crash_stacks.
+
+   The process is broken when the handler runs: the heap may be damaged, any lock may be held,
+   by the very thread that crashed too. So it makes system calls and no others, in memory that
+   was set aside before: it writes raw text (rawstacks.h) into a file in memory, and has the
+   program kymo read and print that, in a process of its own, for which it waits. A second crash
+   finds its signal blocked, which ends the process at once.
+
+   Afterwards the signal is handled as it would have been without us. A fault comes again when
+   its instruction does; any other signal is sent again. */
+#include "crash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <kymo/stacks.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "atomic.h"
+#include "crashprogram.h"
+#include "late.h"
+#include "modules.h"
+#include "rawstacks.h"
+#include "rawtext.h"
+#include "signalstack.h"
+#include "threads.h"
+
+enum {
+    WAIT_MS = 10000,       /* for the program that prints */
+    OTHER_WAIT_MS = 15000, /* of a thread that crashes while another one is told about */
+    CHILD_STACK = 64 << 10,
+};
+
+static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
+#define FATALS (sizeof(fatal) / sizeof(*fatal))
+
+static struct {
+    bool ours;
+    struct sigaction before;
+} handled[NSIG]; /* changed by kymo_crash_stacks and the handler */
+
+static uint32_t is_on;
+static const struct kymo_crash_program *program; /* NULL: there is none */
+static char *child_stack;
+
+static struct kymo_rawtext text;
+static uint64_t teller; /* process and thread that has begun to tell */
+static uint32_t told;   /* 1: it is done */
+
+static void sleep_ms(long ms)
+{
+    const struct timespec moment = {0, ms * 1000000};
+    nanosleep(&moment, NULL);
+}
+
+/* ---- the program that prints */
+
+struct child {
+    int raw;
+};
+
+static int child_main(void *arg)
+{
+    const struct child *child = arg;
+    sigset_t none;
+    sigemptyset(&none);
+    if (dup2(child->raw, 0) < 0 || dup2(2, 1) < 0)
+        _exit(127);
+    syscall(436, 3, ~0u, 0); /* close_range: what the program had open */
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(program->path, program->arguments, program->environment);
+    _exit(127);
+}
+
+/* Shares our memory until it runs another program: copying that of a large process would take
+   long. All signals are blocked meanwhile, so no handler runs in it. */
+static bool print_by_program(int raw)
+{
+    if (!program || !child_stack || lseek(raw, 0, SEEK_SET) < 0)
+        return false;
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    struct child child = {.raw = raw};
+    int pid = clone(child_main, child_stack + CHILD_STACK, CLONE_VM | CLONE_VFORK, &child);
+    int status = 0, found = 0;
+    for (int i = 0; pid > 0 && i < WAIT_MS / 2; i++) {
+        found = waitpid(pid, &status, WNOHANG | __WALL);
+        if (found != 0)
+            break;
+        sleep_ms(2);
+    }
+    if (pid > 0 && found == 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, __WALL);
+        found = -1;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return found > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void print_raw(int raw)
+{
+    kymo__raw_text(&text, "kymo: the program kymo could not be run to name the functions; "
+                          "'kymo stacks FILE' does so with these lines in a file:\n");
+    kymo__rawtext_flush(&text);
+    lseek(raw, 0, SEEK_SET);
+    for (ssize_t n; (n = read(raw, text.buffer, sizeof(text.buffer))) > 0;) {
+        text.used = (size_t)n;
+        if (kymo__rawtext_flush(&text) < 0)
+            return;
+    }
+}
+
+/* ---- telling */
+
+static void say_what(const struct kymo_crash *crash)
+{
+    kymo__rawtext_init(&text, 2);
+    kymo__raw_text(&text, "kymo: ");
+    kymo__raw_text(&text, kymo__signal_name(crash->number));
+    kymo__raw_text(&text, " (");
+    kymo__raw_text(&text, kymo__signal_meaning(crash->number));
+    kymo__raw_text(&text, ") in thread ");
+    kymo__raw_number(&text, (uint64_t)syscall(SYS_gettid));
+    kymo__raw_text(&text, "\n");
+    kymo__rawtext_flush(&text);
+}
+
+/* A file in memory, not in the place of a standard stream. */
+static int raw_open(void)
+{
+    int fd = memfd_create("kymo-crash", MFD_CLOEXEC);
+    int higher = fd >= 0 && fd < 3 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+    return higher >= 0 ? higher : fd;
+}
+
+static void tell(const struct kymo_crash *crash)
+{
+    say_what(crash);
+    int raw = raw_open();
+    kymo__rawtext_init(&text, raw < 0 ? 2 : raw);
+    int rc = kymo__rawstacks_write(&text, crash, NULL, 0);
+    kymo__rawtext_init(&text, 2);
+    if (rc < 0) {
+        kymo__raw_text(&text, "kymo: the stacks could not be captured\n");
+        kymo__rawtext_flush(&text);
+    } else if (raw >= 0 && !print_by_program(raw)) {
+        print_raw(raw);
+    }
+    if (raw >= 0)
+        close(raw);
+}
+
+/* Whether this thread is the one to tell. Another one that crashes meanwhile waits. */
+static bool begin(void)
+{
+    uint64_t me = (uint64_t)(uint32_t)getpid() << 32 | (uint32_t)syscall(SYS_gettid);
+    uint64_t other = kymo__load_acquire(&teller);
+    if (other >> 32 != me >> 32) { /* nobody, or the parent of this process */
+        if (kymo__swap_if(&teller, &other, me)) {
+            kymo__store_release(&told, 0u);
+            return true;
+        }
+    }
+    for (int i = 0; other != me && !kymo__load_acquire(&told) && i < OTHER_WAIT_MS; i++)
+        sleep_ms(1);
+    return false;
+}
+
+static void on_crash(int number, siginfo_t *info, void *context);
+
+static bool is_ours(int number)
+{
+    struct sigaction now;
+    return sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+           now.sa_sigaction == on_crash;
+}
+
+static void hand_on(int number, siginfo_t *info)
+{
+    if (!is_ours(number))
+        return; /* another handler called ours, and goes on by itself */
+    sigaction(number, &handled[number].before, NULL);
+    if (info->si_code > 0 && number != SIGTRAP && number != SIGSYS)
+        return; /* the instruction that failed is tried again */
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, number, info) != 0)
+        syscall(SYS_tgkill, getpid(), tid, number);
+}
+
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    const struct kymo_crash crash = {.number = number, .info = info, .context = context};
+    if (begin()) {
+        tell(&crash);
+        kymo__store_release(&told, 1u);
+    }
+    hand_on(number, info);
+    errno = saved;
+}
+
+/* ---- on and off */
+
+/* A thread that is asked for its stack gets one for signals, if it has none: what its handler
+   returns to says which it has. */
+static void give_stack(void *context)
+{
+    stack_t *stack = &((ucontext_t *)context)->uc_stack;
+    if (stack->ss_flags & SS_DISABLE)
+        kymo__signalstack_new(stack);
+}
+
+static void handle(int number)
+{
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction before;
+    sigfillset(&action.sa_mask);
+    if (is_ours(number) || sigaction(number, NULL, &before) < 0)
+        return;
+    bool is_default = !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL;
+    /* Who handles these does not do so because of a crash. */
+    if (!is_default && (number == SIGSYS || number == SIGTRAP))
+        return;
+    handled[number].before = before;
+    handled[number].ours = sigaction(number, &action, NULL) == 0;
+}
+
+static void unhandle(int number)
+{
+    if (handled[number].ours && is_ours(number))
+        sigaction(number, &handled[number].before, NULL);
+    handled[number].ours = false;
+}
+
+static int switch_on(const char *path)
+{
+    const struct kymo_crash_program *found = NULL;
+    int rc = kymo__crash_program_find(path, &found);
+    if (rc < 0)
+        return rc;
+    kymo__store_release(&program, found);
+    if (!child_stack) {
+        void *memory = mmap(NULL, CHILD_STACK, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        child_stack = memory == MAP_FAILED ? NULL : memory;
+    }
+    kymo__late_prepare();
+    kymo__store_release(&is_on, 1u);
+    kymo__crash_thread_begins();
+    kymo__threads_also(give_stack);
+    /* Asking also makes what a capture needs the first time. */
+    struct kymo_thread_stack mine;
+    int count = kymo_stack_capture_threads(KYMO_STACK_NATIVE, &mine, 1);
+    if (count > 0)
+        kymo_stack_release(mine.stack);
+    for (size_t i = 0; i < FATALS; i++)
+        handle(fatal[i]);
+    return 0;
+}
+
+int kymo_crash_stacks(int on, const char *path)
+{
+    static uint32_t busy;
+    while (kymo__exchange(&busy, 1u))
+        sched_yield();
+    int rc = 0;
+    if (on) {
+        rc = switch_on(path);
+    } else {
+        kymo__store_release(&is_on, 0u);
+        kymo__threads_also(NULL);
+        for (size_t i = 0; i < FATALS; i++)
+            unhandle(fatal[i]);
+    }
+    kymo__store_release(&busy, 0u);
+    return rc;
+}
+
+struct sigaction *kymo__crash_beneath(int number)
+{
+    return handled[number].ours && is_ours(number) ? &handled[number].before : NULL;
+}
+
+void kymo__crash_thread_begins(void)
+{
+    if (kymo__load_relaxed(&is_on))
+        kymo__signalstack_use();
+}
+
+void kymo__crash_thread_ends(void)
+{
+    kymo__signalstack_end();
+}

@@ -1,0 +1,105 @@
+/* crashprogram.c — see crashprogram.h. */
+#include "crashprogram.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_MOST = 4096 };
+
+static bool runnable(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Where it is when it was installed with the library, relative to that: a plain installation,
+   and a Python environment. */
+static bool find_beside(char *path)
+{
+    static const char *const places[] = {"/kymo", "/../bin/kymo", "/../../bin/kymo",
+                                         "/../../../../bin/kymo"};
+    static const char here;
+    Dl_info info;
+    if (!dladdr(&here, &info) || !info.dli_fname || !strchr(info.dli_fname, '/'))
+        return false;
+    int length = (int)(strrchr(info.dli_fname, '/') - info.dli_fname);
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+        if (snprintf(path, PATH_MOST, "%.*s%s", length, info.dli_fname, places[i]) < PATH_MOST &&
+            runnable(path))
+            return true;
+    return false;
+}
+
+static bool find_in_path(char *path)
+{
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        int length = (int)strcspn(at, ":");
+        if (length && snprintf(path, PATH_MOST, "%.*s/kymo", length, at) < PATH_MOST &&
+            runnable(path))
+            return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* What would be loaded into the program only because it was loaded into this one. */
+static bool is_wanted(const char *variable)
+{
+    return strncmp(variable, "LD_PRELOAD=", 11) != 0 && strncmp(variable, "LD_AUDIT=", 9) != 0;
+}
+
+static char *copy_text(char **at, const char *text)
+{
+    char *copy = *at;
+    *at = stpcpy(copy, text) + 1;
+    return copy;
+}
+
+/* All of it in one piece of memory, which is then closed to writes. */
+static const struct kymo_crash_program *make(const char *path)
+{
+    static const char *const arguments[] = {"kymo", "stacks", "-"};
+    extern char **environ;
+    size_t count = 0, bytes = sizeof(struct kymo_crash_program) + strlen(path) + 1 + 64;
+    for (char **each = environ; each && *each; each++, count++)
+        bytes += strlen(*each) + 1;
+    bytes += (count + 1 + 4) * sizeof(char *);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    struct kymo_crash_program *program = memory;
+    program->arguments = (char **)(program + 1);
+    program->environment = program->arguments + 4;
+    char *at = (char *)(program->environment + count + 1);
+    program->path = copy_text(&at, path);
+    for (size_t i = 0; i < 3; i++)
+        program->arguments[i] = copy_text(&at, arguments[i]);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(environ[i]))
+            program->environment[kept++] = copy_text(&at, environ[i]);
+    mprotect(memory, bytes, PROT_READ);
+    return program;
+}
+
+int kymo__crash_program_find(const char *wanted, const struct kymo_crash_program **found)
+{
+    char path[PATH_MOST];
+    *found = NULL;
+    if (wanted && access(wanted, X_OK) != 0)
+        return -errno;
+    if (wanted && !runnable(wanted))
+        return -EACCES;
+    if (!wanted && !find_beside(path) && !find_in_path(path))
+        return 0;
+    *found = make(wanted ? wanted : path);
+    return *found ? 0 : -ENOMEM;
+}

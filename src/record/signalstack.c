@@ -1,0 +1,62 @@
+/* signalstack.c — see signalstack.h. */
+#include "signalstack.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
+enum { OWN_NEED = 64 << 10 };
+
+/* This thread's, if it is one of ours. */
+static __thread struct {
+    void *memory;
+    size_t bytes;
+} mine __attribute__((tls_model("initial-exec")));
+
+/* One page below it cannot be touched, so that its own overflow is a crash too. */
+void kymo__signalstack_new(stack_t *stack)
+{
+    if (mine.memory)
+        return;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = (OWN_NEED + (size_t)getauxval(AT_MINSIGSTKSZ) + page - 1) / page * page;
+    char *memory = mmap(NULL, page + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    if (mprotect(memory + page, bytes, PROT_READ | PROT_WRITE) != 0) {
+        munmap(memory, page + bytes);
+        return;
+    }
+    mine.memory = memory;
+    mine.bytes = page + bytes;
+    *stack = (stack_t){.ss_sp = memory + page, .ss_size = bytes};
+}
+
+void kymo__signalstack_use(void)
+{
+    stack_t now;
+    if (mine.memory || sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE))
+        return;
+    kymo__signalstack_new(&now);
+    if (mine.memory)
+        sigaltstack(&now, NULL);
+}
+
+void kymo__signalstack_end(void)
+{
+    const stack_t none = {.ss_flags = SS_DISABLE};
+    stack_t now;
+    if (!mine.memory)
+        return;
+    if (sigaltstack(NULL, &now) == 0 && (uintptr_t)now.ss_sp >= (uintptr_t)mine.memory &&
+        (uintptr_t)now.ss_sp < (uintptr_t)mine.memory + mine.bytes && sigaltstack(&none, NULL) != 0)
+        return; /* in use */
+    munmap(mine.memory, mine.bytes);
+    mine.memory = NULL;
+}
