@@ -210,8 +210,11 @@ static void put_frames(struct printing *p, const struct kymo_stackfile_thread *t
             put_frame(p, thread->first + --at);
         size_t more = times - SHOWN;
         at -= more * period;
-        put(p, "  [the last %zu call%s repeated %zu more time%s]\n", period, period > 1 ? "s" : "",
-            more, more > 1 ? "s" : "");
+        if (period == 1)
+            put(p, "  [the last call repeated %zu more time%s]\n", more, more > 1 ? "s" : "");
+        else
+            put(p, "  [the last %zu calls repeated %zu more time%s]\n", period, more,
+                more > 1 ? "s" : "");
     }
     if (!thread->count)
         put(p, "  (no frames could be captured)\n");

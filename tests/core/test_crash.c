@@ -1,0 +1,328 @@
+/* A crash is told, and ends the process as it would have. */
+#include "stacks.h"
+
+#include <sys/resource.h>
+
+struct outcome {
+    int status; /* as waitpid has it */
+    char *text; /* what it wrote to stderr */
+};
+
+/* Run SCENE in a process of its own, with crashes told by PROGRAM. */
+static struct outcome crash(void (*scene)(void), const char *program)
+{
+    int fd = memfd_create("stderr", 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        dup2(fd, 2);
+        alarm(30);
+        if (kymo_crash_stacks(1, program) != 0)
+            _exit(98);
+        scene();
+        _exit(97);
+    }
+    struct outcome outcome;
+    CHECK_EQ(waitpid(child, &outcome.status, 0), child);
+    outcome.text = text_of(fd);
+    close(fd);
+    return outcome;
+}
+
+static const char *kymo_program(void)
+{
+    const char *path = getenv("KYMO_PROGRAM");
+    if (!path || access(path, X_OK) != 0)
+        CHECK_SKIP("KYMO_PROGRAM does not name the program kymo");
+    return path;
+}
+
+static void check_told(void (*scene)(void), int number, const char *const *words)
+{
+    struct outcome outcome = crash(scene, kymo_program());
+    if (!WIFSIGNALED(outcome.status) || WTERMSIG(outcome.status) != number)
+        CHECK_FAIL("status %#x, not signal %d: %s", (unsigned)outcome.status, number, outcome.text);
+    for (; *words; words++)
+        if (!strstr(outcome.text, *words))
+            CHECK_FAIL("no '%s' in:\n%s", *words, outcome.text);
+    free(outcome.text);
+}
+
+/* ---- scenes */
+
+static volatile int zero;
+
+__attribute__((noinline)) static void write_to_nowhere(void)
+{
+    *(volatile int *)(uintptr_t)zero = 1;
+    zero = 0;
+}
+
+__attribute__((noinline)) static void divide_by_nothing(void)
+{
+#if defined(__x86_64__)
+    zero = 7 / zero;
+#else
+    raise(SIGFPE);
+#endif
+}
+
+__attribute__((noinline)) static void give_up(void)
+{
+    abort();
+}
+
+__attribute__((noinline)) static int recurse(int depth)
+{
+    volatile char room[512];
+    room[depth % 512] = 1;
+    return depth >= 0 ? recurse(depth + 1) + room[0] : 0;
+}
+
+static void overflow(void)
+{
+    recurse(0);
+}
+
+static void *overflow_main(void *arg)
+{
+    struct waiter *w = arg;
+    __atomic_store_n(&w->tid, 1u, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) == 1)
+        fault_sleep(1000000);
+    recurse(0);
+    return NULL;
+}
+
+/* Of a thread that was there when crashes were switched on. */
+static void overflow_of_a_thread(void)
+{
+    struct waiter w = {0};
+    kymo_crash_stacks(0, NULL);
+    pthread_create(&w.thread, NULL, overflow_main, &w);
+    while (!__atomic_load_n(&w.tid, __ATOMIC_ACQUIRE))
+        fault_sleep(1000000);
+    kymo_crash_stacks(1, kymo_program());
+    __atomic_store_n(&w.tid, 2u, __ATOMIC_RELEASE);
+    pthread_join(w.thread, NULL);
+}
+
+static void *crash_main(void *arg)
+{
+    (void)arg;
+    write_to_nowhere();
+    return NULL;
+}
+
+static void two_crash(void)
+{
+    pthread_t other[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&other[i], NULL, crash_main, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(other[i], NULL);
+}
+
+static void *held_up(struct waiter *w)
+{
+    char c;
+    w->result = (int)read(w->fds[0], &c, 1);
+    return NULL;
+}
+
+static void crash_beside_others(void)
+{
+    static struct waiter w;
+    waiter_start(&w, held_up);
+    fault_sleep(20000000);
+    write_to_nowhere();
+}
+
+static void before(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    static const char text[] = "the handler of before\n";
+    ssize_t n = write(2, text, sizeof(text) - 1);
+    _exit(n > 0 && number == SIGSEGV && info->si_addr == NULL ? 42 : 43);
+}
+
+static void with_a_handler(void)
+{
+    const struct sigaction action = {.sa_sigaction = before, .sa_flags = SA_SIGINFO};
+    kymo_crash_stacks(0, NULL);
+    sigaction(SIGSEGV, &action, NULL);
+    kymo_crash_stacks(1, kymo_program());
+    write_to_nowhere();
+}
+
+static void switched_off(void)
+{
+    kymo_crash_stacks(0, NULL);
+    write_to_nowhere();
+}
+
+static void in_a_child(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        write_to_nowhere();
+    int status;
+    waitpid(child, &status, 0);
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+}
+
+static void without_files(void)
+{
+    for (int fd = 3; fd < 64; fd++)
+        close(fd);
+    close(0);
+    close(1);
+    write_to_nowhere();
+}
+
+/* ---- cases */
+
+static void a_bad_address_is_told(void)
+{
+    check_told(write_to_nowhere, SIGSEGV,
+               (const char *const[]){"kymo: SIGSEGV (segmentation fault) in thread ",
+                                     ": SIGSEGV, segmentation fault, address 0x0. 1 thread",
+                                     ", which crashed:\n", "  native check_main at ",
+                                     "  native write_to_nowhere at ", NULL});
+}
+
+static void an_arithmetic_error_is_told(void)
+{
+    check_told(divide_by_nothing, SIGFPE,
+               (const char *const[]){"SIGFPE", "  native divide_by_nothing at ", NULL});
+}
+
+static void abort_is_told(void)
+{
+    check_told(give_up, SIGABRT,
+               (const char *const[]){": SIGABRT, aborted. ", "  native give_up at ", NULL});
+}
+
+static void the_overflow_of_a_stack_is_told(void)
+{
+    if (FAULT_ASAN)
+        CHECK_SKIP("the address sanitizer tells it itself");
+    check_told(overflow, SIGSEGV,
+               (const char *const[]){"  native recurse at ", " repeated ", NULL});
+}
+
+static void the_overflow_of_a_threads_stack_is_told(void)
+{
+    if (FAULT_ASAN)
+        CHECK_SKIP("the address sanitizer tells it itself");
+    check_told(overflow_of_a_thread, SIGSEGV,
+               (const char *const[]){", which crashed:\n  (calls further out",
+                                     "  native recurse at ", NULL});
+}
+
+static void other_threads_are_told_too(void)
+{
+    check_told(crash_beside_others, SIGSEGV,
+               (const char *const[]){". 2 threads", "  native write_to_nowhere at ",
+                                     "  native held_up at ", NULL});
+}
+
+static void of_two_crashes_one_is_told(void)
+{
+    struct outcome outcome = crash(two_crash, kymo_program());
+    CHECK(WIFSIGNALED(outcome.status));
+    CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
+    const char *first = strstr(outcome.text, "\nProcess ");
+    CHECK(first && !strstr(first + 1, "\nProcess "));
+    free(outcome.text);
+}
+
+static void a_handler_of_before_still_runs(void)
+{
+    struct outcome outcome = crash(with_a_handler, kymo_program());
+    CHECK(WIFEXITED(outcome.status));
+    CHECK_EQ(WEXITSTATUS(outcome.status), 42);
+    const char *stacks = strstr(outcome.text, "  native write_to_nowhere at ");
+    CHECK(stacks && strstr(stacks, "the handler of before\n"));
+    free(outcome.text);
+}
+
+static void without_the_program_the_raw_text_is_printed(void)
+{
+    char program[512];
+    snprintf(program, sizeof(program), "%s", check_path("no-program"));
+    FILE *file = fopen(program, "w");
+    fputs("this is no program\n", file);
+    fclose(file);
+    chmod(program, 0755);
+    struct outcome outcome = crash(write_to_nowhere, program);
+    CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
+    const char *raw = strstr(outcome.text, "kymo stacks 1\n");
+    CHECK(raw && strstr(raw, "\nnative ") && strstr(raw, "\nend\n"));
+    /* Which can be read later. */
+    int from = memfd_create("raw", 0), to = memfd_create("text", 0);
+    CHECK_EQ(write(from, raw, strlen(raw)), (ssize_t)strlen(raw));
+    lseek(from, 0, SEEK_SET);
+    CHECK_OK(kymo_stacks_print(from, to, 0));
+    char *text = text_of(to);
+    CHECK(strstr(text, "  native write_to_nowhere at ") != NULL);
+    free(text);
+    free(outcome.text);
+    close(from);
+    close(to);
+}
+
+static void a_program_that_is_none_is_refused(void)
+{
+    CHECK_EQ(kymo_crash_stacks(1, "/nowhere/kymo"), -ENOENT);
+    CHECK_EQ(kymo_crash_stacks(1, "/tmp"), -EACCES);
+}
+
+static void switched_off_it_is_silent(void)
+{
+    struct outcome outcome = crash(switched_off, kymo_program());
+    CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
+    if (!FAULT_ASAN)
+        CHECK_STR(outcome.text, "");
+    free(outcome.text);
+}
+
+static void a_forked_child_tells_its_own(void)
+{
+    check_told(in_a_child, SIGSEGV,
+               (const char *const[]){"  native write_to_nowhere at ", "native in_a_child", NULL});
+}
+
+static void standard_streams_may_be_closed(void)
+{
+    check_told(without_files, SIGSEGV,
+               (const char *const[]){"  native write_to_nowhere at ", NULL});
+}
+
+static const struct check_case cases[] = {
+    CHECK_CASE(a_bad_address_is_told),
+    CHECK_CASE(an_arithmetic_error_is_told),
+    CHECK_CASE(abort_is_told),
+    CHECK_CASE(the_overflow_of_a_stack_is_told),
+    CHECK_CASE(the_overflow_of_a_threads_stack_is_told),
+    CHECK_CASE(other_threads_are_told_too),
+    CHECK_CASE(of_two_crashes_one_is_told),
+    CHECK_CASE(a_handler_of_before_still_runs),
+    CHECK_CASE(without_the_program_the_raw_text_is_printed),
+    CHECK_CASE(a_program_that_is_none_is_refused),
+    CHECK_CASE(switched_off_it_is_silent),
+    CHECK_CASE(a_forked_child_tells_its_own),
+    CHECK_CASE(standard_streams_may_be_closed),
+};
+
+int main(int argc, char **argv)
+{
+    if (FAULT_TSAN) {
+        printf("1..0 # SKIP the thread sanitizer holds signals back\n");
+        return 0;
+    }
+    return check_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
+}
