@@ -23,10 +23,15 @@ def _titles() -> list[tuple[int, str]]:
         return []
     try:
         # Not enumerate(): it takes a lock, which a thread that is stuck may hold.
-        threads = list(threading._active.values())
+        threads = list(threading._active.items())
     except (AttributeError, RuntimeError):
         return []
-    return [(thread.native_id, str(thread.name)) for thread in threads if thread.native_id]
+    # Of the calling one it is asked for: in a forked child it is another one than before.
+    titles = {thread.native_id: str(thread.name) for _, thread in threads}
+    name = dict(threads).get(threading.get_ident())
+    if name is not None:
+        titles[threading.get_native_id()] = str(name.name)
+    return [(tid, title) for tid, title in titles.items() if tid]
 
 
 def dump_stacks(file: Writable | None = None) -> None:
