@@ -1,8 +1,8 @@
-/* dumps.c — where all threads are, as text, and on a crash: stacks.h of libkymo for Python. */
+/* dumps.c — where all threads are, as text, and on a crash: stackdump.h of libkymo for Python. */
 #include "core.h"
 
 #include <errno.h>
-#include <kymo/stacks.h>
+#include <kymo/stackdump.h>
 #include <kymo/symbol.h>
 #include <stdlib.h>
 #include <sys/mman.h>

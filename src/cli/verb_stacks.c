@@ -1,7 +1,7 @@
 /* verb_stacks.c — kymo stacks FILE: a raw dump of stacks, with its functions named. */
 #include <errno.h>
 #include <fcntl.h>
-#include <kymo/stacks.h>
+#include <kymo/stackdump.h>
 #include <kymo/symbol.h>
 #include <string.h>
 #include <unistd.h>

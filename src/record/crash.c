@@ -12,7 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <kymo/stacks.h>
+#include <kymo/stackdump.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>

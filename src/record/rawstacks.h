@@ -19,7 +19,7 @@
 #ifndef KYMO_RAWSTACKS_H
 #define KYMO_RAWSTACKS_H
 
-#include <kymo/stacks.h>
+#include <kymo/stackdump.h>
 #include <signal.h>
 
 struct kymo_rawtext;

@@ -1,11 +1,11 @@
-/* stackprint.c — stacks for people: see kymo_stacks_print in kymo/stacks.h.
+/* stackprint.c — stacks for people: see kymo_stacks_print in kymo/stackdump.h.
 
    All is put together first and written in one go: output of others does not come between, and
    a reader that is killed half-way has printed nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <kymo/stacks.h>
+#include <kymo/stackdump.h>
 #include <kymo/symbol.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* threads.h — asking all threads where they are; what is beyond stacks.h. */
+/* threads.h — asking all threads where they are; what is beyond kymo/stackdump.h. */
 #ifndef KYMO_STACK_THREADS_H
 #define KYMO_STACK_THREADS_H
 
-#include <kymo/stacks.h>
+#include <kymo/stackdump.h>
 
 /* Ask all threads, as kymo_stack_capture_threads does, and lend the answers until
    kymo__threads_done, which must follow; nobody else can ask meanwhile. CONTEXT is what the

@@ -1,5 +1,5 @@
 /* A crash is told, and ends the process as it would have. */
-#include "stacks.h"
+#include "dumped.h"
 
 #include <sys/resource.h>
 

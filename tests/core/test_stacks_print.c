@@ -1,5 +1,5 @@
 /* Raw text of stacks, and what is printed of it. */
-#include "stacks.h"
+#include "dumped.h"
 
 #include <kymo/symbol.h>
 

@@ -1,5 +1,5 @@
 /* All threads are asked where they are, and what they were doing goes on. */
-#include "stacks.h"
+#include "dumped.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
-/* stacks.h — what the tests of dumped stacks share: a dump as text, and its parts. */
-#ifndef KYMO_TEST_STACKS_H
-#define KYMO_TEST_STACKS_H
+/* dumped.h — what the tests of dumped stacks share: a dump as text, and its parts. */
+#ifndef KYMO_TEST_DUMPED_H
+#define KYMO_TEST_DUMPED_H
 
-#include <kymo/stacks.h>
+#include <kymo/stackdump.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 

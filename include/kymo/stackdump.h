@@ -1,4 +1,4 @@
-/* stacks.h — where all threads of this process are: when asked, and when it crashes.
+/* stackdump.h — where all threads of this process are: when asked, and when it crashes.
 
    Every thread is asked by a signal that nobody handles (SIGURG, unless the program has a
    handler for that) and captures its own stack, as in stack.h. Threads that do not answer,
@@ -6,8 +6,8 @@
    do not fail for it: they go on, except those that wait for a given time and cannot say how
    much of it is left (poll and epoll_wait with a timeout, for instance): such a call may end
    with EINTR, as it would after a stop by a debugger. */
-#ifndef KYMO_STACKS_H
-#define KYMO_STACKS_H
+#ifndef KYMO_STACKDUMP_H
+#define KYMO_STACKDUMP_H
 
 #include <kymo/stack.h>
 
