@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "atomic.h"
-#include "capture.h"
+#include "interrupted.h"
 #include "late.h"
 #include "procfs.h"
 #include "rawtext.h"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "alloc.h"
-#include "capture.h"
 #include "clock.h"
+#include "interrupted.h"
 #include "local.h"
 #include "modules.h"
 #include "sampler_parts.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "capture.h"
+#include "interrupted.h"
 #include "modules.h"
 
 /* More nodes than this are not remembered: some 100 MiB of memory. */

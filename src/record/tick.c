@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "capture.h"
+#include "interrupted.h"
 #include "local.h"
 #include "sampler_parts.h"
 #include "session.h"

@@ -8,7 +8,7 @@
    The hash is made of what the walks met. Only when it is new are the two stacks put together:
    every mark of the interpreter's is an address inside the native frame that runs it, so that
    their order is that of addresses. */
-#include "capture.h"
+#include "interrupted.h"
 
 #include <errno.h>
 #include <string.h>

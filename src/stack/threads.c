@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "atomic.h"
-#include "capture.h"
+#include "interrupted.h"
 #include "modules.h"
 #include "procfs.h"
 #include "resume.h"

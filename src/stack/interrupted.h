@@ -1,6 +1,6 @@
-/* capture.h — what the rest of kymo needs of stack capture beyond stack.h. */
-#ifndef KYMO_CAPTURE_STACK_H
-#define KYMO_CAPTURE_STACK_H
+/* interrupted.h — what the rest of kymo needs of stack capture beyond stack.h. */
+#ifndef KYMO_INTERRUPTED_H
+#define KYMO_INTERRUPTED_H
 
 #include <kymo/stack.h>
 
