@@ -7,28 +7,9 @@
 
 #include "ehbytes.h"
 #include "ehplace.h"
-
-#if defined(__aarch64__)
-enum { FP = 29, SP = 31, RA = 30, RBX = -1 };
-#else
-enum { FP = 6, SP = 7, RA = 16, RBX = 3 };
-#endif
+#include "ehrow.h"
 
 enum { REMEMBERED = 16 };
-
-/* The registers of the caller that are of use, and where they are. */
-enum { SAVED_RA, SAVED_FP, SAVED_RBX, SAVED };
-enum how { SAME, AT_CFA, AT_PLACE, UNDEFINED, ODD };
-
-struct saved {
-    enum how how;
-    struct kymo_place place; /* AT_CFA: only its offset counts */
-};
-
-struct row {
-    struct kymo_place cfa;
-    struct saved saved[SAVED];
-};
 
 struct function {
     uint64_t begin, size;
@@ -178,31 +159,32 @@ static uint64_t fde_find(const uint8_t *hdr, const uint8_t *high, uint64_t pc)
     return pair[0] <= key ? (uint64_t)(uintptr_t)hdr + (uint64_t)(int64_t)pair[1] : 0;
 }
 
-static void save(struct row *row, const struct function *f, uint64_t reg, struct saved saved)
+static void save(struct kymo_row *row, const struct function *f, uint64_t reg,
+                 struct kymo_saved saved)
 {
     if (reg == f->ra)
-        row->saved[SAVED_RA] = saved;
-    else if (reg == FP)
-        row->saved[SAVED_FP] = saved;
-    else if (reg == (uint64_t)RBX)
-        row->saved[SAVED_RBX] = saved;
+        row->saved[KYMO__SAVED_RA] = saved;
+    else if (reg == KYMO__FP)
+        row->saved[KYMO__SAVED_FP] = saved;
+    else if (reg == (uint64_t)KYMO__RBX)
+        row->saved[KYMO__SAVED_RBX] = saved;
 }
 
-static void restore(struct row *row, const struct function *f, uint64_t reg,
-                    const struct row *first)
+static void restore(struct kymo_row *row, const struct function *f, uint64_t reg,
+                    const struct kymo_row *first)
 {
     if (reg == f->ra)
-        row->saved[SAVED_RA] = first->saved[SAVED_RA];
-    else if (reg == FP)
-        row->saved[SAVED_FP] = first->saved[SAVED_FP];
-    else if (reg == (uint64_t)RBX)
-        row->saved[SAVED_RBX] = first->saved[SAVED_RBX];
+        row->saved[KYMO__SAVED_RA] = first->saved[KYMO__SAVED_RA];
+    else if (reg == KYMO__FP)
+        row->saved[KYMO__SAVED_FP] = first->saved[KYMO__SAVED_FP];
+    else if (reg == (uint64_t)KYMO__RBX)
+        row->saved[KYMO__SAVED_RBX] = first->saved[KYMO__SAVED_RBX];
 }
 
-static struct saved at_cfa(const struct function *f, uint64_t factored)
+static struct kymo_saved at_cfa(const struct function *f, uint64_t factored)
 {
-    return (struct saved){
-        .how = AT_CFA,
+    return (struct kymo_saved){
+        .how = KYMO__AT_CFA,
         .place.offset = (int64_t)(factored * (uint64_t)f->data_align),
     };
 }
@@ -216,8 +198,8 @@ static struct kymo_place place(uint64_t reg, uint64_t offset)
 }
 
 /* Those instructions that say where a register or the CFA is. False: not known. */
-static bool describe(struct row *row, const struct function *f, uint8_t op, struct kymo_bytes *in,
-                     uint64_t pc, const struct row *first)
+static bool describe(struct kymo_row *row, const struct function *f, uint8_t op,
+                     struct kymo_bytes *in, uint64_t pc, const struct kymo_row *first)
 {
     uint64_t reg = op < 0x0c || op > 0x13 ? kymo__bytes_uleb(in) : 0;
     switch (op) {
@@ -228,20 +210,20 @@ static bool describe(struct row *row, const struct function *f, uint8_t op, stru
         restore(row, f, reg, first);
         return true;
     case 0x07: /* undefined */
-        save(row, f, reg, (struct saved){.how = UNDEFINED});
+        save(row, f, reg, (struct kymo_saved){.how = KYMO__UNDEFINED});
         return true;
     case 0x08: /* same_value */
-        save(row, f, reg, (struct saved){.how = SAME});
+        save(row, f, reg, (struct kymo_saved){.how = KYMO__SAME});
         return true;
     case 0x09: /* register */
     case 0x14: /* val_offset */
     case 0x15: /* val_offset_sf */
         kymo__bytes_uleb(in);
-        save(row, f, reg, (struct saved){.how = ODD});
+        save(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
         return true;
     case 0x16: /* val_expression */
         kymo__bytes_part(in, kymo__bytes_uleb(in));
-        save(row, f, reg, (struct saved){.how = ODD});
+        save(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
         return true;
     case 0x2f: /* GNU_negative_offset_extended */
         save(row, f, reg, at_cfa(f, 0 - kymo__bytes_uleb(in)));
@@ -270,7 +252,7 @@ static bool describe(struct row *row, const struct function *f, uint8_t op, stru
         return true;
     case 0x10: { /* expression */
         reg = kymo__bytes_uleb(in);
-        struct saved saved = {.how = AT_PLACE};
+        struct kymo_saved saved = {.how = KYMO__AT_PLACE};
         saved.place = kymo__place_of(kymo__bytes_part(in, kymo__bytes_uleb(in)), pc);
         save(row, f, reg, saved);
         return true;
@@ -286,10 +268,10 @@ static bool describe(struct row *row, const struct function *f, uint8_t op, stru
 
 /* Run the program IN until it comes to what holds after PC. FIRST is what the CIE said.
    False when it makes no sense. */
-static bool run(struct row *row, const struct function *f, struct kymo_bytes in, uint64_t pc,
-                const struct row *first)
+static bool run(struct kymo_row *row, const struct function *f, struct kymo_bytes in, uint64_t pc,
+                const struct kymo_row *first)
 {
-    struct row remembered[REMEMBERED];
+    struct kymo_row remembered[REMEMBERED];
     unsigned depth = 0;
     uint64_t at = f->begin;
     while (in.at < in.end) {
@@ -324,123 +306,6 @@ static bool run(struct row *row, const struct function *f, struct kymo_bytes in,
     return true;
 }
 
-static bool is_at(const struct saved *saved, uint8_t reg, int64_t offset)
-{
-    return saved->how == AT_PLACE && saved->place.kind == KYMO__PLACE_REGISTER &&
-           saved->place.reg == reg && saved->place.offset == offset;
-}
-
-#if defined(__aarch64__)
-
-/* The return address is in its register, just after the caller's fp, or saved alone. */
-static bool saved_fields(struct kymo_rule *rule, const struct row *row)
-{
-    const struct saved *ra = &row->saved[SAVED_RA], *fp = &row->saved[SAVED_FP];
-    if (ra->how == SAME && fp->how == SAME) {
-        rule->extra = KYMO__RA_IN_REGISTER;
-    } else if (ra->how == AT_CFA && fp->how == AT_CFA && ra->place.offset == fp->place.offset + 8) {
-        rule->extra = KYMO__RA_AFTER_FP;
-        rule->fp = (int16_t)fp->place.offset;
-        return rule->fp == fp->place.offset && rule->fp < 0;
-    } else if (ra->how == AT_CFA && fp->how == SAME) {
-        rule->extra = KYMO__RA_ALONE;
-        rule->fp = (int16_t)ra->place.offset;
-        return rule->fp == ra->place.offset && rule->fp < 0;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-/* The kernel's own description of its signal frame leaves out the frame that was interrupted;
-   the walker knows that one by its code. */
-static bool signal_fields(struct kymo_rule *rule, const struct row *row)
-{
-    (void)rule, (void)row, (void)is_at;
-    return false;
-}
-
-#else
-
-enum { CONTEXT_RBP = 120, CONTEXT_RSP = 160, CONTEXT_RIP = 168 }; /* in a ucontext_t */
-
-static bool saved_fields(struct kymo_rule *rule, const struct row *row)
-{
-    const struct saved *ra = &row->saved[SAVED_RA], *fp = &row->saved[SAVED_FP];
-    const struct saved *rbx = &row->saved[SAVED_RBX];
-    if (ra->how != AT_CFA || ra->place.offset != -8 ||
-        (rule->kind == KYMO__RULE_SP && rule->cfa < 8))
-        return false;
-    if (fp->how == AT_CFA) {
-        rule->fp = (int16_t)fp->place.offset;
-        if (rule->fp != fp->place.offset || rule->fp > -16 || rule->fp % 8 ||
-            rule->kind == KYMO__RULE_FP_WORD)
-            return false;
-    } else if (fp->how == AT_PLACE) {
-        rule->fp = (int16_t)fp->place.offset;
-        if (!is_at(fp, FP, rule->fp) || rule->fp % 8)
-            return false;
-        if (rule->kind == KYMO__RULE_REGISTER)
-            rule->fp = (int16_t)(rule->fp + 1);
-        else if (rule->kind == KYMO__RULE_SP && rule->cfa == 8)
-            rule->fp = 0; /* at its `ret`: gcc does not tell that it has been restored */
-        else if (rule->kind != KYMO__RULE_FP_WORD)
-            return false;
-    } else if (fp->how == ODD || rule->kind == KYMO__RULE_FP_WORD) {
-        return false;
-    }
-    if (rule->kind == KYMO__RULE_SP || rule->kind == KYMO__RULE_FP)
-        rule->extra = rbx->how == AT_CFA && rbx->place.offset < 0 &&
-                              rbx->place.offset >= -8 * 127 && rbx->place.offset % 8 == 0
-                          ? (int8_t)(rbx->place.offset / -8)
-                          : 0;
-    return true;
-}
-
-static bool signal_fields(struct kymo_rule *rule, const struct row *row)
-{
-    int64_t context = row->cfa.offset - CONTEXT_RSP;
-    if (row->cfa.kind != KYMO__PLACE_WORD || row->cfa.reg != SP || row->cfa.add || context < 0 ||
-        context > 4096 || !is_at(&row->saved[SAVED_RA], SP, context + CONTEXT_RIP) ||
-        !is_at(&row->saved[SAVED_FP], SP, context + CONTEXT_RBP))
-        return false;
-    *rule = (struct kymo_rule){.kind = KYMO__RULE_SIGNAL, .cfa = (int32_t)context};
-    return true;
-}
-
-#endif
-
-/* ROW as a rule, if it can be one. */
-static struct kymo_rule rule_of(const struct row *row, bool signal)
-{
-    const struct kymo_rule none = {.kind = KYMO__RULE_NONE};
-    struct kymo_rule rule = none;
-    if (row->saved[SAVED_RA].how == UNDEFINED)
-        return (struct kymo_rule){.kind = KYMO__RULE_END};
-    if (signal)
-        return signal_fields(&rule, row) ? rule : none;
-    const struct kymo_place *cfa = &row->cfa;
-    if (cfa->offset < -(1 << 29) || cfa->offset > 1 << 29 || cfa->offset % 8)
-        return none;
-    rule.cfa = (int32_t)cfa->offset;
-    if (cfa->kind == KYMO__PLACE_REGISTER) {
-        rule.kind = cfa->reg == SP   ? KYMO__RULE_SP
-                    : cfa->reg == FP ? KYMO__RULE_FP
-                                     : KYMO__RULE_REGISTER;
-        rule.extra = (int8_t)cfa->reg;
-    } else if (cfa->kind == KYMO__PLACE_WORD && cfa->reg == SP && cfa->add >= 0 && cfa->add < 128) {
-        rule.kind = KYMO__RULE_SP_WORD;
-        rule.extra = (int8_t)cfa->add;
-    } else if (cfa->kind == KYMO__PLACE_WORD && cfa->reg == FP && cfa->add == 0) {
-        rule.kind = KYMO__RULE_FP_WORD;
-    } else {
-        return none;
-    }
-    if (rule.kind == KYMO__RULE_SP && rule.cfa < 0)
-        return none;
-    return saved_fields(&rule, row) ? rule : none;
-}
-
 struct kymo_rule kymo__ehframe_rule(const uint8_t *hdr, uint64_t low, uint64_t high, uint64_t pc)
 {
     const struct kymo_rule none = {.kind = KYMO__RULE_NONE};
@@ -452,11 +317,11 @@ struct kymo_rule kymo__ehframe_rule(const uint8_t *hdr, uint64_t low, uint64_t h
     uint64_t fde = fde_find(hdr, end, pc);
     if (!fde || !fde_read(&f, hdr, first, end, fde) || pc - f.begin >= f.size)
         return none;
-    struct row start = {0}, row;
+    struct kymo_row start = {0}, row;
     if (!run(&start, &f, f.first, UINT64_MAX, &start))
         return none;
     row = start;
     if (!run(&row, &f, f.then, pc, &start))
         return none;
-    return rule_of(&row, f.signal);
+    return kymo__row_rule(&row, f.signal);
 }

@@ -41,7 +41,7 @@ static inline void trip_on(struct trip *trip)
     __asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
-enum { TRIP_SHAPES = 12, TRIP_ALIGNED = 6, TRIP_ALIGNED_DYNAMIC = 7 };
+enum { TRIP_SHAPES = 12, TRIP_ALIGNED = 6, TRIP_ALIGNED_DYNAMIC = 7, TRIP_JUMP = 10 };
 extern trip_shape *const trip_shapes_fp[TRIP_SHAPES], *const trip_shapes_nofp[TRIP_SHAPES];
 
 #endif

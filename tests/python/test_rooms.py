@@ -20,6 +20,7 @@ ROOMS_BELOW = {
     "base": set(),
     "symbol": {"base"},
     "trace": {"base"},
+    "stack": {"base"},
     "record": {"base", "trace"},
     "model": {"base", "symbol", "trace"},
     "cli": {"base", "symbol", "trace", "model"},
