@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "bycontent.h"
 #include "loader.h"
 #include "modules.h"
 #include "scratch.h"
-#include "table.h"
 #include "walk.h"
 
 #define MANAGED (UINT64_C(1) << 63)

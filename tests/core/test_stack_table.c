@@ -6,7 +6,7 @@
 #include "atomic.h"
 #include "check.h"
 #include "random.h"
-#include "table.h"
+#include "bycontent.h"
 
 #define DEPTH_MAX 64
 

@@ -25,10 +25,11 @@
 
 #include "check.h"
 #include "elffile.h"
+#include "fault.h"
 #include "random.h"
 #include "strtab.h"
 
-enum { FRAMES_MOST = 64, ADDRESSES_MOST = 20000 };
+enum { FRAMES_MOST = 64, ADDRESSES_MOST = FAULT_TIMES(20000, 4000) };
 
 struct frame {
     const char *name, *file;

@@ -21,7 +21,7 @@ ROOMS_BELOW = {
     "symbol": {"base"},
     "trace": {"base"},
     "stack": {"base"},
-    "record": {"base", "trace"},
+    "record": {"base", "stack", "symbol", "trace"},
     "model": {"base", "symbol", "trace"},
     "cli": {"base", "symbol", "trace", "model"},
 }

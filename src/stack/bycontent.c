@@ -1,5 +1,5 @@
-/* table.c — see table.h. */
-#include "table.h"
+/* bycontent.c — see bycontent.h. */
+#include "bycontent.h"
 
 #include <errno.h>
 #include <pthread.h>

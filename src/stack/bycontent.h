@@ -1,4 +1,4 @@
-/* table.h — stacks by content: equal ones have one id, and memory is bounded.
+/* bycontent.h — stacks by content: equal ones have one id, and memory is bounded.
 
    A stack is a row of 64-bit words, one per frame. It is found by a hash of 64 bits that the
    walk has made on its way; two different stacks with one hash would be taken for each other,
@@ -14,8 +14,8 @@
 
    A stack that nobody holds stays, so that it is found when it comes again, until its room is
    needed. */
-#ifndef KYMO_TABLE_H
-#define KYMO_TABLE_H
+#ifndef KYMO_BYCONTENT_H
+#define KYMO_BYCONTENT_H
 
 #include <kymo/stack.h>
 
