@@ -38,7 +38,8 @@ void kymo__sampler_pause(struct kymo_session *s, bool paused);
 void kymo__sampler_rest(struct kymo_session *s);
 int kymo__sampler_work(struct kymo_session *s);
 
-/* The calling thread, which has just recorded for the first time, is to be sampled too. */
+/* The calling thread has just become part of the session, and is to be sampled from now on. Its
+   lane may be claimed: nobody waits for that with the sampler's lock. */
 void kymo__sampler_meet(void);
 
 /* Around fork. */

@@ -45,23 +45,19 @@ static void work(int64_t ns)
 struct worker {
     pthread_t thread;
     int64_t ns, tid;
-    bool marks;
 };
 
 static void *worker_body(void *arg)
 {
     struct worker *self = arg;
     self->tid = (int64_t)syscall(SYS_gettid);
-    if (self->marks)
-        kymo_instant("a mark");
     work(self->ns);
     return NULL;
 }
 
-static void worker_start(struct worker *worker, int64_t ns, bool marks)
+static void worker_start(struct worker *worker, int64_t ns)
 {
     worker->ns = ns;
-    worker->marks = marks;
     CHECK_EQ(pthread_create(&worker->thread, NULL, worker_body, worker), 0);
 }
 
@@ -123,7 +119,7 @@ static void periods_add_up_to_the_time_that_threads_ran(void)
     CHECK_OK(start_at("count", 1000, KYMO_SAMPLED_CPU));
     int64_t before = ran();
     for (int i = 0; i < 3; i++)
-        worker_start(&workers[i], (200 + 100 * i) * MS, false);
+        worker_start(&workers[i], (200 + 100 * i) * MS);
     work(200 * MS);
     for (int i = 0; i < 3; i++)
         pthread_join(workers[i].thread, NULL);
@@ -136,12 +132,12 @@ static void periods_add_up_to_the_time_that_threads_ran(void)
     CHECK_EQ(f.without, 0);
     for (int i = 0; i < 3; i++) {
         struct stackfile_thread thread = stackfile_thread(&f, workers[i].tid);
-        CHECK_LE(100 + 70 * i, thread.periods); /* it takes a moment to find a new thread */
+        CHECK_LE(100 + 50 * i, thread.periods); /* it takes a moment to find a new thread */
         CHECK_LE(thread.periods, 205 + 100 * i);
         CHECK(thread.name[0] != '\0');
     }
     struct stackfile_thread main_thread = stackfile_thread(&f, getpid());
-    CHECK_LE(mine * 7 / 10, main_thread.periods);
+    CHECK_LE(mine / 2, main_thread.periods);
     CHECK_LE(main_thread.periods, mine + 5);
     CHECK_LE(f.periods * 8 / 10, f.in_hot); /* that is where they were */
     CHECK_LE(f.in_hot, f.periods);
@@ -151,22 +147,40 @@ static void periods_add_up_to_the_time_that_threads_ran(void)
     stackfile_free(&f);
 }
 
-static void a_thread_that_records_is_sampled_from_its_first_record_on(void)
+static bool has_timer(int64_t tid)
 {
-    needs_signals_in_time();
-    struct stackfile f;
-    CHECK_OK(start_at("first", 1000, KYMO_SAMPLED_CPU));
-    for (int i = 0; i < 40; i++) {
-        struct worker worker; /* most are over before anybody would look for it */
-        worker_start(&worker, 12 * MS, true);
-        pthread_join(worker.thread, NULL);
-    }
-    CHECK_OK(kymo_stop());
+    char wanted[64];
+    bool found = false;
+    snprintf(wanted, sizeof(wanted), "notify: signal/tid.%lld\n", (long long)tid);
+    FILE *f = fopen("/proc/self/timers", "re");
+    if (!f)
+        CHECK_SKIP("this kernel does not list timers");
+    for (char line[256]; fgets(line, sizeof(line), f);)
+        found = found || strcmp(line, wanted) == 0;
+    fclose(f);
+    return found;
+}
 
-    stackfile_read(&f, check_path("first"), NULL, NULL);
-    CHECK_LE(40 * 12 / 2, f.periods - stackfile_thread(&f, getpid()).periods);
-    CHECK_EQ(f.undefined, 0);
-    stackfile_free(&f);
+static void *record_once(void *arg)
+{
+    kymo_instant("a mark");
+    *(bool *)arg = has_timer((int64_t)syscall(SYS_gettid));
+    return NULL;
+}
+
+static void a_thread_has_its_timer_from_its_first_record_on(void)
+{
+    for (int i = 0; i < 10; i++) {
+        bool other = false, mine = false;
+        pthread_t thread;
+        CHECK_OK(start_at("first", 1000, KYMO_SAMPLED_CPU));
+        CHECK_EQ(pthread_create(&thread, NULL, record_once, &other), 0);
+        record_once(&mine);
+        pthread_join(thread, NULL);
+        CHECK_OK(kymo_stop());
+        CHECK(other);
+        CHECK(mine);
+    }
 }
 
 static void time_asleep_counts_only_by_the_wall_clock(void)
@@ -203,7 +217,7 @@ static void while_paused_there_are_no_samples(void)
     needs_signals_in_time();
 
     stackfile_read(&f, check_path("pause"), NULL, NULL);
-    CHECK_LE(100, f.periods);
+    CHECK_LE(50, f.periods); /* a part of a period is lost at each end */
     CHECK_LE(f.periods, 200);
     stackfile_free(&f);
 }
@@ -487,7 +501,7 @@ static void our_threads_rest_when_asked_to(void)
     needs_signals_in_time();
     CHECK_EQ(tasks, 1);
     stackfile_read(&f, check_path("rest"), NULL, NULL);
-    CHECK_LE(100, f.periods);
+    CHECK_LE(70, f.periods);
     CHECK_EQ(f.undefined, 0);
     stackfile_free(&f);
 }
@@ -528,15 +542,17 @@ static void a_flight_recorder_defines_every_stack_it_keeps(void)
     struct stackfile f;
     CHECK_OK(kymo_start(&(struct kymo_options){.size = sizeof(struct kymo_options),
                                                .path = check_path("flight"),
-                                               .flight_ns = 100 * MS,
+                                               .flight_ns = 500 * MS,
                                                .sample_hz = 1000}));
     kymo_instant("known from now on");
-    work(400 * MS);
+    work(50 * MS);
+    fault_sleep(700 * MS);
+    work(100 * MS);
     CHECK_OK(kymo_stop());
     needs_signals_in_time();
     stackfile_read(&f, check_path("flight"), NULL, NULL);
     CHECK_LE(1, f.samples);
-    CHECK_LE(f.periods, 200);
+    CHECK_LE(f.periods, 110); /* the first ones have expired */
     CHECK_EQ(f.undefined, 0);
     stackfile_free(&f);
 }
@@ -571,7 +587,7 @@ static void sample_until_killed(void *arg)
     uint32_t *ready = arg;
     CHECK_OK(start_at("killed", 1000, KYMO_SAMPLED_CPU));
     struct worker worker;
-    worker_start(&worker, 10000 * (int64_t)MS, false);
+    worker_start(&worker, 10000 * (int64_t)MS);
     work(300 * MS);
     __atomic_store_n(ready, 1u, __ATOMIC_RELEASE);
     work(10000 * (int64_t)MS);
@@ -590,7 +606,7 @@ static void a_killed_process_keeps_its_samples(void)
 
     stackfile_read(&f, check_path("killed"), __start_hot_code, __stop_hot_code);
     CHECK_EQ(f.threads, 2);
-    CHECK_LE(200, stackfile_thread(&f, pid).periods);
+    CHECK_LE(150, stackfile_thread(&f, pid).periods);
     CHECK_LE(f.undefined, f.samples / 4); /* those of the last moment */
     CHECK_LE(f.periods / 2, f.in_hot);
     stackfile_free(&f);
@@ -620,7 +636,7 @@ static void stop_comes_at_any_time(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(periods_add_up_to_the_time_that_threads_ran),
-    CHECK_CASE(a_thread_that_records_is_sampled_from_its_first_record_on),
+    CHECK_CASE(a_thread_has_its_timer_from_its_first_record_on),
     CHECK_CASE(time_asleep_counts_only_by_the_wall_clock),
     CHECK_CASE(while_paused_there_are_no_samples),
     CHECK_CASE(a_sample_that_interrupts_a_mark_is_counted_as_lost),
