@@ -32,6 +32,7 @@ VERBS = [
     "merge",
     "info",
     "dump",
+    "stacks",
     "doctor",
     "completion",
     "help",
