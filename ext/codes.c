@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "core.h"
-#include "lines.h"
+#include "linetable.h"
 #include "peek.h"
 
 #define CODES_MAX (1u << 18)

@@ -121,7 +121,7 @@ static inline PyObject *kymo__frame_variable(PyFrameObject *frame, PyObject *nam
 #define KYMO_FRAME_HEADER "frame_310.h"
 #endif
 
-/* Frames as walk.c sees them. */
+/* Frames as pyframes.c sees them. */
 #if PY_VERSION_HEX >= 0x030C0000
 #define KYMO_STACK_HEADER "stack_312.h"
 #elif PY_VERSION_HEX >= 0x030B0000

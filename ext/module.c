@@ -2,7 +2,7 @@
 #include "ccalls.h"
 #include "core.h"
 #include "tracer.h"
-#include "walk.h"
+#include "pyframes.h"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-/* stack_310.h — the interpreter's frames as walk.c sees them, on 3.10. See stack_312.h.
+/* stack_310.h — the interpreter's frames as pyframes.c sees them, on 3.10. See stack_312.h.
 
    Every frame is an object and is evaluated by a native function of its own, which has a
    structure on the native stack, linked in the same order. */

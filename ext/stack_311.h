@@ -1,4 +1,4 @@
-/* stack_311.h — the interpreter's frames as walk.c sees them, on 3.11. See stack_312.h.
+/* stack_311.h — the interpreter's frames as pyframes.c sees them, on 3.11. See stack_312.h.
 
    A frame that native code entered by says so; each such entry has a structure of its own on
    the native stack, linked in the same order. */

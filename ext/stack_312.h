@@ -1,4 +1,4 @@
-/* stack_312.h — the interpreter's frames as walk.c sees them, from 3.12 on.
+/* stack_312.h — the interpreter's frames as pyframes.c sees them, from 3.12 on.
 
    Frames are the interpreter's own structures, linked from the innermost outwards. Where native
    code entered the interpreter there is one more that stands for no function; it lies on the

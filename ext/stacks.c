@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "codes.h"
-#include "lines.h"
-#include "walk.h"
+#include "linetable.h"
+#include "pyframes.h"
 
 struct stack {
     PyObject_HEAD kymo_stack id;

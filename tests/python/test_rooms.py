@@ -21,7 +21,7 @@ ROOMS_BELOW = {
     "symbol": {"base"},
     "trace": {"base"},
     "stack": {"base"},
-    "record": {"base", "stack", "symbol", "trace"},
+    "record": {"base", "stack", "trace"},
     "model": {"base", "symbol", "trace"},
     "cli": {"base", "symbol", "trace", "model"},
 }

@@ -1,6 +1,6 @@
-/* walk.c — Python's frames for stack.h of libkymo: found by walking the interpreter's own chain,
+/* pyframes.c — Python's frames for stack.h of libkymo: found by walking the interpreter's own chain,
    which only its thread changes, so that no lock is needed. The layouts are in stack_3*.h. */
-#include "walk.h"
+#include "pyframes.h"
 
 #include <errno.h>
 #include <frameobject.h>

@@ -1,5 +1,5 @@
-/* lines.c — see lines.h. The interpreter's two forms of line tables. */
-#include "lines.h"
+/* linetable.c — see linetable.h. The interpreter's two forms of line tables. */
+#include "linetable.h"
 
 #include "compat.h"
 

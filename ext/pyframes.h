@@ -1,6 +1,6 @@
-/* walk.h — Python's frames for stack.h of libkymo. */
-#ifndef KYMO_EXT_WALK_H
-#define KYMO_EXT_WALK_H
+/* pyframes.h — Python's frames for stack.h of libkymo. */
+#ifndef KYMO_EXT_PYFRAMES_H
+#define KYMO_EXT_PYFRAMES_H
 
 #include "compat.h"
 

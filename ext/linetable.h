@@ -1,6 +1,6 @@
-/* lines.h — from an instruction to its line, without the code object. */
-#ifndef KYMO_EXT_LINES_H
-#define KYMO_EXT_LINES_H
+/* linetable.h — from an instruction to its line, without the code object. */
+#ifndef KYMO_EXT_LINETABLE_H
+#define KYMO_EXT_LINETABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
