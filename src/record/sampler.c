@@ -58,8 +58,8 @@ void kymo__sampler_forked(void)
     sem_init(&kymo__sampler_wake, 0, 0);
     if (running && running->signal)
         kymo__tick_forked(running->signal); /* timers are not inherited */
-    for (uint32_t i = 0; running && i < running->timers.top; i++)
-        kymo__timed[i].session = 0;
+    if (running)
+        kymo__timers_forked(&running->timers);
     running = NULL;
 }
 

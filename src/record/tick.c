@@ -16,23 +16,51 @@
 #include "session.h"
 
 struct kymo_timed *kymo__timed;
+uint32_t *kymo__timed_by_fd;
 static struct sigaction before; /* what the signal was handled by; changed under the life lock */
 
-/* The lane for the sample that INFO is about. NULL when no timer of ours has sent it, or not for
-   this thread: a timer that is gone may have left a signal behind, and its place may be another
-   thread's by now. */
-static struct kymo_lane *lane_for(const siginfo_t *info)
+/* Which timer, or clock, has sent INFO; NULL: none of ours. */
+static struct kymo_timed *timed_of(const siginfo_t *info)
 {
-    const struct kymo_timed *timed = info->si_value.sival_ptr;
-    if (info->si_code != SI_TIMER || !kymo__timed || timed < kymo__timed ||
-        timed >= kymo__timed + KYMO__TIMED_MOST)
+    if (!kymo__timed)
         return NULL;
+    if (info->si_code == SI_TIMER) {
+        struct kymo_timed *timed = info->si_value.sival_ptr;
+        return timed >= kymo__timed && timed < kymo__timed + KYMO__TIMED_MOST ? timed : NULL;
+    }
+    if (info->si_code <= 0 || (unsigned)info->si_fd >= KYMO__TIMED_MOST)
+        return NULL;
+    uint32_t place = kymo__load_relaxed(&kymo__timed_by_fd[info->si_fd]);
+    return place ? &kymo__timed[place - 1] : NULL;
+}
+
+/* The lane for a sample that TIMED has asked for. NULL when it is not for this thread: a timer that
+   is gone may have left a signal behind, and its place may be another thread's by now. */
+static struct kymo_lane *lane_for(const struct kymo_timed *timed)
+{
     struct kymo_lane *prepared = kymo__load_acquire(&timed->lane);
     uint32_t session = kymo__load_acquire(&timed->session);
     if (!session || session != kymo__switch_now() ||
         kymo__load_relaxed(&timed->tid) != kymo__tid_now())
         return NULL;
     return kymo__lane_in_signal(prepared);
+}
+
+/* How many periods a sample stands for. A timer says it. The clock of the performance counters
+   does not: it runs in the program only, so that what the kernel did for it since the last sample
+   is added to this one. */
+static uint32_t periods_of(struct kymo_timed *timed, const siginfo_t *info)
+{
+    if (info->si_code == SI_TIMER)
+        return 1 + (info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0);
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    int64_t period = timed->period, ran = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t periods = (ran - timed->told + period / 2) / period;
+    if (periods < 1)
+        periods = 1;
+    timed->told += periods * period;
+    return (uint32_t)periods;
 }
 
 static void record(struct kymo_lane *lane, kymo_stack stack, uint64_t ticks, uint32_t periods)
@@ -64,14 +92,14 @@ static void on_tick(int number, siginfo_t *info, void *context)
     (void)number;
     int error = errno;
     uint64_t ticks = kymo_ticks();
-    struct kymo_lane *lane = lane_for(info);
+    struct kymo_timed *timed = timed_of(info);
+    struct kymo_lane *lane = timed ? lane_for(timed) : NULL;
     if (lane) {
         /* What the signal interrupted may be recording: then this is lost, and counted. */
         bool busy = kymo__load_relaxed(&lane->claimed) != 0;
         kymo_stack stack =
             busy ? 0 : kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context);
-        uint32_t more = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
-        record(lane, stack, ticks, 1 + more);
+        record(lane, stack, ticks, periods_of(timed, info));
     }
     errno = error;
 }

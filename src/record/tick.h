@@ -15,11 +15,18 @@ struct kymo_timed {
     uint32_t tid;           /* these two */
     struct kymo_lane *lane; /* in case the thread has none of its own; or NULL */
     timer_t timer;
-    bool set;    /* it has been told to run, or to stand still */
-    int64_t ran; /* how long the thread had run when it was last looked at */
+    int fd;         /* instead of a timer: see perfclock.h; -1: it is a timer */
+    uint64_t fd_id; /* what tells that descriptor */
+    int64_t period; /* with it: nanoseconds */
+    int64_t told;   /* with it: how much of the time it has run is in samples. The handler's */
+    bool set;       /* it has been told to run, or to stand still */
+    int64_t ran;    /* how long the thread had run when it was last looked at */
 };
 
 extern struct kymo_timed *kymo__timed; /* KYMO__TIMED_MOST of them; NULL before the first use */
+
+/* By descriptor, place in kymo__timed + 1, or 0; KYMO__TIMED_MOST of them too. */
+extern uint32_t *kymo__timed_by_fd;
 
 /* Choose a signal that nobody uses and handle it. Returns its number or -KYMO_ESIGNALS. */
 int kymo__tick_install(void);

@@ -19,6 +19,7 @@
 #include "alloc.h"
 #include "hash.h"
 #include "local.h"
+#include "perfclock.h"
 #include "tick.h"
 
 #ifndef sigev_notify_thread_id
@@ -31,11 +32,13 @@ int kymo__timers_reserve(void)
 {
     if (kymo__timed)
         return 0;
-    void *map = mmap(NULL, KYMO__TIMED_MOST * sizeof(*kymo__timed), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const size_t timed = KYMO__TIMED_MOST * sizeof(*kymo__timed);
+    char *map = mmap(NULL, timed + KYMO__TIMED_MOST * sizeof(*kymo__timed_by_fd),
+                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         return -ENOMEM;
-    kymo__timed = map;
+    kymo__timed_by_fd = (uint32_t *)(void *)(map + timed);
+    kymo__timed = (struct kymo_timed *)(void *)map;
     return 0;
 }
 
@@ -57,6 +60,26 @@ static int64_t ran(uint32_t tid)
 static struct timespec timespec_of(int64_t ns)
 {
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* The same with a clock of the performance counters. False where there is none, and for a clock
+   that is the wall's. */
+static bool make_exact(const struct kymo_timers *timers, struct kymo_timed *timed, uint32_t tid)
+{
+    timed->fd = -1;
+    if (timers->clock == KYMO_SAMPLED_WALL)
+        return false;
+    int fd = kymo__perfclock_open(tid, timers->signal, timers->period);
+    if (fd < 0)
+        return false;
+    timed->fd_id = kymo__perfclock_id(fd);
+    if ((unsigned)fd >= KYMO__TIMED_MOST) {
+        kymo__perfclock_close(fd, timed->fd_id);
+        return false;
+    }
+    timed->fd = fd;
+    timed->period = timers->period;
+    return true;
 }
 
 /* Make a timer for thread TID, whose signals point to TIMED. It stands still. */
@@ -85,11 +108,16 @@ int kymo__timers_try(const struct kymo_timers *timers)
    thread, so that they do not all come at the same time. */
 static void set(const struct kymo_timers *timers, struct kymo_timed *timed)
 {
+    timed->set = true;
+    if (timed->fd >= 0) {
+        timed->told = ran(timed->tid);
+        kymo__perfclock_run(timed->fd, timed->fd_id, !timers->paused);
+        return;
+    }
     struct itimerspec when = {.it_interval = timespec_of(timers->period)};
     uint64_t part = kymo__hash_word(timed->tid) >> 54; /* of 1024 */
     if (!timers->paused)
         when.it_value = timespec_of(1 + timers->period * (int64_t)part / 1024);
-    timed->set = true;
     timer_settime(timed->timer, 0, &when, NULL);
 }
 
@@ -111,7 +139,7 @@ static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
         timers->refused += !timed;
         return NULL;
     }
-    int rc = make(timers, timed, tid);
+    int rc = make_exact(timers, timed, tid) ? 0 : make(timers, timed, tid);
     if (rc < 0) {
         timers->refused += rc != -EINVAL; /* that: it has just ended */
         return NULL;
@@ -122,6 +150,8 @@ static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
     /* After the id: who finds this lane sees whose it is. */
     kymo__store_release(&timed->lane, kymo__lane_prepare(tid));
     kymo__store_release(&timed->session, timers->session);
+    if (timed->fd >= 0)
+        kymo__store_release(&kymo__timed_by_fd[timed->fd], (uint32_t)(timed - kymo__timed) + 1);
     timers->count++;
     if (timed == &kymo__timed[timers->top])
         timers->top++;
@@ -131,7 +161,12 @@ static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
 static void drop(struct kymo_timers *timers, struct kymo_timed *timed)
 {
     kymo__store_release(&timed->session, 0u);
-    timer_delete(timed->timer);
+    if (timed->fd >= 0) {
+        kymo__store_relaxed(&kymo__timed_by_fd[timed->fd], 0u);
+        kymo__perfclock_close(timed->fd, timed->fd_id);
+    } else {
+        timer_delete(timed->timer);
+    }
     kymo__store_relaxed(&timed->lane, (struct kymo_lane *)NULL);
     timers->count--;
 }
@@ -261,4 +296,16 @@ void kymo__timers_remove(struct kymo_timers *timers)
     kymo__free(timers->places);
     timers->places = NULL;
     timers->bits = 0;
+}
+
+void kymo__timers_forked(struct kymo_timers *timers)
+{
+    for (uint32_t i = 0; i < timers->top; i++) {
+        struct kymo_timed *timed = &kymo__timed[i];
+        if (timed->session && timed->fd >= 0) {
+            kymo__timed_by_fd[timed->fd] = 0;
+            kymo__perfclock_close(timed->fd, timed->fd_id);
+        }
+        timed->session = 0;
+    }
 }

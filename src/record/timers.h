@@ -42,4 +42,7 @@ void kymo__timers_pause(struct kymo_timers *timers, bool paused);
 /* Remove them all. */
 void kymo__timers_remove(struct kymo_timers *timers);
 
+/* In a forked child, which has none of them: forget them. */
+void kymo__timers_forked(struct kymo_timers *timers);
+
 #endif

@@ -1,12 +1,16 @@
 /* Sampled stacks: how many, whose, and that nothing of it stays or gets into a program's way. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <kymo/source.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define FAULT_MANY_SESSIONS
 #include "alloc.h"
 #include "fault.h"
+#include "perfclock.h"
 #include "stackfile.h"
 
 enum { MS = 1000000 };
@@ -76,6 +80,22 @@ static void needs_signals_in_time(void)
         CHECK_SKIP("thread sanitizer delays signals");
 }
 
+/* Clocks of the performance counters that are open: see perfclock.h. */
+static int clocks_now(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int count = 0;
+    CHECK(dir != NULL);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        char target[64] = "";
+        ssize_t length = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+        count += length > 0 && strstr(target, "perf_event") != NULL;
+    }
+    closedir(dir);
+    return count;
+}
+
+/* Timers and clocks. */
 static int timers_now(void)
 {
     FILE *f = fopen("/proc/self/timers", "re");
@@ -85,7 +105,7 @@ static int timers_now(void)
     for (char line[256]; fgets(line, sizeof(line), f);)
         count += strncmp(line, "ID:", 3) == 0;
     fclose(f);
-    return count;
+    return count + clocks_now();
 }
 
 static int entries_in(const char *path)
@@ -147,6 +167,72 @@ static void periods_add_up_to_the_time_that_threads_ran(void)
     stackfile_free(&f);
 }
 
+/* The same with timers, where there are no such clocks. */
+static void without_clocks(void (*test)(void))
+{
+    kymo__perfclock_refused = true;
+    test();
+    kymo__perfclock_refused = false;
+}
+
+static void periods_add_up_without_the_exact_clock(void)
+{
+    without_clocks(periods_add_up_to_the_time_that_threads_ran);
+}
+
+static void a_thousand_times_a_second_is_that(void)
+{
+    needs_signals_in_time();
+    struct stackfile f;
+    CHECK_OK(start_at("rate", 1000, KYMO_SAMPLED_CPU));
+    kymo_instant("known from now on");
+    if (!clocks_now()) {
+        CHECK_OK(kymo_stop());
+        CHECK_SKIP("performance counters may not be used here");
+    }
+    work(300 * MS);
+    CHECK_OK(kymo_stop());
+    stackfile_read(&f, check_path("rate"), __start_hot_code, __stop_hot_code);
+    CHECK_LE(150, f.samples); /* timers alone would give 75 with a clock of 250 ticks */
+    CHECK_LE(f.samples, f.periods);
+    CHECK_LE(f.periods, 320);
+    stackfile_free(&f);
+}
+
+/* A program that closes everything and opens its own. 0, or what went wrong. */
+static int close_all_and_stop(void)
+{
+    if (start_at("numbers", 1000, KYMO_SAMPLED_CPU) < 0)
+        return 1;
+    kymo_instant("known from now on");
+    int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (first > 100)
+        return 2; /* ours are in the way */
+    for (int i = first; i < 65536; i++)
+        close(i);
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
+        ;
+    kymo_stop(); /* fails: the file was closed too */
+    for (int i = first; i < 1024; i++)
+        if (fcntl(i, F_GETFD) < 0 && i != first)
+            return 3; /* one that is not ours was closed */
+    return 0;
+}
+
+static void descriptors_of_the_program_are_its_own(void)
+{
+    const struct rlimit few = {.rlim_cur = 1024, .rlim_max = 1024};
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_NOFILE, &few);
+        _exit(close_all_and_stop());
+    }
+    CHECK(child > 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
 static bool has_timer(int64_t tid)
 {
     char wanted[64];
@@ -170,6 +256,7 @@ static void *record_once(void *arg)
 
 static void a_thread_has_its_timer_from_its_first_record_on(void)
 {
+    kymo__perfclock_refused = true; /* of those it can be told whose they are */
     for (int i = 0; i < 10; i++) {
         bool other = false, mine = false;
         pthread_t thread;
@@ -178,6 +265,7 @@ static void a_thread_has_its_timer_from_its_first_record_on(void)
         record_once(&mine);
         pthread_join(thread, NULL);
         CHECK_OK(kymo_stop());
+        kymo__perfclock_refused = i < 9;
         CHECK(other);
         CHECK(mine);
     }
@@ -249,6 +337,13 @@ static void *brief(void *arg)
         kymo_instant("brief");
     compute(2000);
     return NULL;
+}
+
+static void ten_thousand_threads_leave_no_timer(void);
+
+static void ten_thousand_threads_leave_no_timer_without_the_exact_clock(void)
+{
+    without_clocks(ten_thousand_threads_leave_no_timer);
 }
 
 static void ten_thousand_threads_leave_no_timer(void)
@@ -636,11 +731,15 @@ static void stop_comes_at_any_time(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(periods_add_up_to_the_time_that_threads_ran),
+    CHECK_CASE(periods_add_up_without_the_exact_clock),
+    CHECK_CASE(a_thousand_times_a_second_is_that),
+    CHECK_CASE(descriptors_of_the_program_are_its_own),
     CHECK_CASE(a_thread_has_its_timer_from_its_first_record_on),
     CHECK_CASE(time_asleep_counts_only_by_the_wall_clock),
     CHECK_CASE(while_paused_there_are_no_samples),
     CHECK_CASE(a_sample_that_interrupts_a_mark_is_counted_as_lost),
     CHECK_CASE(ten_thousand_threads_leave_no_timer),
+    CHECK_CASE(ten_thousand_threads_leave_no_timer_without_the_exact_clock),
     CHECK_CASE(a_thousand_sessions_leave_nothing_behind),
     CHECK_CASE(a_read_that_waits_is_not_interrupted),
     CHECK_CASE(errno_is_not_touched),
