@@ -44,7 +44,7 @@ static int rule_number(struct kymo_rule rule)
     return -1;
 }
 
-/* What begins at SITE looks like a signal trampoline: rt_sigreturn, and nothing else. */
+/* What begins at PC looks like a signal trampoline: rt_sigreturn, and nothing else. */
 static bool is_trampoline(uint64_t pc)
 {
 #if defined(__x86_64__)
@@ -84,13 +84,11 @@ static struct kymo_rule find(uint64_t pc)
 /* Make the words those of VERSION. False when another thread is at it. */
 static bool clear(uint64_t version)
 {
-    uint64_t old = kymo__load_acquire(&valid_for);
     static uint32_t clearing;
     uint32_t nobody = 0;
     if (!kymo__swap_if(&clearing, &nobody, 1u))
         return false;
-    old = kymo__load_acquire(&valid_for);
-    if (old != version) {
+    if (kymo__load_acquire(&valid_for) != version) {
         kymo__store_release(&valid_for, UINT64_MAX);
         for (size_t i = 0; i < 1u << WORD_BITS; i++)
             kymo__store_relaxed(&words[i], 0);
