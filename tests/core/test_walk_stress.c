@@ -80,13 +80,22 @@ static void travel(uint64_t seed, long count)
     }
 }
 
+/* All that were looked at since the last call of this were as they should be. */
+static void check_differences(void)
+{
+    static long before;
+    printf("# %ld captures compared\n", captures - before);
+    before = captures;
+    CHECK_EQ(differences, 0);
+}
+
 static void random_ways_are_as_the_oracle_says(void)
 {
     elsewhere_signals();
     gather_shapes(1);
     differences = 0;
     travel(12345, wanted() / 2);
-    CHECK_EQ(differences, 0);
+    check_differences();
 }
 
 static void libraries_that_come_and_go_do_not_confuse(void)
@@ -95,7 +104,7 @@ static void libraries_that_come_and_go_do_not_confuse(void)
     gather_shapes(2);
     differences = 0;
     travel(999, wanted() / 20);
-    CHECK_EQ(differences, 0);
+    check_differences();
 }
 
 static void *travel_on_thread(void *arg)
@@ -115,7 +124,7 @@ static void threads_do_not_disturb_each_other(void)
         pthread_create(&threads[i], NULL, travel_on_thread, (void *)(i + 7));
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    CHECK_EQ(differences, 0);
+    check_differences();
 }
 
 static long interruptions, refused;
