@@ -77,6 +77,7 @@ void kymo__loader_learn(void)
     if (last == UINT64_MAX) {
         void *function = dlsym(RTLD_DEFAULT, "_dl_find_object");
         memcpy(&find_object, &function, sizeof(function));
+        kymo__store_release(&kymo__loader.finds, function != NULL);
     }
     uint64_t adds = kymo__loader_ask();
     if (kymo__loader.count == 0 && adds != last)
@@ -84,11 +85,6 @@ void kymo__loader_learn(void)
     last = adds;
     check(adds);
     kymo__store_release(&learning, 0u);
-}
-
-bool kymo__loader_finds(void)
-{
-    return find_object != NULL;
 }
 
 bool kymo__loader_find(uint64_t pc, struct kymo_mapped *mapped)

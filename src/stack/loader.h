@@ -15,6 +15,7 @@ enum { KYMO__LOADER_WORDS = 4 };
 struct kymo_loader {
     const uint64_t *words[KYMO__LOADER_WORDS];
     uint32_t count;
+    uint32_t finds; /* it can be asked about an address without a lock (glibc 2.35) */
 };
 extern struct kymo_loader kymo__loader;
 
@@ -38,8 +39,10 @@ static inline uint64_t kymo__modules_version(void)
    loader's lock. */
 void kymo__loader_learn(void);
 
-/* Whether the loader can be asked about an address without a lock (glibc 2.35). */
-bool kymo__loader_finds(void);
+static inline bool kymo__loader_finds(void)
+{
+    return kymo__load_acquire(&kymo__loader.finds);
+}
 
 struct kymo_mapped {
     uint64_t low, high; /* all that is mapped of the file */

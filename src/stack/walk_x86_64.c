@@ -78,8 +78,19 @@ KYMO__FOREIGN static inline size_t compare_slots(const struct kymo_slot *slots, 
 {
     while (count && slots[count - 1].at < sp && slots[count - 1].value == fp)
         count--; /* what was saved further in, if at all: now it is FP */
-    while (count && slots[count - 1].at >= sp &&
-           kymo__word(slots[count - 1].at) == slots[count - 1].value)
+    if (count && slots[count - 1].at < sp)
+        return count;
+    while (count >= BLOCK) { /* the others, further out, are all above SP */
+        const struct kymo_slot *s = &slots[count - BLOCK];
+        uint64_t different = 0;
+#pragma GCC unroll 8
+        for (int i = 0; i < BLOCK; i++)
+            different |= kymo__word(s[i].at) ^ s[i].value;
+        if (different)
+            break;
+        count -= BLOCK;
+    }
+    while (count && kymo__word(slots[count - 1].at) == slots[count - 1].value)
         count--;
     return count;
 }
@@ -251,8 +262,10 @@ bool kymo__walk_registers(struct kymo_walk *walk, unsigned skip, uint64_t sp, ui
                           uint64_t fp, uint64_t rbx)
 {
     struct kymo_range range;
-    struct kymo_walker *w = kymo__walker_claim(sp, &range);
-    if (!w)
+    struct kymo_walker *w = kymo__walker;
+    if (kymo__likely(w && kymo__walker_quick(w, sp)))
+        range = w->stack;
+    else if (!(w = kymo__walker_claim(sp, &range)))
         return false;
     range.low = sp;
     const struct kymo_registers from = {.pc = pc, .sp = sp, .fp = fp, .rbx = rbx};

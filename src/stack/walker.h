@@ -6,6 +6,7 @@
 #define KYMO_WALKER_H
 
 #include "atomic.h"
+#include "loader.h"
 #include "mapping.h"
 #include "walk.h"
 
@@ -71,6 +72,19 @@ extern __thread struct kymo_walker *kymo__walker __attribute__((tls_model("initi
 /* The thread's walker, claimed for a walk that begins at SP, with RANGE what can be read from
    there on. NULL when there is none, or it is in use. */
 struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range);
+
+/* The same, with the thread's own stack for range, where nothing has happened since its last walk
+   that would need a closer look; otherwise false, and nothing is claimed. */
+static inline bool kymo__walker_quick(struct kymo_walker *walker, uint64_t sp)
+{
+    if (walker->busy || !kymo__load_relaxed(&kymo__loader.count) ||
+        walker->version != kymo__modules_version() || !kymo__loader_finds() ||
+        sp - walker->stack.low >= walker->stack.high - walker->stack.low)
+        return false;
+    kymo__store_relaxed(&walker->busy, sp);
+    kymo__compiler_fence();
+    return true;
+}
 
 /* The range around SP, which is not on the thread's own stack. */
 bool kymo__walker_range(struct kymo_walker *walker, uint64_t sp, struct kymo_range *range);
