@@ -23,12 +23,12 @@ static link *const links[128];
             sum += next(depth - 1, levels, leaf);                                                  \
         return sum + more[1];                                                                      \
     }
+/* clang-format off */
 #define LINKS(a)                                                                                   \
     LINK(a, 0) LINK(a, 1) LINK(a, 2) LINK(a, 3) LINK(a, 4) LINK(a, 5) LINK(a, 6) LINK(a, 7)
-
-LINKS(0)
-LINKS(1) LINKS(2) LINKS(3) LINKS(4) LINKS(5) LINKS(6) LINKS(7) LINKS(8) LINKS(9) LINKS(10) LINKS(11)
-    LINKS(12) LINKS(13) LINKS(14) LINKS(15)
+LINKS(0) LINKS(1) LINKS(2) LINKS(3) LINKS(4) LINKS(5) LINKS(6) LINKS(7)
+LINKS(8) LINKS(9) LINKS(10) LINKS(11) LINKS(12) LINKS(13) LINKS(14) LINKS(15)
+/* clang-format on */
 
 #define NAMES(a)                                                                                   \
     link_##a##_0, link_##a##_1, link_##a##_2, link_##a##_3, link_##a##_4, link_##a##_5,            \
