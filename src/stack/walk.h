@@ -17,7 +17,9 @@ struct kymo_native {
     uint64_t end; /* the first address above its frame on the stack; of the outermost: UINT64_MAX */
 };
 
-/* What a walk found. It belongs to the thread and is good until its next walk. */
+/* What a walk found. It belongs to the thread and is good until its next walk, which may also be
+   one in a signal handler. Ends go up from frame to frame outwards, except where a signal handler
+   had a stack of its own. */
 struct kymo_walk {
     const struct kymo_native *frames; /* outermost first */
     size_t count;
