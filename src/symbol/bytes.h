@@ -32,6 +32,16 @@ static inline struct kymo_bytes kymo__bytes(struct kymo_view view, uint64_t offs
     return (struct kymo_bytes){.at = view.at + offset, .end = view.at + view.len};
 }
 
+/* The same up to END only. */
+static inline struct kymo_bytes kymo__bytes_part(struct kymo_view view, uint64_t offset,
+                                                 uint64_t end)
+{
+    if (end > view.len)
+        return (struct kymo_bytes){.bad = true};
+    view.len = (size_t)end;
+    return kymo__bytes(view, offset);
+}
+
 static inline size_t kymo__bytes_left(const struct kymo_bytes *bytes)
 {
     return (size_t)(bytes->end - bytes->at);

@@ -20,8 +20,8 @@ const char *kymo__die_name(struct kymo_die die, bool *linkage)
         if (!unit || die.offset < unit->dies)
             return plain;
         const struct kymo_abbrevs *abbrevs = kymo__abbrevs_get(dwarf, unit);
-        struct kymo_bytes bytes = kymo__bytes(dwarf->sections[KYMO__INFO], die.offset);
-        bytes.end = dwarf->sections[KYMO__INFO].at + unit->end;
+        struct kymo_bytes bytes =
+            kymo__bytes_part(dwarf->sections[KYMO__INFO], die.offset, unit->end);
         const struct kymo_abbrev *abbrev = kymo__abbrevs_find(abbrevs, kymo__bytes_uleb(&bytes));
         die = (struct kymo_die){0};
         for (uint32_t i = 0; abbrev && i < abbrev->count && !bytes.bad; i++) {

@@ -121,8 +121,7 @@ static bool read_root(struct kymo_dwarf *dwarf, struct kymo_unit *unit, struct r
 {
     *root = (struct root){0};
     const struct kymo_abbrevs *abbrevs = kymo__abbrevs_get(dwarf, unit);
-    struct kymo_bytes bytes = kymo__bytes(dwarf->sections[KYMO__INFO], unit->dies);
-    bytes.end = dwarf->sections[KYMO__INFO].at + unit->end;
+    struct kymo_bytes bytes = kymo__bytes_part(dwarf->sections[KYMO__INFO], unit->dies, unit->end);
     const struct kymo_abbrev *abbrev = kymo__abbrevs_find(abbrevs, kymo__bytes_uleb(&bytes));
     if (!abbrev)
         return false;

@@ -233,10 +233,9 @@ static void skip_entry(struct walk *walk, const struct kymo_abbrev *abbrev, bool
 
 static int go_through(struct walk *walk)
 {
-    const uint8_t *info = walk->dwarf->sections[KYMO__INFO].at;
     bool c_family = is_c_family(walk->unit->language);
-    walk->bytes = kymo__bytes(walk->dwarf->sections[KYMO__INFO], walk->unit->dies);
-    walk->bytes.end = info + walk->unit->end;
+    walk->bytes =
+        kymo__bytes_part(walk->dwarf->sections[KYMO__INFO], walk->unit->dies, walk->unit->end);
     walk->depth = walk->open_count = 0;
     while (walk->bytes.at < walk->bytes.end && !walk->bytes.bad) {
         uint64_t die = position(walk);
