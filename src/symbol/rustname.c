@@ -5,153 +5,17 @@
    long one: what is printed, how deep it goes and how many steps it takes all have limits, beyond
    which the name stays as it is. Hashes of crates are left out. */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "alloc.h"
-#include "buffer.h"
 #include "demangle.h"
+#include "rusttext.h"
 
-enum { DEPTH_MOST = 100, STEPS_MOST = 20000, TEXT_MOST = 16384 };
-
-struct name {
-    const char *text; /* behind _R */
-    size_t len, at;
-    struct kymo_buffer out;
-    bool bad, no_memory;
-    bool silent; /* read, but do not print */
-    unsigned depth, steps;
-    uint64_t bound; /* lifetimes that binders around here have introduced */
-};
-
-static void path(struct name *n, bool in_type);
-static void type(struct name *n);
-static void constant(struct name *n);
-
-static void print_bytes(struct name *n, const char *text, size_t len)
-{
-    if (n->silent || n->bad)
-        return;
-    if (n->out.len + len > TEXT_MOST)
-        n->bad = true;
-    else if (kymo__buffer_add(&n->out, text, len) < 0)
-        n->bad = n->no_memory = true;
-}
-
-static void print(struct name *n, const char *text)
-{
-    print_bytes(n, text, strlen(text));
-}
-
-static void print_number(struct name *n, uint64_t value)
-{
-    char digits[20];
-    size_t at = sizeof(digits);
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    print_bytes(n, digits + at, sizeof(digits) - at);
-}
-
-static char peek(const struct name *n)
-{
-    return n->at < n->len ? n->text[n->at] : '\0';
-}
-
-static char next(struct name *n)
-{
-    if (n->at >= n->len) {
-        n->bad = true;
-        return '\0';
-    }
-    return n->text[n->at++];
-}
-
-static bool eat(struct name *n, char c)
-{
-    if (peek(n) != c)
-        return false;
-    n->at++;
-    return true;
-}
-
-/* "_" is 0, "0_" is 1 and so on. Hashes have 64 bits and may wrap around; positions are looked at
-   before use. */
-static uint64_t base_62(struct name *n)
-{
-    uint64_t value = 0;
-    if (eat(n, '_'))
-        return 0;
-    for (;;) {
-        char c = next(n);
-        uint64_t digit;
-        if (c == '_')
-            break;
-        if (c >= '0' && c <= '9')
-            digit = (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'z')
-            digit = (uint64_t)(c - 'a') + 10;
-        else if (c >= 'A' && c <= 'Z')
-            digit = (uint64_t)(c - 'A') + 36;
-        else
-            digit = UINT64_MAX;
-        if (digit > 61) {
-            n->bad = true;
-            return 0;
-        }
-        value = value * 62 + digit;
-    }
-    return value + 1;
-}
-
-static uint64_t optional_62(struct name *n, char tag)
-{
-    return eat(n, tag) ? base_62(n) + 1 : 0;
-}
-
-struct identifier {
-    const char *text;
-    size_t len;
-    bool punycode;
-};
-
-static struct identifier identifier(struct name *n)
-{
-    struct identifier id = {.punycode = eat(n, 'u')};
-    size_t len = 0;
-    if (peek(n) < '0' || peek(n) > '9') {
-        n->bad = true;
-        return id;
-    }
-    if (!eat(n, '0'))
-        while (peek(n) >= '0' && peek(n) <= '9' && len <= n->len)
-            len = len * 10 + (size_t)(next(n) - '0');
-    eat(n, '_');
-    if (len > n->len - n->at) {
-        n->bad = true;
-        return id;
-    }
-    id.text = n->text + n->at;
-    id.len = len;
-    n->at += len;
-    return id;
-}
-
-static void print_identifier(struct name *n, struct identifier id)
-{
-    if (!id.len)
-        return;
-    if (id.punycode)
-        print(n, "punycode{");
-    print_bytes(n, id.text, id.len);
-    if (id.punycode)
-        print(n, "}");
-}
+static void path(struct kymo_rust_name *n, bool in_type);
+static void type(struct kymo_rust_name *n);
+static void constant(struct kymo_rust_name *n);
 
 /* One level deeper; false when that is too deep or too long. */
-static bool enter(struct name *n)
+static bool enter(struct kymo_rust_name *n)
 {
     if (n->bad || n->depth >= DEPTH_MOST || n->steps >= STEPS_MOST) {
         n->bad = true;
@@ -163,7 +27,7 @@ static bool enter(struct name *n)
 }
 
 /* Go on where a reference says, which is before it; returns where to come back to. */
-static size_t go_back(struct name *n)
+static size_t go_back(struct kymo_rust_name *n)
 {
     size_t here = n->at - 1; /* of the B */
     uint64_t to = base_62(n);
@@ -175,7 +39,7 @@ static size_t go_back(struct name *n)
     return after;
 }
 
-static void lifetime(struct name *n, uint64_t index)
+static void lifetime(struct kymo_rust_name *n, uint64_t index)
 {
     if (index == 0) {
         print(n, "'_");
@@ -191,7 +55,7 @@ static void lifetime(struct name *n, uint64_t index)
 }
 
 /* for<'a, 'b>; returns how many, which the caller takes back. */
-static uint64_t binder(struct name *n)
+static uint64_t binder(struct kymo_rust_name *n)
 {
     uint64_t count = optional_62(n, 'G');
     if (count > 64) {
@@ -210,7 +74,7 @@ static uint64_t binder(struct name *n)
     return count;
 }
 
-static void generic_argument(struct name *n)
+static void generic_argument(struct kymo_rust_name *n)
 {
     if (eat(n, 'L'))
         lifetime(n, base_62(n));
@@ -220,7 +84,7 @@ static void generic_argument(struct name *n)
         type(n);
 }
 
-static void generic_arguments(struct name *n)
+static void generic_arguments(struct kymo_rust_name *n)
 {
     for (bool first = true; !n->bad && !eat(n, 'E'); first = false) {
         print(n, first ? "" : ", ");
@@ -229,7 +93,7 @@ static void generic_arguments(struct name *n)
 }
 
 /* Where an implementation stands says nothing about what it is. */
-static void implementation(struct name *n)
+static void implementation(struct kymo_rust_name *n)
 {
     bool silent = n->silent;
     n->silent = true;
@@ -238,7 +102,7 @@ static void implementation(struct name *n)
     n->silent = silent;
 }
 
-static void nested_path(struct name *n, bool in_type)
+static void nested_path(struct kymo_rust_name *n, bool in_type)
 {
     char space = next(n);
     bool upper = space >= 'A' && space <= 'Z';
@@ -270,7 +134,7 @@ static void nested_path(struct name *n, bool in_type)
 }
 
 /* With OPEN, arguments of a trait are left open for more of them; returns whether they are. */
-static bool path_open(struct name *n, bool in_type, bool open)
+static bool path_open(struct kymo_rust_name *n, bool in_type, bool open)
 {
     bool left_open = false;
     if (!enter(n))
@@ -319,7 +183,7 @@ static bool path_open(struct name *n, bool in_type, bool open)
     return left_open;
 }
 
-static void path(struct name *n, bool in_type)
+static void path(struct kymo_rust_name *n, bool in_type)
 {
     path_open(n, in_type, false);
 }
@@ -337,7 +201,7 @@ static const char *basic_type(char c)
     return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
 }
 
-static void function_type(struct name *n)
+static void function_type(struct kymo_rust_name *n)
 {
     uint64_t bound = n->bound;
     binder(n);
@@ -363,7 +227,7 @@ static void function_type(struct name *n)
     n->bound = bound;
 }
 
-static void dynamic_type(struct name *n)
+static void dynamic_type(struct kymo_rust_name *n)
 {
     uint64_t bound = n->bound;
     print(n, "dyn ");
@@ -392,7 +256,7 @@ static void dynamic_type(struct name *n)
     }
 }
 
-static void reference(struct name *n, const char *mutable)
+static void reference(struct kymo_rust_name *n, const char *mutable)
 {
     print(n, "&");
     if (eat(n, 'L')) {
@@ -406,7 +270,7 @@ static void reference(struct name *n, const char *mutable)
     type(n);
 }
 
-static void tuple(struct name *n)
+static void tuple(struct kymo_rust_name *n)
 {
     print(n, "(");
     size_t count = 0;
@@ -417,7 +281,7 @@ static void tuple(struct name *n)
     print(n, count == 1 ? ",)" : ")");
 }
 
-static void type(struct name *n)
+static void type(struct kymo_rust_name *n)
 {
     if (!enter(n))
         return;
@@ -455,7 +319,7 @@ static void type(struct name *n)
     n->depth--;
 }
 
-static void print_character(struct name *n, uint64_t value)
+static void print_character(struct kymo_rust_name *n, uint64_t value)
 {
     char text[4] = {'\'', (char)value, '\'', '\0'};
     static const char digits[] = "0123456789abcdef";
@@ -473,7 +337,7 @@ static void print_character(struct name *n, uint64_t value)
 }
 
 /* Numbers, truth values and characters; others leave the name as it is. */
-static void constant(struct name *n)
+static void constant(struct kymo_rust_name *n)
 {
     if (!enter(n))
         return;
@@ -516,7 +380,7 @@ int kymo__demangle_rust(const char *name, size_t len, char **text)
         return 0;
     /* What the compiler put behind it for a copy begins with a dot. */
     const char *dot = memchr(name, '.', len);
-    struct name n = {.text = name + 2, .len = (dot ? (size_t)(dot - name) : len) - 2};
+    struct kymo_rust_name n = {.text = name + 2, .len = (dot ? (size_t)(dot - name) : len) - 2};
     path(&n, false);
     if (!n.bad && n.at < n.len) {
         n.silent = true;
