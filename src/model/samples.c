@@ -101,17 +101,6 @@ static int find_callables(struct making *m)
 
 /* ---- the tree ---- */
 
-static const struct kymo_reader_stacks *stacks_of(const struct kymo_samples *s)
-{
-    return &s->names.capture->reader->stacks;
-}
-
-static bool is_managed(const struct kymo_samples *s, uint32_t node)
-{
-    const struct kymo_reader_stacks *stacks = stacks_of(s);
-    return stacks->frames[stacks->nodes[node].frame].kind == KYMO_FRAME_MANAGED;
-}
-
 static int prepare(struct making *m)
 {
     size_t nodes = m->stacks->node_count;
@@ -125,23 +114,10 @@ static int prepare(struct making *m)
         return -ENOMEM;
     for (size_t i = 1; i < nodes; i++) {
         uint32_t parent = m->stacks->nodes[i].parent;
-        m->samples->managed_outside[i] =
-            parent && (m->samples->managed_outside[parent] || is_managed(m->samples, parent));
+        m->samples->managed_outside[i] = parent && (m->samples->managed_outside[parent] ||
+                                                    kymo__samples_managed(m->samples, parent));
     }
     return 0;
-}
-
-static bool is_shown(const struct kymo_samples *s, uint32_t node, int image)
-{
-    const struct kymo_reader_stacks *stacks = stacks_of(s);
-    uint32_t frame = stacks->nodes[node].frame;
-    if (stacks->frames[frame].kind != KYMO_FRAME_NATIVE || s->native == KYMO_NATIVE_ALL)
-        return true;
-    if (s->native == KYMO_NATIVE_NONE)
-        return false;
-    if (image == BETWEEN)
-        return s->role[frame] == KYMO__ROLE_CODE;
-    return !s->managed_outside[node] || s->role[frame] != KYMO__ROLE_MACHINERY;
 }
 
 static int step(struct making *m, struct image *at, uint32_t callable)
@@ -161,7 +137,7 @@ static int descend(struct making *m, struct image *at, uint32_t node, int image)
     const struct kymo_stack_names *n = &m->samples->names;
     uint32_t frame = m->stacks->nodes[node].frame;
     int rc = 0;
-    if (is_shown(m->samples, node, image))
+    if (kymo__samples_shows(m->samples, node, image == BETWEEN))
         for (size_t i = n->first[frame + 1]; rc == 0 && i-- > n->first[frame];)
             rc = step(m, at, m->samples->callable_of[i]);
     at->stamp = m->stamp;
@@ -177,7 +153,7 @@ static int image_of(struct making *m, uint32_t node, struct image *found)
     int image = INSIDE;
     *found = m->top;
     for (uint32_t at = node; at; at = m->stacks->nodes[at].parent) {
-        if (is_managed(m->samples, at))
+        if (kymo__samples_managed(m->samples, at))
             image = BETWEEN;
         if (m->images[image][at].stamp == m->stamp) {
             *found = m->images[image][at];
@@ -211,7 +187,7 @@ static int make_tree(struct making *m)
     for (size_t i = 0; rc == 0 && i < t->count; i++) {
         const struct kymo_tally *tally = &t->all[i];
         struct kymo_survey_thread *thread = &s->threads[tally->thread];
-        struct image at;
+        struct image at = {0};
         if (i == 0 || (m->options->by_thread && tally->thread != t->all[i - 1].thread))
             rc = begin_thread(m, tally->thread);
         if (rc == 0)
@@ -395,33 +371,4 @@ void kymo__samples_free(struct kymo_samples *s)
     kymo__strtab_fini(&s->functions);
     kymo__tally_fini(&s->tallies);
     kymo__free(s);
-}
-
-size_t kymo__samples_shown(const struct kymo_samples *s, uint32_t node, struct kymo_shown *shown)
-{
-    const struct kymo_reader_stacks *stacks = stacks_of(s);
-    size_t count = 0;
-    int image = INSIDE;
-    for (uint32_t at = node; at; at = stacks->nodes[at].parent) {
-        uint32_t frame = stacks->nodes[at].frame;
-        if (is_managed(s, at))
-            image = BETWEEN;
-        if (!is_shown(s, at, image))
-            continue;
-        for (size_t i = s->names.first[frame]; i < s->names.first[frame + 1]; i++) {
-            if (count == KYMO__SHOWN_MOST) {
-                shown[count++] = (struct kymo_shown){(uint32_t)s->named + 1, 0};
-                return count;
-            }
-            shown[count++] = (struct kymo_shown){(uint32_t)i, frame};
-        }
-    }
-    if (!count)
-        shown[count++] = (struct kymo_shown){(uint32_t)s->named, 0};
-    return count;
-}
-
-const struct kymo_callable *kymo__samples_callable(const struct kymo_samples *s, uint32_t named)
-{
-    return &s->survey->callables.all[s->callable_of[named]];
 }

@@ -49,6 +49,16 @@ void kymo__samples_free(struct kymo_samples *samples);
 int kymo__samples_chosen(struct kymo_capture *capture, const struct kymo_export_options *options,
                          size_t nodes, struct kymo_samples **samples);
 
+/* Is the frame of NODE one of Python? */
+static inline bool kymo__samples_managed(const struct kymo_samples *samples, uint32_t node)
+{
+    const struct kymo_reader_stacks *stacks = &samples->names.capture->reader->stacks;
+    return stacks->frames[stacks->nodes[node].frame].kind == KYMO_FRAME_MANAGED;
+}
+
+/* Is it shown? BETWEEN: the stack goes on to a frame of Python, or is at one. */
+bool kymo__samples_shows(const struct kymo_samples *samples, uint32_t node, bool between);
+
 /* Stacks deeper than this are given without what is further out. */
 enum { KYMO__SHOWN_MOST = 1024 };
 
