@@ -17,12 +17,15 @@ static void print_head(const struct cli_report *report)
 {
     const struct kymo_tallies *t = &report->samples->tallies;
     printf("%*s%s", CLI_INDENT, "", kymo__cli_count(t->samples, "sample", "samples").text);
-    if (t->period_known)
-        printf(", one every %s of %s", kymo__cli_duration(t->period).text,
-               t->of_wall == 0            ? "CPU time"
-               : t->of_wall == t->samples ? "time"
-                                          : "CPU time or of time");
-    printf(": %s in all. Estimates, apart from any times of calls.\n",
+    if (!t->period_known) {
+        puts("; how far apart is not known: times count a period as 1 ns.");
+        return;
+    }
+    printf(", one every %s of %s: %s in all. Estimates, apart from any times of calls.\n",
+           kymo__cli_duration(t->period).text,
+           t->of_wall == 0            ? "CPU time"
+           : t->of_wall == t->samples ? "time"
+                                      : "CPU time or of time",
            kymo__cli_duration(report->sampled->inside).text);
 }
 
