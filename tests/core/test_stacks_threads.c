@@ -220,9 +220,12 @@ static void threads_may_start_and_end_meanwhile(void)
 }
 
 static int asks; /* that found everybody */
+static int go;   /* 1: all are there; a thread that is being made blocks signals */
 
 static void *asking(struct waiter *w)
 {
+    while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+        fault_sleep(MS);
     for (int i = 0; i < 20; i++) {
         struct kymo_thread_stack stacks[16];
         int count = kymo_stack_capture_threads(KYMO_STACK_NATIVE, stacks, 16), answered = 0;
@@ -241,9 +244,10 @@ static void *asking(struct waiter *w)
 static void several_may_ask_at_once(void)
 {
     struct waiter askers[4] = {{0}};
-    asks = 0;
+    asks = go = 0;
     for (int i = 0; i < 4; i++)
         waiter_start(&askers[i], asking);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
     for (int i = 0; i < 4; i++)
         waiter_end(&askers[i]);
     CHECK_EQ(asks, 80);
@@ -266,6 +270,7 @@ static void asking_while_asking_is_refused(void)
 static void a_forked_child_can_ask_too(void)
 {
     struct waiter askers[2] = {{0}};
+    go = 1;
     for (int i = 0; i < 2; i++)
         waiter_start(&askers[i], asking); /* a fork may come while somebody asks */
     for (int i = 0; i < 10; i++) {
