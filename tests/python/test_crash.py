@@ -22,6 +22,10 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 def read_null():
     ctypes.string_at(0)
 
+def overflow():
+    # The C library parses parentheses by recursion, and nobody counts.
+    ctypes.CDLL(None).regcomp(ctypes.create_string_buffer(1024), b"(" * 10**6, 1)
+
 def recurse(*_):
     numbers = (ctypes.c_int * 2)(2, 1)
     ctypes.CDLL(None).qsort(numbers, 2, 4, callback)
@@ -29,7 +33,7 @@ def recurse(*_):
 
 callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(recurse)
 
-def overflow():
+def recurse_for_ever():
     sys.setrecursionlimit(10**8)
     recurse()
 
@@ -117,8 +121,17 @@ def test_a_signal_that_was_sent_is_told(tmp_path: Path) -> None:
 def test_the_overflow_of_a_stack_is_told(tmp_path: Path, how: str) -> None:
     done = stacks(tmp_path, how)
 
-    check(done, signal.SIGSEGV, "overflow", "recurse")
+    check(done, signal.SIGSEGV, "overflow")
     assert re.search(r"  \[the last (\d+ calls|call) repeated \d+ more times\]", done.stderr)
+
+
+def test_recursion_through_c_is_told_or_refused(tmp_path: Path) -> None:
+    done = stacks(tmp_path, "recurse_for_ever()")
+
+    if "RecursionError" in done.stderr:  # some versions of Python notice in time
+        assert "which crashed" not in done.stderr
+    else:
+        check(done, signal.SIGSEGV, "recurse_for_ever", "recurse")
 
 
 def test_memory_freed_twice_is_told(tmp_path: Path) -> None:
