@@ -1,8 +1,8 @@
 /* module.c — the module kymo._core: its state, its types, its functions. */
 #include "ccalls.h"
 #include "core.h"
-#include "tracer.h"
 #include "pyframes.h"
+#include "tracer.h"
 
 #include <dlfcn.h>
 

@@ -74,17 +74,32 @@ static uint64_t next_mark(const struct kymo_managed_walk *managed, size_t at)
     return at < managed->count ? managed->frames[at].mark : 0;
 }
 
-/* Both walks as one row of words, innermost first. */
+/* Where the part of the stack begins that is native frame I's, which ends at the beginning of the
+   next one further out. Where that is on another stack, as with a handler that has its own, and
+   where nothing is known of it, frames are taken to be no longer than this. */
+#define FRAME_MOST (UINT64_C(1) << 20)
+
+static uint64_t frame_begin(const struct kymo_walk *native, size_t i, uint64_t lowest)
+{
+    uint64_t end = native->frames[i].end;
+    uint64_t begin = i + 1 < native->count ? native->frames[i + 1].end : lowest;
+    if (begin && begin <= end)
+        return begin;
+    return end > FRAME_MOST ? end - FRAME_MOST : 0;
+}
+
+/* Both walks as one row of words, innermost first. LOWEST is an address below the innermost frame,
+   or 0. Marks that are in no native frame, on the stack of a coroutine library for instance, come
+   last, with all that are further out. */
 static size_t merge(uint64_t *words, const struct kymo_walk *native,
                     const struct kymo_managed_walk *managed, uint64_t lowest)
 {
     size_t count = 0, at = 0;
     uint64_t mark = next_mark(managed, 0);
     for (size_t i = native->count; i-- > 0 && count < KYMO__STACK_MAX;) {
-        /* Marks on another stack, of a coroutine library for instance, are behind none. */
-        while (mark && mark >= lowest && mark < native->frames[i].end && count < KYMO__STACK_MAX) {
+        uint64_t begin = frame_begin(native, i, lowest);
+        while (mark >= begin && mark < native->frames[i].end && mark && count < KYMO__STACK_MAX) {
             count = put_managed(words, count, managed, &at);
-            lowest = mark;
             mark = next_mark(managed, at);
         }
         if (count < KYMO__STACK_MAX)
@@ -113,7 +128,7 @@ static inline uint64_t known_modules(bool in_signal)
     return kymo__modules_known();
 }
 
-/* The id of what was walked. LOWEST is an address below the innermost frame. */
+/* The id of what was walked. LOWEST: see merge. */
 static kymo_stack identify(struct kymo_scratch *scratch, const struct kymo_walk *native,
                            struct kymo_managed_walk *managed, unsigned skip, uint64_t lowest)
 {
@@ -188,7 +203,7 @@ kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
         walk_managed(&managed, 0);
     if (parts & KYMO_STACK_NATIVE && kymo__walk_context(&native, context))
         native.hash = kymo_stack_hash(native.hash, known_modules(true));
-    kymo_stack stack = identify(scratch, &native, &managed, 0, 1);
+    kymo_stack stack = identify(scratch, &native, &managed, 0, 0);
     if (kymo__unlikely(parts & KYMO_STACK_NAMED))
         name_frames(scratch, stack);
     count_capture(scratch, native.truncated || managed.truncated);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "atomic.h"
+#include "bycontent.h"
 #include "check.h"
 #include "random.h"
-#include "bycontent.h"
 
 #define DEPTH_MAX 64
 

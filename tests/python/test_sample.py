@@ -123,8 +123,9 @@ def test_every_thread_is_sampled(capture_path: Path) -> None:
     done = run(capture_path, code, "--sample", "1000", "--calls", "off")
     assert " on 3 threads" in done.stderr
     samples = sampled(capture_path)
-    assert 0.15 < seconds(samples, "one") < 0.45
-    assert 0.15 < seconds(samples, "two") < 0.45
+    # On a busy machine it may take a while until a thread is found.
+    assert 0.05 < seconds(samples, "one") < 0.45
+    assert 0.05 < seconds(samples, "two") < 0.45
 
 
 def test_coroutines_are_sampled_where_they_run(capture_path: Path) -> None:
