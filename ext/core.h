@@ -170,6 +170,13 @@ extern PyMethodDef kymo__averages_methods[];
 extern PyType_Spec kymo__stack_spec;
 extern PyMethodDef kymo__stacks_methods[];
 
+/* The id of OBJECT, a captured stack; -1 with an exception when it is none of TYPE. */
+int64_t kymo__stack_of(PyTypeObject *type, PyObject *object);
+
+/* framenames.c: _core.stack_names and _core.address_names. */
+PyObject *kymo__stack_names(PyObject *module, PyObject *args);
+PyObject *kymo__address_names(PyObject *module, PyObject *args);
+
 /* dumps.c */
 extern PyMethodDef kymo__dumps_methods[];
 
