@@ -3,11 +3,28 @@
 #include <fcntl.h>
 #include <kymo/stackdump.h>
 #include <kymo/symbol.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "message.h"
 #include "verb.h"
+
+/* By way of a file in memory: what is wrong with stdout is told in one place for all verbs. */
+static int print(int from)
+{
+    char part[4096];
+    int text = memfd_create("kymo-stacks", MFD_CLOEXEC);
+    if (text < 0)
+        return -errno;
+    int rc = kymo_stacks_print(from, text, KYMO_SYMBOL_FULL);
+    lseek(text, 0, SEEK_SET);
+    for (ssize_t n; rc == 0 && (n = read(text, part, sizeof(part))) > 0;)
+        fwrite(part, 1, (size_t)n, stdout);
+    close(text);
+    return rc;
+}
 
 static int run(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
@@ -19,10 +36,10 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         kymo__cli_complain("%s cannot be read: %s", path, strerror(errno));
         return CLI_BAD;
     }
-    int rc = kymo_stacks_print(fd, STDOUT_FILENO, KYMO_SYMBOL_FULL);
+    int rc = print(fd);
     if (!is_stdin)
         close(fd);
-    if (rc == 0 || rc == -EPIPE)
+    if (rc == 0)
         return CLI_OK;
     kymo__cli_complain("%s: %s%s", is_stdin ? "standard input" : path, kymo_strerror(rc),
                        rc == -KYMO_ENOTSTACKS

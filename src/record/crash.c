@@ -257,11 +257,15 @@ static int switch_on(const char *path)
     kymo__store_release(&is_on, 1u);
     kymo__crash_thread_begins();
     kymo__threads_also(give_stack);
-    /* Asking also makes what a capture needs the first time. */
+    /* There may be no memory left when it crashes: asking makes what captures need first. */
+    const unsigned parts = KYMO_STACK_NATIVE | KYMO_STACK_MANAGED | KYMO_STACK_NAMED;
     struct kymo_thread_stack mine;
-    int count = kymo_stack_capture_threads(KYMO_STACK_NATIVE, &mine, 1);
+    int count = kymo_stack_capture_threads(parts, &mine, 1);
     if (count > 0)
         kymo_stack_release(mine.stack);
+    rc = kymo__rawstacks_prepare();
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < FATALS; i++)
         handle(fatal[i]);
     return 0;

@@ -229,18 +229,18 @@ static void put_heading(struct kymo_rawtext *out, const struct kymo_crash *crash
     kymo__raw_text(out, "\n");
 }
 
-static bool desk_ready(void)
+int kymo__rawstacks_prepare(void)
 {
-    if (!desk) {
-        void *memory = mmap(NULL, sizeof(*desk), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        desk = memory == MAP_FAILED ? NULL : memory;
-    }
-    if (desk) {
-        memset(desk->mentioned, 0, sizeof(desk->mentioned));
-        desk->late_count = 0;
-    }
-    return desk != NULL;
+    struct desk *none = NULL;
+    if (kymo__load_acquire(&desk))
+        return 0;
+    void *memory = mmap(NULL, sizeof(*desk), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    if (!kymo__swap_if(&desk, &none, (struct desk *)memory))
+        munmap(memory, sizeof(*desk)); /* another thread was first */
+    return 0;
 }
 
 int kymo__rawstacks_write(struct kymo_rawtext *out, const struct kymo_crash *crash,
@@ -251,10 +251,12 @@ int kymo__rawstacks_write(struct kymo_rawtext *out, const struct kymo_crash *cra
     int asked = kymo__threads_ask(parts, crash ? crash->context : NULL, &threads);
     if (asked < 0)
         return asked;
-    if (!desk_ready()) {
+    if (kymo__rawstacks_prepare() < 0) {
         kymo__threads_done();
         return -ENOMEM;
     }
+    memset(desk->mentioned, 0, sizeof(desk->mentioned));
+    desk->late_count = 0;
     uint32_t me = (uint32_t)syscall(SYS_gettid);
     put_heading(out, crash);
     /* Whose it is comes first. */

@@ -31,6 +31,9 @@ struct kymo_crash {
     const void *context;
 };
 
+/* Have the memory that writing takes, which is had when first needed otherwise. 0 or -ENOMEM. */
+int kymo__rawstacks_prepare(void);
+
 /* Write them all to OUT; CRASH may be NULL. 0 or a negative errno. */
 int kymo__rawstacks_write(struct kymo_rawtext *out, const struct kymo_crash *crash,
                           const struct kymo_thread_title *titles, size_t count);

@@ -186,6 +186,30 @@ static void in_a_child(void)
     raise(WTERMSIG(status));
 }
 
+/* An interpreter whose frames cannot be walked, as soon as that is wanted. */
+static bool is_broken;
+
+static void broken_walk(struct kymo_managed_walk *walk)
+{
+    walk->count = 0;
+    if (is_broken)
+        write_to_nowhere();
+}
+
+static void no_keep(struct kymo_managed_walk *walk)
+{
+    walk->count = 0;
+}
+
+static void crash_while_crashing(void)
+{
+    static const struct kymo_interpreter broken = {
+        .size = sizeof(broken), .name = "broken", .walk = broken_walk, .keep = no_keep};
+    kymo_interpreter_register(&broken);
+    is_broken = true;
+    write_to_nowhere();
+}
+
 static void without_files(void)
 {
     for (int fd = 3; fd < 64; fd++)
@@ -303,6 +327,16 @@ static void a_forked_child_tells_its_own(void)
                (const char *const[]){"  native write_to_nowhere at ", "native in_a_child", NULL});
 }
 
+static void a_crash_inside_the_handler_ends_the_process(void)
+{
+    struct outcome outcome = crash(crash_while_crashing, kymo_program());
+    CHECK(WIFSIGNALED(outcome.status));
+    CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
+    const char *end = strchr(outcome.text, '\n');
+    CHECK(strncmp(outcome.text, "kymo: SIGSEGV ", 14) == 0 && end && !end[1]);
+    free(outcome.text);
+}
+
 static void standard_streams_may_be_closed(void)
 {
     check_told(without_files, SIGSEGV,
@@ -322,6 +356,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_program_that_is_none_is_refused),
     CHECK_CASE(switched_off_it_is_silent),
     CHECK_CASE(a_forked_child_tells_its_own),
+    CHECK_CASE(a_crash_inside_the_handler_ends_the_process),
     CHECK_CASE(standard_streams_may_be_closed),
 };
 

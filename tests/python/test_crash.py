@@ -232,6 +232,43 @@ def test_the_command_reads_what_was_printed_raw(tmp_path: Path) -> None:
     assert "in read_null\n" in crashed(again.stdout)
 
 
+def test_a_crash_without_memory_is_told(tmp_path: Path) -> None:
+    code = """
+import kymo
+kymo.crash_stacks()
+with open("/proc/self/statm") as file:
+    pages = int(file.read().split()[0])
+most = pages * os.sysconf("SC_PAGESIZE") + (64 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+held = []
+try:
+    while True:
+        held.append(bytearray(1 << 20))
+except MemoryError:
+    read_null()
+"""
+    done = run(tmp_path, code)
+
+    check(done, signal.SIGSEGV, "read_null")
+
+
+def test_a_crash_without_descriptors_is_told_raw(tmp_path: Path) -> None:
+    code = """
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+held = []
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    read_null()
+"""
+    done = stacks(tmp_path, code)
+
+    assert done.returncode == -signal.SIGSEGV
+    assert '"read_null"' in done.stderr
+    assert done.stderr.endswith("end\n")
+
+
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
     done = stacks(tmp_path, "import kymo; kymo.crash_stacks(False); read_null()")
 
