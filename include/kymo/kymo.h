@@ -110,9 +110,9 @@ KYMO_API int kymo_start(const struct kymo_options *options);
 KYMO_API int kymo_stop(void);
 
 /* For a program that is to have no threads but its own for a moment, while it forks for
-   instance: end the thread with which kymo writes, and start it again. What is recorded
-   meanwhile is kept in the budget's memory; when that is used up the policy holds, and
-   kymo_stop works as ever. Rest does nothing when nothing runs; work returns 0, also when
+   instance: end the thread with which kymo writes, and that of samples, and start them again.
+   What is recorded meanwhile is kept in the budget's memory; when that is used up the policy
+   holds, and kymo_stop works as ever. Samples go on; threads that begin meanwhile have none. Rest does nothing when nothing runs; work returns 0, also when
    it was not needed, KYMO_EIDLE, or the errno of what failed, and may be tried again. */
 KYMO_API void kymo_writer_rest(void);
 KYMO_API int kymo_writer_work(void);

@@ -83,8 +83,8 @@ KYMO_API int kymo_tracer_register(const struct kymo_tracer *tracer, void *user);
    uses it. */
 KYMO_API int kymo_tracer_unregister(const struct kymo_tracer *tracer);
 
-/* Drive the running session's tracer, be it a registered one or the no-op. They
-   return 0 or KYMO_EIDLE. Pausing twice or resuming when not paused does nothing. */
+/* Drive the running session's tracer, be it a registered one or the no-op; samples pause with
+   it. They return 0 or KYMO_EIDLE. Pausing twice or resuming when not paused does nothing. */
 KYMO_API int kymo_tracer_pause(void);
 KYMO_API int kymo_tracer_resume(void);
 KYMO_API int kymo_tracer_gc_callback(void);
