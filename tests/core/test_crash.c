@@ -186,6 +186,26 @@ static void in_a_child(void)
     raise(WTERMSIG(status));
 }
 
+/* Switched on before the flight recorder asks for the same signal. */
+static void with_a_flight_recorder(void)
+{
+    const struct kymo_options options = {
+        .size = sizeof(options), .path = check_path("flight"), .flight_bytes = 1 << 20};
+    if (kymo_start(&options) != 0 || kymo_flight_on_signal(SIGSEGV, 1) != 0)
+        _exit(96);
+    kymo_instant("the last mark");
+    write_to_nowhere();
+}
+
+static void after_a_flight_recorder(void)
+{
+    const struct kymo_options options = {
+        .size = sizeof(options), .path = check_path("stopped"), .flight_bytes = 1 << 20};
+    if (kymo_start(&options) != 0 || kymo_flight_on_signal(SIGSEGV, 1) != 0 || kymo_stop() != 0)
+        _exit(96);
+    write_to_nowhere();
+}
+
 /* An interpreter whose frames cannot be walked, as soon as that is wanted. */
 static bool is_broken;
 
@@ -327,6 +347,30 @@ static void a_forked_child_tells_its_own(void)
                (const char *const[]){"  native write_to_nowhere at ", "native in_a_child", NULL});
 }
 
+static void a_flight_recorder_is_written_afterwards(void)
+{
+    check_told(with_a_flight_recorder, SIGSEGV,
+               (const char *const[]){"  native with_a_flight_recorder at ",
+                                     "  native write_to_nowhere at ", NULL});
+    struct kymo_capture *capture;
+    struct kymo_cursor *cursor;
+    struct kymo_event event = {.size = sizeof(event)};
+    bool found = false;
+    CHECK_OK(kymo_open(check_path("flight"), &capture));
+    CHECK_OK(kymo_cursor_new(capture, NULL, &cursor));
+    while (kymo_cursor_next(cursor, &event) > 0)
+        found = found || (event.kind == KYMO_INSTANT && strcmp(event.name, "the last mark") == 0);
+    kymo_cursor_free(cursor);
+    kymo_close(capture);
+    CHECK(found);
+}
+
+static void a_flight_recorder_that_was_stopped_is_no_matter(void)
+{
+    check_told(after_a_flight_recorder, SIGSEGV,
+               (const char *const[]){"  native write_to_nowhere at ", NULL});
+}
+
 static void a_crash_inside_the_handler_ends_the_process(void)
 {
     struct outcome outcome = crash(crash_while_crashing, kymo_program());
@@ -356,6 +400,8 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_program_that_is_none_is_refused),
     CHECK_CASE(switched_off_it_is_silent),
     CHECK_CASE(a_forked_child_tells_its_own),
+    CHECK_CASE(a_flight_recorder_is_written_afterwards),
+    CHECK_CASE(a_flight_recorder_that_was_stopped_is_no_matter),
     CHECK_CASE(a_crash_inside_the_handler_ends_the_process),
     CHECK_CASE(standard_streams_may_be_closed),
 };
