@@ -7,6 +7,29 @@
 #include <sys/syscall.h>
 
 #include "fault.h"
+#include "procfs.h"
+
+/* Why threads cannot be asked here, or NULL. To be asked while there is one only. */
+static inline const char *cannot_ask(void)
+{
+    if (FAULT_TSAN)
+        return "the thread sanitizer holds signals back";
+    return kymo__tasks_list(NULL, 0) > 1 ? "an emulator has threads of its own here" : NULL;
+}
+
+static inline void threads_can_be_asked(void)
+{
+    CHECK_SKIP(cannot_ask());
+}
+
+/* CHECK_MAIN where they can, else one case that says why not. */
+#define DUMPED_MAIN(cases)                                                                         \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        static const struct check_case none[] = {CHECK_CASE(threads_can_be_asked)};                \
+        return cannot_ask() ? check_main(none, 1, argc, argv)                                      \
+                            : check_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);     \
+    }
 
 /* All that descriptor FD has; for the caller to free. */
 static inline char *text_of(int fd)

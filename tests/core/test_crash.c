@@ -405,12 +405,4 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_crash_inside_the_handler_ends_the_process),
     CHECK_CASE(standard_streams_may_be_closed),
 };
-
-int main(int argc, char **argv)
-{
-    if (FAULT_TSAN) {
-        printf("1..0 # SKIP the thread sanitizer holds signals back\n");
-        return 0;
-    }
-    return check_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
-}
+DUMPED_MAIN(cases)

@@ -398,12 +398,4 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_forked_child_can_ask_too),
     CHECK_CASE(system_calls_go_on),
 };
-
-int main(int argc, char **argv)
-{
-    if (FAULT_TSAN) {
-        printf("1..0 # SKIP the thread sanitizer holds signals back\n");
-        return 0;
-    }
-    return check_main(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
-}
+DUMPED_MAIN(cases)
