@@ -150,8 +150,9 @@ static void *body(void *arg)
         pthread_mutex_lock(&lock);
         int64_t began = kymo__clock_ns(CLOCK_MONOTONIC);
         if (began >= next) {
+            int64_t ran = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
             look(s);
-            int64_t took = kymo__clock_ns(CLOCK_MONOTONIC) - began;
+            int64_t took = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
             next = began + (took * SHARE > LOOK_NS ? took * SHARE : LOOK_NS);
         }
         kymo__lanes_tell(s);
@@ -167,7 +168,8 @@ static void *body(void *arg)
             kymo__stackbook_retry(&sampler->book, false);
             pthread_mutex_unlock(&lock);
         }
-        wait_for(&kymo__sampler_wake, next);
+        int64_t soon = began + LOOK_NS; /* stacks are defined so often, however long looks take */
+        wait_for(&kymo__sampler_wake, soon < next ? soon : next);
     }
     sem_post(&sampler->ended);
     return NULL;

@@ -95,11 +95,15 @@ static void on_tick(int number, siginfo_t *info, void *context)
     struct kymo_timed *timed = timed_of(info);
     struct kymo_lane *lane = timed ? lane_for(timed) : NULL;
     if (lane) {
-        /* What the signal interrupted may be recording: then this is lost, and counted. */
+        uint32_t periods = timed->owed + periods_of(timed, info);
+        /* What the signal interrupted may be recording: then the next sample stands for this
+           one too. */
         bool busy = kymo__load_relaxed(&lane->claimed) != 0;
-        kymo_stack stack =
-            busy ? 0 : kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context);
-        record(lane, stack, ticks, periods_of(timed, info));
+        timed->owed = busy ? periods : 0;
+        if (!busy)
+            record(lane,
+                   kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context),
+                   ticks, periods);
     }
     errno = error;
 }

@@ -19,6 +19,7 @@ struct kymo_timed {
     uint64_t fd_id; /* what tells that descriptor */
     int64_t period; /* with it: nanoseconds */
     int64_t told;   /* with it: how much of the time it has run is in samples. The handler's */
+    uint32_t owed;  /* periods of samples that could not be recorded. The handler's */
     bool set;       /* it has been told to run, or to stand still */
     int64_t ran;    /* how long the thread had run when it was last looked at */
 };

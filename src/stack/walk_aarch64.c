@@ -175,7 +175,7 @@ bool kymo__walk_registers(struct kymo_walk *walk, unsigned skip, uint64_t sp, ui
                           uint64_t fp)
 {
     struct going go = {.pc = strip(pc), .fp = fp};
-    if (!(go.walker = kymo__walker_claim(sp, &go.range)))
+    if (!(go.walker = kymo__walker_claim(sp, &go.range, false)))
         return false;
     go.range.low = sp;
     bool more = climb(&go);
@@ -202,7 +202,7 @@ bool kymo__walk_context(struct kymo_walk *walk, const void *context)
 {
     const mcontext_t *m = &((const ucontext_t *)context)->uc_mcontext;
     struct going go = {0};
-    if (!(go.walker = kymo__walker_claim(m->sp, &go.range)))
+    if (!(go.walker = kymo__walker_claim(m->sp, &go.range, true)))
         return false;
     uint64_t low = m->sp > go.range.low ? m->sp : go.range.low;
     go.range.low = kymo__readable_from(low & ~UINT64_C(7), go.range.high);

@@ -265,7 +265,7 @@ bool kymo__walk_registers(struct kymo_walk *walk, unsigned skip, uint64_t sp, ui
     struct kymo_walker *w = kymo__walker;
     if (kymo__likely(w && kymo__walker_quick(w, sp)))
         range = w->stack;
-    else if (!(w = kymo__walker_claim(sp, &range)))
+    else if (!(w = kymo__walker_claim(sp, &range, false)))
         return false;
     range.low = sp;
     const struct kymo_registers from = {.pc = pc, .sp = sp, .fp = fp, .rbx = rbx};
@@ -299,7 +299,7 @@ bool kymo__walk_context(struct kymo_walk *walk, const void *context)
         .all = m,
     };
     struct kymo_range range;
-    struct kymo_walker *w = kymo__walker_claim(from.sp, &range);
+    struct kymo_walker *w = kymo__walker_claim(from.sp, &range, true);
     if (!w)
         return false;
     /* What the interrupted function put below sp was left alone by the signal. */

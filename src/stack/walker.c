@@ -173,7 +173,7 @@ static bool is_abandoned(const struct kymo_walker *walker, uint64_t sp)
            sp - stack->low < stack->high - stack->low;
 }
 
-struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range)
+struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range, bool in_signal)
 {
     struct kymo_walker *walker = kymo__walker;
     if (!walker && !(walker = walker_new()))
@@ -185,7 +185,7 @@ struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range)
     }
     kymo__store_relaxed(&walker->busy, sp);
     kymo__compiler_fence();
-    if (!kymo__loader_finds() && kymo__modules_known() != kymo__modules_version())
+    if (!in_signal && !kymo__loader_finds() && kymo__modules_known() != kymo__modules_version())
         kymo__modules_refresh();
     uint64_t version = kymo__modules_version();
     if (walker->version != version) {

@@ -71,7 +71,7 @@ extern __thread struct kymo_walker *kymo__walker __attribute__((tls_model("initi
 
 /* The thread's walker, claimed for a walk that begins at SP, with RANGE what can be read from
    there on. NULL when there is none, or it is in use. */
-struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range);
+struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range, bool in_signal);
 
 /* The same, with the thread's own stack for range, where nothing has happened since its last walk
    that would need a closer look; otherwise false, and nothing is claimed. */
