@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import ctypes.util
 import gc
 import os
 import random
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -301,6 +303,27 @@ def test_memory_stays_bounded_and_is_given_back(helper: Path) -> None:
     stats = kymo.stack_stats()
     assert stats["bytes"] <= stats["limit"]
     assert stats["dropped"] == 0
+
+
+def test_a_library_that_is_gone_when_its_names_are_asked_for(helper: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "leaves.so"
+    shutil.copy(helper, copy)
+    found: list[CapturedTraceback] = []
+
+    def callback() -> int:
+        found.append(CapturedTraceback.extract(cpp=True))
+        return 7
+
+    library = ctypes.CDLL(str(copy))
+    back = ctypes.CFUNCTYPE(ctypes.c_int)(callback)
+    assert library.through(3, back) == 7
+    _ctypes.dlclose(library._handle)
+    assert str(copy) not in Path("/proc/self/maps").read_text()
+    stack = names(found[0])
+    assert stack.count("through") == 4
+    copy.unlink()
+    again = names(found[0])  # what was found once stays known
+    assert again == stack
 
 
 def test_modes() -> None:
