@@ -8,7 +8,7 @@
    Every id is a hold on what it stands for, and is to be released. Capturing and releasing take
    no lock, never call into an interpreter and may be done by any thread at any time: inside an
    allocator, under somebody else's lock, with or without the interpreter's own. A signal handler
-   may capture too. */
+   may capture native frames. */
 #ifndef KYMO_STACK_H
 #define KYMO_STACK_H
 

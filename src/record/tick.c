@@ -56,10 +56,11 @@ static uint32_t periods_of(struct kymo_timed *timed, const siginfo_t *info)
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     int64_t period = timed->period, ran = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-    int64_t periods = (ran - timed->told + period / 2) / period;
+    int64_t told = kymo__load_relaxed(&timed->told);
+    int64_t periods = (ran - told + period / 2) / period;
     if (periods < 1)
         periods = 1;
-    timed->told += periods * period;
+    kymo__store_relaxed(&timed->told, told + periods * period);
     return (uint32_t)periods;
 }
 

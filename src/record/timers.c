@@ -110,7 +110,7 @@ static void set(const struct kymo_timers *timers, struct kymo_timed *timed)
 {
     timed->set = true;
     if (timed->fd >= 0) {
-        timed->told = ran(timed->tid);
+        kymo__store_relaxed(&timed->told, ran(timed->tid));
         kymo__perfclock_run(timed->fd, timed->fd_id, !timers->paused);
         return;
     }

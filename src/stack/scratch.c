@@ -12,9 +12,10 @@
 
 __thread struct kymo_scratch *kymo__scratch __attribute__((tls_model("initial-exec")));
 
+enum { KEYS_AT_HAND = 32 }; /* glibc allocates for the values of later keys */
+
 static struct kymo_scratch *all;
 static pthread_key_t key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool have_key;
 
 /* The thread ends. What it still captures after this goes to another one's, or a new one. */
@@ -34,7 +35,8 @@ static void forked_child(void)
         kymo__store_relaxed(&s->owner, s == kymo__scratch ? self : 0u);
 }
 
-static void make_key(void)
+/* When the library is loaded: a signal handler may be the first to capture. */
+__attribute__((constructor)) static void make_key(void)
 {
     have_key = pthread_key_create(&key, give_back) == 0;
     pthread_atfork(NULL, NULL, forked_child);
@@ -84,20 +86,12 @@ static struct kymo_scratch *find_one(void)
     return kymo__scratch = s;
 }
 
-/* Have it given back when the thread ends. Not for signal handlers: it may allocate. */
-static void register_it(struct kymo_scratch *s)
-{
-    pthread_once(&once, make_key);
-    kymo__store_relaxed(&s->registered, 1u);
-    if (have_key)
-        pthread_setspecific(key, s);
-}
-
 KYMO__COLD struct kymo_scratch *kymo__scratch_first(bool in_signal)
 {
     struct kymo_scratch *s = kymo__scratch ? kymo__scratch : find_one();
-    if (s && !s->registered && !in_signal)
-        register_it(s);
+    /* Have it given back when the thread ends, if that can be said here. */
+    if (s && !s->registered && have_key && (!in_signal || key < KEYS_AT_HAND))
+        kymo__store_relaxed(&s->registered, pthread_setspecific(key, s) == 0);
     return s;
 }
 
