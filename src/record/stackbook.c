@@ -117,9 +117,21 @@ static int64_t key_of(struct kymo_stackbook *book, const struct kymo_named *name
     return key;
 }
 
-static bool is_root(const struct kymo_stackbook *book, const struct kymo_named *named)
+enum { OTHER, BESIDE, ROOT };
+
+/* What the function that NAMED tells of has to do with the root. */
+static uint32_t kin_of(const struct kymo_stackbook *book, const struct kymo_named *named)
 {
-    return book->root && named->file && strcmp(named->file, book->root) == 0;
+    if (!book->root || !named->file)
+        return OTHER;
+    if (strcmp(named->file, book->root) == 0)
+        return ROOT;
+    const char *slash = strrchr(book->root, '/');
+    bool beside = slash && strncmp(named->file, book->root, (size_t)(slash + 1 - book->root)) == 0;
+    const char *runpy = strstr(named->file, "runpy"); /* of Python: what runs modules */
+    return beside || (runpy && (strcmp(runpy, "runpy>") == 0 || strcmp(runpy, "runpy.py") == 0))
+               ? BESIDE
+               : OTHER;
 }
 
 /* The frame of the interpreter's NUMBER; -EAGAIN when its name is not known yet, and is not to
@@ -138,9 +150,10 @@ static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, bool 
         named = (struct kymo_named){.size = sizeof(named), .name = unknown};
     int64_t key = key_of(book, &named);
     int64_t id = key > 0 ? frame_as(book, 1, (uint64_t)key, named.line) : key;
-    if (id > 0 && is_root(book, &named) && !kymo__pairs_find(&book->roots, (uint64_t)id, 0) &&
+    uint32_t kin = kin_of(book, &named);
+    if (id > 0 && kin && !kymo__pairs_find(&book->roots, (uint64_t)id, 0) &&
         kymo__pairs_reserve(&book->roots) == 0)
-        kymo__pairs_add(&book->roots, (uint64_t)id, 0, 1);
+        kymo__pairs_add(&book->roots, (uint64_t)id, 0, kin);
     if (id > 0 && rc == 0 && kymo__pairs_reserve(&book->numbers) == 0)
         kymo__pairs_add(&book->numbers, number, 0, (uint32_t)id);
     return id;
@@ -193,14 +206,24 @@ static int64_t frames_of(struct kymo_stackbook *book, kymo_stack stack)
 }
 
 /* Where, in the scratch memory, those frames begin that are not shown: the innermost one of a
-   function of the root's file, unless it is the innermost of all. Their addresses are frames by
-   now. */
+   function of the root's file; or, when the root has not been called yet or has returned, the
+   outermost ones that are beside it; none when nothing would be left. Their addresses are
+   frames by now. */
 static int64_t root_of(const struct kymo_stackbook *book, int64_t count)
 {
-    for (int64_t i = 1; book->roots.count && i < count; i++)
-        if (book->scratch[i].managed && kymo__pairs_find(&book->roots, book->scratch[i].address, 0))
-            return i;
-    return count;
+    int64_t beside = count;
+    bool outermost = true, native = false;
+    for (int64_t i = count; book->roots.count && i-- > 0;) {
+        if (!book->scratch[i].managed) {
+            native = true;
+            continue;
+        }
+        uint32_t kin = kymo__pairs_find(&book->roots, book->scratch[i].address, 0);
+        outermost = outermost && kin;
+        if (kin == ROOT || outermost)
+            beside = i;
+    }
+    return beside || native ? beside : count;
 }
 
 /* Define STACK. 0, or negative errno when that has to be tried again. */
