@@ -278,7 +278,8 @@ def test_it_can_be_switched_off(tmp_path: Path) -> None:
 def test_libraries_loaded_after_it_was_switched_on_are_named(tmp_path: Path) -> None:
     done = stacks(tmp_path, "import sys; assert '_ctypes' in sys.modules; read_null()")
 
-    assert re.search(r"native (PyCFuncPtr_call|_ctypes\S*) ", crashed(done.stderr)), done.stderr
+    # By a function, or in an interpreter without symbols by the file.
+    assert re.search(r"native (PyCFuncPtr_call|_ctypes\S*)", crashed(done.stderr)), done.stderr
     assert "in no file" not in crashed(done.stderr)
 
 

@@ -75,8 +75,9 @@ def names(tb: CapturedTraceback) -> list[str]:
 
 
 def has_symbols() -> bool:
-    """Does this interpreter tell the names of its native functions?"""
-    return EVALUATE in names(CapturedTraceback.extract(cpp=True))
+    """Does this interpreter tell the names of its native functions, the inner ones too?"""
+    found = next(map(lambda _: CapturedTraceback.extract(cpp=True), [1]))  # noqa: C417
+    return {EVALUATE, "map_next"} <= set(names(found))
 
 
 def test_python_frames_stand_before_the_evaluator_that_ran_them() -> None:
