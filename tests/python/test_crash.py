@@ -128,7 +128,7 @@ def test_the_overflow_of_a_stack_is_told(tmp_path: Path, how: str) -> None:
 def test_recursion_through_c_is_told_or_refused(tmp_path: Path) -> None:
     done = stacks(tmp_path, "recurse_for_ever()")
 
-    if "RecursionError" in done.stderr:  # some versions of Python notice in time
+    if done.returncode >= 0:  # some versions of Python notice in time
         assert "which crashed" not in done.stderr
     else:
         check(done, signal.SIGSEGV, "recurse_for_ever", "recurse")
