@@ -207,6 +207,7 @@ def random_ways(
             go(left)
 
     callback = ctypes.CFUNCTYPE(ctypes.c_int)
+    expression = compile("go(left)", "<string>", "eval")  # once: functions get numbers for good
 
     def native(left: int) -> None:
         def back() -> int:
@@ -229,7 +230,7 @@ def random_ways(
             lambda: drive(left),
             lambda: raising(left),
             lambda: native(left),
-            lambda: eval("go(left)", {"go": go, "left": left}),
+            lambda: eval(expression, {"go": go, "left": left}),
         ]
         chance.choice(ways)()
 
