@@ -287,7 +287,7 @@ def ask():
 threads = [threading.Thread(target=ask) for _ in range(3)]
 for thread in threads: thread.start()
 with tempfile.TemporaryDirectory() as folder:
-    for i in range(12):
+    for i in range(6):
         kymo.start(folder + "/c.kymo", sample=1000, calls=i % 2 == 0)
         turn(0.01 if i % 3 else 0.12)
         kymo.stop()
