@@ -5,7 +5,7 @@
    DWARF's .debug_frame with other pointers. */
 #include "ehframe.h"
 
-#include "ehbytes.h"
+#include "bytes.h"
 #include "ehplace.h"
 #include "ehrow.h"
 
@@ -29,16 +29,16 @@ static uint64_t pointer(struct kymo_bytes *in, uint8_t encoding, const uint8_t *
     case 0x00:
     case 0x04:
     case 0x0c:
-        value = kymo__bytes_fixed(in, 8);
+        value = kymo__bytes_number(in, 8);
         break;
     case 0x01:
         value = kymo__bytes_uleb(in);
         break;
     case 0x02:
-        value = kymo__bytes_fixed(in, 2);
+        value = kymo__bytes_number(in, 2);
         break;
     case 0x03:
-        value = kymo__bytes_fixed(in, 4);
+        value = kymo__bytes_number(in, 4);
         break;
     case 0x09:
         value = (uint64_t)kymo__bytes_sleb(in);
@@ -74,17 +74,17 @@ static struct kymo_bytes entry(const uint8_t *low, const uint8_t *high, uint64_t
         return all;
     all.at += address - (uint64_t)(uintptr_t)low;
     all.bad = false;
-    uint64_t length = kymo__bytes_fixed(&all, 4);
+    uint64_t length = kymo__bytes_number(&all, 4);
     if (length == 0 || length == 0xffffffff) { /* the end; or longer than code ever is */
         all.bad = true;
         return all;
     }
-    return kymo__bytes_part(&all, length);
+    return kymo__bytes_take(&all, length);
 }
 
 static bool cie_read(struct function *f, struct kymo_bytes in)
 {
-    if (in.bad || kymo__bytes_fixed(&in, 4) != 0)
+    if (in.bad || kymo__bytes_number(&in, 4) != 0)
         return false;
     uint8_t version = kymo__bytes_u8(&in);
     if (version != 1 && version != 3 && version != 4)
@@ -93,14 +93,14 @@ static bool cie_read(struct function *f, struct kymo_bytes in)
     while (kymo__bytes_u8(&in))
         ;
     if (version == 4)
-        kymo__bytes_fixed(&in, 2);
+        kymo__bytes_number(&in, 2);
     f->code_align = kymo__bytes_uleb(&in);
     f->data_align = kymo__bytes_sleb(&in);
     f->ra = version == 1 ? kymo__bytes_u8(&in) : kymo__bytes_uleb(&in);
     if (in.bad || letters[0] != 'z')
         return false;
     uint64_t length = kymo__bytes_uleb(&in);
-    struct kymo_bytes more = kymo__bytes_part(&in, length);
+    struct kymo_bytes more = kymo__bytes_take(&in, length);
     for (letters++; *letters; letters++) {
         if (*letters == 'R')
             f->pointers = kymo__bytes_u8(&more);
@@ -122,13 +122,13 @@ static bool fde_read(struct function *f, const uint8_t *hdr, const uint8_t *low,
 {
     struct kymo_bytes in = entry(low, high, address);
     uint64_t from = (uint64_t)(uintptr_t)in.at;
-    uint64_t distance = kymo__bytes_fixed(&in, 4);
+    uint64_t distance = kymo__bytes_number(&in, 4);
     if (in.bad || distance == 0 || !cie_read(f, entry(low, high, from - distance)))
         return false;
     f->begin = pointer(&in, f->pointers, hdr);
     f->size = pointer(&in, f->pointers & 0x0f, hdr);
     uint64_t length = kymo__bytes_uleb(&in); /* there is one: the CIE began with 'z' */
-    kymo__bytes_part(&in, length);
+    kymo__bytes_take(&in, length);
     f->then = in;
     return !in.bad;
 }
@@ -138,7 +138,7 @@ static bool fde_read(struct function *f, const uint8_t *hdr, const uint8_t *low,
 static uint64_t fde_find(const uint8_t *hdr, const uint8_t *high, uint64_t pc)
 {
     struct kymo_bytes in = {hdr, high, false};
-    uint64_t head = kymo__bytes_fixed(&in, 4);
+    uint64_t head = kymo__bytes_number(&in, 4);
     if ((head & 0xff) != 1 || head >> 24 != 0x3b) /* version 1; the table of pairs of 4 bytes */
         return 0;
     pointer(&in, head >> 8 & 0xff, hdr);
@@ -222,7 +222,7 @@ static bool describe(struct kymo_row *row, const struct function *f, uint8_t op,
         save(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
         return true;
     case 0x16: /* val_expression */
-        kymo__bytes_part(in, kymo__bytes_uleb(in));
+        kymo__bytes_take(in, kymo__bytes_uleb(in));
         save(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
         return true;
     case 0x2f: /* GNU_negative_offset_extended */
@@ -248,12 +248,12 @@ static bool describe(struct kymo_row *row, const struct function *f, uint8_t op,
         row->cfa.offset = (int64_t)((uint64_t)kymo__bytes_sleb(in) * (uint64_t)f->data_align);
         return true;
     case 0x0f: /* def_cfa_expression */
-        row->cfa = kymo__place_of(kymo__bytes_part(in, kymo__bytes_uleb(in)), pc);
+        row->cfa = kymo__place_of(kymo__bytes_take(in, kymo__bytes_uleb(in)), pc);
         return true;
     case 0x10: { /* expression */
         reg = kymo__bytes_uleb(in);
         struct kymo_saved saved = {.how = KYMO__AT_PLACE};
-        saved.place = kymo__place_of(kymo__bytes_part(in, kymo__bytes_uleb(in)), pc);
+        saved.place = kymo__place_of(kymo__bytes_take(in, kymo__bytes_uleb(in)), pc);
         save(row, f, reg, saved);
         return true;
     }
@@ -286,7 +286,7 @@ static bool run(struct kymo_row *row, const struct function *f, struct kymo_byte
         } else if (op == 0x01) {               /* set_loc */
             at = pointer(&in, f->pointers, NULL);
         } else if (op >= 0x02 && op <= 0x04) { /* advance_loc1, 2, 4 */
-            at += kymo__bytes_fixed(&in, (size_t)1 << (op - 0x02)) * f->code_align;
+            at += kymo__bytes_number(&in, 1u << (op - 0x02)) * f->code_align;
         } else if (op == 0x0a) { /* remember_state */
             if (depth == REMEMBERED)
                 return false;

@@ -76,9 +76,9 @@ static struct kymo_place operand(uint8_t op, struct kymo_bytes *in, uint64_t pc)
             .kind = KYMO__PLACE_REGISTER, .reg = (uint8_t)(op - 0x70), .offset = offset};
     }
     if (op >= 0x08 && op <= 0x0f) { /* const1u, const1s, const2u, ... const8s */
-        size_t size = (size_t)1 << (op - 0x08) / 2;
+        unsigned size = 1u << (op - 0x08) / 2;
         return number(op & 1 ? (uint64_t)kymo__bytes_signed(in, size)
-                             : kymo__bytes_fixed(in, size));
+                             : kymo__bytes_number(in, size));
     }
     if (op == 0x10)
         return number(kymo__bytes_uleb(in));

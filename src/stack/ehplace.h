@@ -6,7 +6,7 @@
 #ifndef KYMO_EHPLACE_H
 #define KYMO_EHPLACE_H
 
-#include "ehbytes.h"
+#include "bytes.h"
 
 enum kymo_place_kind {
     KYMO__PLACE_UNKNOWN,

@@ -72,6 +72,25 @@ static inline uint64_t kymo__bytes_number(struct kymo_bytes *bytes, unsigned siz
     return v;
 }
 
+/* A two's complement number of SIZE bytes, 1 to 8. */
+static inline int64_t kymo__bytes_signed(struct kymo_bytes *bytes, unsigned size)
+{
+    unsigned spare = 64 - 8 * size;
+    return (int64_t)(kymo__bytes_number(bytes, size) << spare) >> spare;
+}
+
+/* The next COUNT bytes as a cursor of their own; a bad one when there are not so many. */
+static inline struct kymo_bytes kymo__bytes_take(struct kymo_bytes *bytes, uint64_t count)
+{
+    struct kymo_bytes taken = {.at = bytes->at, .end = bytes->at};
+    kymo__bytes_skip(bytes, count);
+    if (bytes->bad)
+        taken.bad = true;
+    else
+        taken.end = bytes->at;
+    return taken;
+}
+
 static inline uint8_t kymo__bytes_u8(struct kymo_bytes *bytes)
 {
     if (bytes->at >= bytes->end) {
