@@ -12,9 +12,9 @@
 #include "late.h"
 #include "procfs.h"
 #include "rawtext.h"
-#include "scratch.h"
 #include "threads.h"
 #include "walk.h"
+#include "walker.h"
 
 enum { MODULES = 1 << 15, LATE = 256 };
 

@@ -17,8 +17,8 @@
 #include "bycontent.h"
 #include "loader.h"
 #include "modules.h"
-#include "scratch.h"
 #include "walk.h"
+#include "walker.h"
 
 #define MANAGED (UINT64_C(1) << 63)
 #define ADDRESS_BITS 48
@@ -129,7 +129,7 @@ static inline uint64_t known_modules(bool in_signal)
 }
 
 /* The id of what was walked. LOWEST: see merge. */
-static kymo_stack identify(struct kymo_scratch *scratch, const struct kymo_walk *native,
+static kymo_stack identify(struct kymo_walker *own, const struct kymo_walk *native,
                            struct kymo_managed_walk *managed, unsigned skip, uint64_t lowest)
 {
     uint64_t hash = kymo_stack_hash(native->hash ^ native->hash >> 32, managed->hash);
@@ -141,8 +141,8 @@ static kymo_stack identify(struct kymo_scratch *scratch, const struct kymo_walk 
     if (managed->count)
         kymo__interpreter()->keep(managed);
     skip_managed(managed, skip);
-    size_t count = merge(scratch->words, native, managed, lowest);
-    return count ? kymo__table_add(hash, scratch->words, count) : 0;
+    size_t count = merge(own->words, native, managed, lowest);
+    return count ? kymo__table_add(hash, own->words, count) : 0;
 }
 
 static inline void walk_managed(struct kymo_managed_walk *managed, unsigned skip)
@@ -153,61 +153,52 @@ static inline void walk_managed(struct kymo_managed_walk *managed, unsigned skip
         known->walk(managed);
 }
 
-static void count_capture(struct kymo_scratch *scratch, bool truncated)
-{
-    kymo__store_relaxed(&scratch->captures, scratch->captures + 1);
-    if (kymo__unlikely(truncated))
-        kymo__store_relaxed(&scratch->truncated, scratch->truncated + 1);
-}
-
 /* Have what the frames of STACK, which is this thread's, are called learnt while they live. */
-static void name_frames(struct kymo_scratch *scratch, kymo_stack stack)
+static void name_frames(struct kymo_walker *own, kymo_stack stack)
 {
     const struct kymo_interpreter *known = kymo__interpreter();
-    size_t count = stack && known ? kymo__table_words(stack, scratch->words, KYMO__STACK_MAX) : 0;
+    size_t count = stack && known ? kymo__table_words(stack, own->words, KYMO__STACK_MAX) : 0;
     for (size_t i = 0; i < count && i < KYMO__STACK_MAX; i++)
-        if (scratch->words[i] & MANAGED)
-            known->peek(scratch->words[i] & ~MANAGED);
+        if (own->words[i] & MANAGED)
+            known->peek(own->words[i] & ~MANAGED);
 }
 
 __attribute__((noinline)) kymo_stack kymo_stack_capture(unsigned parts, unsigned skip)
 {
-    struct kymo_scratch *scratch = kymo__scratch_enter(false);
-    if (kymo__unlikely(!scratch))
+    uint64_t sp = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    struct kymo_walker *own = kymo__walker_capture(sp);
+    if (kymo__unlikely(!own))
         return 0;
     struct kymo_walk native = {0};
-    struct kymo_managed_walk managed = {.frames = scratch->managed, .capacity = KYMO__STACK_MAX};
+    struct kymo_managed_walk managed = {.frames = own->managed, .capacity = KYMO__STACK_MAX};
     unsigned managed_skip = parts & KYMO_STACK_NATIVE ? 0 : skip;
     if (parts & KYMO_STACK_MANAGED)
         walk_managed(&managed, managed_skip);
     if (parts & KYMO_STACK_NATIVE && kymo__walk(&native, skip + 1))
         native.hash = kymo_stack_hash(native.hash, known_modules(false));
-    uint64_t lowest = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    kymo_stack stack = identify(scratch, &native, &managed, managed_skip, lowest);
+    kymo_stack stack = identify(own, &native, &managed, managed_skip, sp);
     if (kymo__unlikely(parts & KYMO_STACK_NAMED))
-        name_frames(scratch, stack);
-    count_capture(scratch, native.truncated || managed.truncated);
-    kymo__scratch_leave(scratch);
+        name_frames(own, stack);
+    kymo__walker_captured(own, native.truncated || managed.truncated);
     return stack;
 }
 
 kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
 {
-    struct kymo_scratch *scratch = kymo__scratch_enter(true);
-    if (!scratch)
+    struct kymo_walker *own = kymo__walker_capture((uint64_t)(uintptr_t)__builtin_frame_address(0));
+    if (!own)
         return 0;
     struct kymo_walk native = {0};
     struct kymo_managed_walk managed = {
-        .frames = scratch->managed, .capacity = KYMO__STACK_MAX, .careful = 1};
+        .frames = own->managed, .capacity = KYMO__STACK_MAX, .careful = 1};
     if (parts & KYMO_STACK_MANAGED)
         walk_managed(&managed, 0);
     if (parts & KYMO_STACK_NATIVE && kymo__walk_context(&native, context))
         native.hash = kymo_stack_hash(native.hash, known_modules(true));
-    kymo_stack stack = identify(scratch, &native, &managed, 0, 0);
+    kymo_stack stack = identify(own, &native, &managed, 0, 0);
     if (kymo__unlikely(parts & KYMO_STACK_NAMED))
-        name_frames(scratch, stack);
-    count_capture(scratch, native.truncated || managed.truncated);
-    kymo__scratch_leave(scratch);
+        name_frames(own, stack);
+    kymo__walker_captured(own, native.truncated || managed.truncated);
     return stack;
 }
 
@@ -237,7 +228,7 @@ int kymo_stack_stats(struct kymo_stack_stats *stats)
         return -EINVAL;
     struct kymo_stack_stats now = {.size = stats->size};
     kymo__table_stats(&now);
-    kymo__scratch_count(&now.captures, &now.truncated);
+    kymo__walker_counts(&now.captures, &now.truncated);
     memcpy(stats, &now, stats->size < sizeof now ? stats->size : sizeof now);
     return 0;
 }

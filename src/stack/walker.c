@@ -129,7 +129,7 @@ static struct kymo_walker *walker_new(void)
     if (!w)
         w = take_new(self);
     if (w) {
-        w->busy = 0;
+        w->busy = w->capture = 0;
         w->version = UINT64_MAX;
         w->stack = w->other = (struct kymo_range){0};
         w->frames[0].end = UINT64_MAX;
@@ -165,12 +165,37 @@ static void forget_sites(struct kymo_walker *walker)
             walker->sites[i] = (struct kymo_site){0};
 }
 
-/* Whether the walk that claimed WALKER was left by a jump: it was further in than SP. */
-static bool is_abandoned(const struct kymo_walker *walker, uint64_t sp)
+/* Whether what claimed WALKER at BUSY was left by a jump: it was where SP is, or further in. */
+static bool is_abandoned(const struct kymo_walker *walker, uint64_t busy, uint64_t sp)
 {
     const struct kymo_range *stack = &walker->stack;
-    return walker->busy < sp && walker->busy - stack->low < stack->high - stack->low &&
+    return busy <= sp && busy - stack->low < stack->high - stack->low &&
            sp - stack->low < stack->high - stack->low;
+}
+
+KYMO__COLD struct kymo_walker *kymo__walker_capture_slow(uint64_t sp)
+{
+    struct kymo_walker *walker = kymo__walker ? kymo__walker : walker_new();
+    struct kymo_range range;
+    if (!walker)
+        return NULL;
+    if (walker->capture) {
+        if (!walker->stack.high)
+            kymo__walker_range(walker, sp, &range); /* then it is known whose SP is */
+        if (!is_abandoned(walker, walker->capture, sp))
+            return NULL;
+    }
+    kymo__store_relaxed(&walker->capture, sp);
+    kymo__compiler_fence();
+    return walker;
+}
+
+void kymo__walker_counts(uint64_t *captures, uint64_t *truncated)
+{
+    for (const struct kymo_walker *w = kymo__load_acquire(&all); w; w = w->next) {
+        *captures += kymo__load_relaxed(&w->captures);
+        *truncated += kymo__load_relaxed(&w->truncated);
+    }
 }
 
 struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range, bool in_signal)
@@ -179,7 +204,7 @@ struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range, bo
     if (!walker && !(walker = walker_new()))
         return NULL;
     if (walker->busy) {
-        if (!is_abandoned(walker, sp))
+        if (!is_abandoned(walker, walker->busy, sp))
             return NULL;
         walker->version = UINT64_MAX; /* whatever it was doing */
     }

@@ -1,14 +1,18 @@
-/* walker.h — what a thread keeps from one walk to the next.
+/* walker.h — what a thread keeps from one walk to the next, and where it puts a stack together.
 
    It is large, but made of pages that cost memory only once they are used. Made at a thread's
-   first walk, and another thread's after its end. */
+   first capture, and another thread's after its end. */
 #ifndef KYMO_WALKER_H
 #define KYMO_WALKER_H
+
+#include <kymo/stack.h>
 
 #include "atomic.h"
 #include "loader.h"
 #include "mapping.h"
 #include "walk.h"
+
+#define KYMO__STACK_MAX 16384u /* frames of one stack, native and managed together */
 
 enum { KYMO__SITE_BITS = 12, KYMO__TRAIL_BITS = 13 };
 
@@ -42,8 +46,10 @@ struct kymo_slot {
 };
 
 struct kymo_walker {
-    uint64_t busy;    /* the sp of the walk that is going on, else 0 */
-    uint64_t version; /* of the modules, for everything below */
+    uint64_t busy;                /* the sp of the walk that is going on, else 0 */
+    uint64_t capture;             /* the same of a capture, which may have a walk in it */
+    uint64_t captures, truncated; /* how many so far, of all threads that had this */
+    uint64_t version;             /* of the modules, for everything below */
     struct kymo_range stack, other;
     size_t count;  /* of frames and hashes */
     size_t usable; /* so many of them can be continued from: all on `stack`, simple rules */
@@ -65,9 +71,38 @@ struct kymo_walker {
     /* What this one has found that is new, innermost first. */
     struct kymo_native fresh[KYMO__WALK_MAX];
     struct kymo_slot fresh_slots[KYMO__WALK_MAX];
+
+    struct kymo_managed_frame managed[KYMO__STACK_MAX];
+    uint64_t words[KYMO__STACK_MAX]; /* frames as they are stored: see capture.c */
 };
 
 extern __thread struct kymo_walker *kymo__walker __attribute__((tls_model("initial-exec")));
+
+/* The thread's walker, claimed for a capture by a function whose frame is at SP; the walks in it
+   claim it for themselves. NULL when there is none, or a capture is going on. */
+struct kymo_walker *kymo__walker_capture_slow(uint64_t sp);
+static inline struct kymo_walker *kymo__walker_capture(uint64_t sp)
+{
+    struct kymo_walker *walker = kymo__walker;
+    if (kymo__unlikely(!walker || walker->capture))
+        return kymo__walker_capture_slow(sp);
+    kymo__store_relaxed(&walker->capture, sp);
+    kymo__compiler_fence();
+    return walker;
+}
+
+/* It is over, and counted. */
+static inline void kymo__walker_captured(struct kymo_walker *walker, bool truncated)
+{
+    kymo__store_relaxed(&walker->captures, walker->captures + 1);
+    if (kymo__unlikely(truncated))
+        kymo__store_relaxed(&walker->truncated, walker->truncated + 1);
+    kymo__compiler_fence();
+    kymo__store_relaxed(&walker->capture, UINT64_C(0));
+}
+
+/* Captures of all threads so far, and how many were cut. */
+void kymo__walker_counts(uint64_t *captures, uint64_t *truncated);
 
 /* The thread's walker, claimed for a walk that begins at SP, with RANGE what can be read from
    there on. NULL when there is none, or it is in use. */
