@@ -114,10 +114,15 @@ static PyObject *session_stats(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     struct core *core = kymo__core_of_module(module);
     struct kymo_stats stats = {.size = sizeof stats};
-    /* A session that stops meanwhile holds what this waits for, and needs the GIL itself. */
-    PyThreadState *thread = PyEval_SaveThread();
-    int code = kymo_stats(&stats);
-    PyEval_RestoreThread(thread);
+    /* A session that stops meanwhile holds what this waits for, and needs the GIL itself. But for
+       that the GIL is kept: threads that give it away for an instant, over and over, starve those
+       that wait for it. */
+    int code = kymo_stats_at_once(&stats);
+    if (code == -EBUSY) {
+        PyThreadState *thread = PyEval_SaveThread();
+        code = kymo_stats(&stats);
+        PyEval_RestoreThread(thread);
+    }
     if (code < 0)
         return kymo__raise(core, code, NULL);
     return kymo__row_stats(core, &stats);

@@ -153,6 +153,10 @@ struct kymo_stats {
 /* Fill STATS (set its size first). Returns 0 or KYMO_EIDLE. */
 KYMO_API int kymo_stats(struct kymo_stats *stats);
 
+/* The same, but EBUSY where kymo_stats would wait: for a session that starts or stops, or a
+   write. */
+KYMO_API int kymo_stats_at_once(struct kymo_stats *stats);
+
 /* For the inline functions: where the number of the running session stands, 0 when
    none runs. Its page is wiped in a forked child, so that no child ever records by
    accident. */

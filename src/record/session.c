@@ -324,35 +324,52 @@ int kymo_writer_work(void)
     return rc;
 }
 
-int kymo_stats(struct kymo_stats *stats)
+/* What S has done, while the life lock and the file's are held. */
+static void count(struct kymo_session *s, struct kymo_stats *stats)
 {
-    if (stats->size < sizeof(size_t) || kymo__switch_forked())
-        return stats->size < sizeof(size_t) ? -EINVAL : -KYMO_EIDLE;
-    kymo__life_lock();
-    struct kymo_session *s = kymo__session;
-    if (!s) {
-        kymo__life_unlock();
-        return -KYMO_EIDLE;
-    }
     struct kymo_stats now = {
         .size = stats->size,
+        .written_bytes = s->sink.end,
         .written_records = kymo__load_relaxed(&s->written_records),
         .dropped_records = kymo__load_relaxed(&s->dropped_records),
         .helped_chunks = kymo__load_relaxed(&s->helped_chunks),
         .threads = kymo__load_relaxed(&s->threads),
         .budget_bytes = (uint64_t)s->live.limit * KYMO__CHUNK_BYTES,
         .pool_bytes = (uint64_t)kymo__load_relaxed(&s->live.header->chunks) * KYMO__CHUNK_BYTES,
+        .error = s->sink.error,
         .expired_records = kymo__load_relaxed(&s->flight.expired_records),
     };
     for (uint32_t i = 0; i < KYMO__GAP_SLOTS; i++)
         now.dropped_records += kymo__load_acquire(&s->live.gaps[i].count);
-    pthread_mutex_lock(&s->file_lock);
-    now.written_bytes = s->sink.end;
-    now.error = s->sink.error;
-    pthread_mutex_unlock(&s->file_lock);
-    kymo__life_unlock();
     memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
-    return 0;
+}
+
+static int stats_with(struct kymo_stats *stats, int (*take)(pthread_mutex_t *))
+{
+    if (stats->size < sizeof(size_t) || kymo__switch_forked())
+        return stats->size < sizeof(size_t) ? -EINVAL : -KYMO_EIDLE;
+    if (take(&life) != 0)
+        return -EBUSY;
+    struct kymo_session *s = kymo__session;
+    int rc = s ? 0 : -KYMO_EIDLE;
+    if (s && take(&s->file_lock) != 0)
+        rc = -EBUSY;
+    if (rc == 0) {
+        count(s, stats);
+        pthread_mutex_unlock(&s->file_lock);
+    }
+    kymo__life_unlock();
+    return rc;
+}
+
+int kymo_stats(struct kymo_stats *stats)
+{
+    return stats_with(stats, pthread_mutex_lock);
+}
+
+int kymo_stats_at_once(struct kymo_stats *stats)
+{
+    return stats_with(stats, pthread_mutex_trylock);
 }
 
 /* In a child that fork made: there is no writer thread, and chunks and file are the

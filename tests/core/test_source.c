@@ -41,10 +41,13 @@ static void *tracer_create_fails(void *arg, struct kymo_queue *q)
     return NULL;
 }
 
+static int at_once; /* what kymo_stats_at_once said in stop */
+
 static void tracer_stop(void *state)
 {
     CHECK(state == &queue);
     called("stop");
+    at_once = kymo_stats_at_once(&(struct kymo_stats){.size = sizeof(struct kymo_stats)});
 }
 
 static void tracer_restart(void *state)
@@ -175,6 +178,24 @@ static void pausing_and_resuming_twice_does_nothing(void)
     CHECK_OK(kymo_stop());
     /* What is paused is stopped already. */
     CHECK_STR(calls, "create stop restart stop get_events destroy");
+    CHECK_OK(kymo_tracer_unregister(&tracer));
+}
+
+static void a_session_that_stops_has_no_figures_at_once(void)
+{
+    struct kymo_stats stats = {.size = sizeof(stats)};
+    CHECK_EQ(kymo_stats_at_once(&stats), -KYMO_EIDLE);
+    CHECK_OK(kymo_tracer_register(&tracer, &user));
+    begin("figures");
+    int rc = -EBUSY;
+    while (rc == -EBUSY) /* the writer writes */
+        rc = kymo_stats_at_once(&stats);
+    CHECK_OK(rc);
+    CHECK_EQ(stats.budget_bytes, 1 << 20);
+    at_once = 0;
+    CHECK_OK(kymo_stop());
+    CHECK_EQ(at_once, -EBUSY);
+    CHECK_EQ(kymo_stats_at_once(&stats), -KYMO_EIDLE);
     CHECK_OK(kymo_tracer_unregister(&tracer));
 }
 
@@ -552,6 +573,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(without_a_tracer_everything_is_safe_and_does_nothing),
     CHECK_CASE(a_tracer_is_driven_through_its_life_in_order),
     CHECK_CASE(pausing_and_resuming_twice_does_nothing),
+    CHECK_CASE(a_session_that_stops_has_no_figures_at_once),
     CHECK_CASE(only_one_tracer_is_registered_and_only_it_can_be_taken_back),
     CHECK_CASE(a_tracer_in_use_cannot_be_taken_back),
     CHECK_CASE(a_tracer_registered_meanwhile_waits_for_the_next_session),
