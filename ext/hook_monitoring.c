@@ -172,30 +172,57 @@ static void thrown_into(void)
 static PyObject *enter_late(PyObject *const *args,
                             PyObject *(*enter_now)(PyObject *const *, unsigned, bool))
 {
-    bool was_thrown = thrown == KYMO_CURRENT_FRAME();
+    const void *was_thrown = thrown;
     long offset = PyLong_AsLong(args[1]);
-    thrown = NULL;
-    if (was_thrown || !PyCode_Check(args[0]) || !KYMO_MAY_RESUME(args[0], offset))
+    if (__builtin_expect(was_thrown != NULL, 0))
+        thrown = NULL;
+    if (!PyCode_Check(args[0]) || !KYMO_MAY_RESUME(args[0], offset) ||
+        was_thrown == KYMO_CURRENT_FRAME())
         Py_RETURN_NONE;
     struct instruction at = instruction_at(args[0], offset);
     return at.code == RESUME ? enter_now(args, (at.argument & 3) != 0, false) : Py_NewRef(Py_None);
 }
 
 /* Out of line, so that the callbacks below keep nothing on the stack. */
-static __attribute__((noinline)) PyObject *start_slowly(PyObject *const *args)
+static __attribute__((noinline)) PyObject *enter_slowly(PyObject *const *args, unsigned detail)
 {
-    PyObject *result = enter(args, 0, true);
+    PyObject *result = enter(args, detail, true);
     const struct function *f = kymo__function_find(args[0]);
     if (f)
         kymo__recent_add(f);
     return result;
 }
 
-static __attribute__((noinline)) PyObject *return_slowly(PyObject *const *args)
+static __attribute__((noinline)) PyObject *leave_slowly(PyObject *const *args, unsigned detail)
 {
-    return leave(args, 0, true);
+    return leave(args, detail, detail != 2); /* an unwinding may not be switched off */
 }
 
+/* True when the calls of F need more than one look: for the chosen function, and for what runs in
+   slices while there are tasks. */
+KYMO_INLINE bool is_special(const struct function *f)
+{
+    return __builtin_expect(f->slices, 0) && (f->slices != 1 || kymo__tasks);
+}
+
+/* A slice begins of what was met lately. */
+static __attribute__((noinline)) PyObject *enter_recent_slice(PyObject *const *args,
+                                                              unsigned detail)
+{
+    const struct function *f = kymo__recent_slot(args[0]);
+    const void *frame = KYMO_CURRENT_FRAME();
+    struct kymo_lane *lane;
+    struct kymo_record *at;
+    if (__builtin_expect(f->address != args[0] || f->slices != 1 || kymo__tasks ||
+                             !kymo__clock_counter || !(at = kymo_lane_try(&lane, 2)),
+                         0))
+        return enter_slowly(args, detail);
+    kymo__store_slice(at, kymo__counter_read(), detail, f->key, frame);
+    kymo_lane_commit(lane, at + 2);
+    Py_RETURN_NONE;
+}
+
+/* A call begins. */
 static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(count),
                           PyObject *Py_UNUSED(names))
 {
@@ -205,31 +232,32 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size
     if (__builtin_expect(f->address != args[0] || f->slices || !kymo__clock_counter ||
                              !(at = kymo_lane_try(&lane, 1)),
                          0))
-        return start_slowly(args);
+        return enter_recent_slice(args, 0);
     kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, f->key));
     kymo_lane_commit(lane, at + 1);
     Py_RETURN_NONE;
 }
 
-static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args,
-                           size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
+/* A call or a slice of one ends. */
+KYMO_INLINE PyObject *leave_recent(PyObject *const *args, unsigned detail)
 {
     uint64_t ticks = kymo__counter_read(); /* not used where it is not sound */
     const struct function *f = kymo__recent_slot(args[0]);
     struct kymo_lane *lane;
     struct kymo_record *at;
-    if (__builtin_expect(f->address != args[0] || f->slices || !kymo__clock_counter ||
+    if (__builtin_expect(f->address != args[0] || is_special(f) || !kymo__clock_counter ||
                              !(at = kymo_lane_try(&lane, 1)),
                          0))
-        return return_slowly(args);
-    kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, f->key));
+        return leave_slowly(args, detail);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, detail, f->key));
     kymo_lane_commit(lane, at + 1);
     Py_RETURN_NONE;
 }
-CALLBACK(on_resume, enter(args, 1, true))
+CALLBACK(on_return, leave_recent(args, 0))
+CALLBACK(on_resume, enter_recent_slice(args, 1))
 CALLBACK(on_throw, (thrown_into(), enter(args, 2, false))) /* may not be switched off */
-CALLBACK(on_yield, leave(args, 1, true))
-CALLBACK(on_unwind, leave(args, 2, false))
+CALLBACK(on_yield, leave_recent(args, 1))
+CALLBACK(on_unwind, leave_recent(args, 2))
 CALLBACK(on_raise, enter_late(args, enter))
 
 /* The entry of the C callable of ARGS, or NULL when it is a Python function. Asked at the

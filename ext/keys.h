@@ -47,7 +47,7 @@ kymo__function_find(const void *address)
 
 /* Functions met lately that are recorded, by address: a copy of their entries, which is
    all that most events need. Only where the GIL guards it. */
-#define KYMO_RECENT_BITS 10
+#define KYMO_RECENT_BITS 12
 extern struct function kymo__recent[1 << KYMO_RECENT_BITS];
 
 static inline __attribute__((always_inline)) struct function *kymo__recent_slot(const void *address)

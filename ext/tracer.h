@@ -54,14 +54,20 @@ KYMO_INLINE void kymo__trace_enter(unsigned detail, uint32_t key)
     }
 }
 
-/* The enter of a slice of the generator or coroutine whose frame is ID. */
+/* Fill in two records at AT: a slice of the generator or coroutine whose frame is ID begins. */
+KYMO_INLINE void kymo__store_slice(struct kymo_record *at, uint64_t ticks, unsigned detail,
+                                   uint32_t key, const void *id)
+{
+    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, detail | KYMO_HAS_ID, key));
+    kymo_lane_store(at + 1, (uint64_t)(uintptr_t)id, KYMO_VALUE_WORD);
+}
+
 KYMO_INLINE void kymo__trace_enter_slice(unsigned detail, uint32_t key, const void *id)
 {
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, 2);
     if (__builtin_expect(at != NULL, 1)) {
-        kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_ENTER, detail | KYMO_HAS_ID, key));
-        kymo_lane_store(at + 1, (uint64_t)(uintptr_t)id, KYMO_VALUE_WORD);
+        kymo__store_slice(at, kymo_ticks(), detail, key, id);
         kymo_lane_commit(lane, at + 2);
     }
 }

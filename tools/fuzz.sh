@@ -1,10 +1,29 @@
 #!/usr/bin/env bash
 # Run each fuzz target for FUZZ_SECONDS. What it finds is kept in build/fuzz/corpus and
-# used again next time; an input that breaks something is left in build/fuzz/crashes.
+# used again next time; an input that breaks something is left in build/fuzz/crashes. With
+# --build, the targets are built only; with --run NAME, that one is run.
 . "$(dirname "$0")/common.sh"
 
 seconds=${FUZZ_SECONDS:-60}
 mkdir -p "$results" build/fuzz/crashes
+
+run() {
+    local name=$1 corpus=build/fuzz/corpus/$1 seeds=()
+    mkdir -p "$corpus"
+    [ ! -d "tests/fuzz/corpus/$name" ] || seeds=("tests/fuzz/corpus/$name")
+    if quiet "build/fuzz/build/tests/fuzz/$name" -max_total_time="$seconds" -timeout=10 \
+        -rss_limit_mb=2048 -artifact_prefix="build/fuzz/crashes/$name-" "$corpus" "${seeds[@]}"; then
+        tools/count.py pass "$results" "$name"
+    else
+        tools/count.py fail "$results" "$name" 'see build/fuzz/crashes'
+        return 1
+    fi
+}
+
+if [ "${1:-}" = --run ]; then
+    run "$2"
+    exit
+fi
 
 if ! why=$(tools/setup.sh fuzz 2>&1); then
     tools/count.py skip "$results" fuzz "${why##*$'\n'}"
@@ -19,20 +38,7 @@ fi
 CC=clang configure build/fuzz/build -Dfuzz=true -Db_lundef=false \
     -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link
 compile build/fuzz/build
+[ "${1:-}" != --build ] || exit 0
 
-status=0
-for source in "${targets[@]}"; do
-    name=$(basename "$source" .c)
-    corpus=build/fuzz/corpus/$name
-    mkdir -p "$corpus"
-    seeds=()
-    [ ! -d "tests/fuzz/corpus/$name" ] || seeds=("tests/fuzz/corpus/$name")
-    if quiet "build/fuzz/build/tests/fuzz/$name" -max_total_time="$seconds" -timeout=10 \
-        -rss_limit_mb=2048 -artifact_prefix="build/fuzz/crashes/$name-" "$corpus" "${seeds[@]}"; then
-        tools/count.py pass "$results" "$name"
-    else
-        tools/count.py fail "$results" "$name" 'see build/fuzz/crashes'
-        status=1
-    fi
-done
-exit $status
+# One on each core: they need nothing else.
+basename -s .c "${targets[@]}" | FUZZ_SECONDS=$seconds xargs -n 1 -P "$(nproc)" tools/fuzz.sh --run

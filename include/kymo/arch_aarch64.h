@@ -33,4 +33,10 @@ static inline void kymo__relax(void)
     __asm__ volatile("yield");
 }
 
+/* What lies 512 bytes behind ADDRESS, if anything, will be written to soon. */
+static inline void kymo__write_ahead(const void *address)
+{
+    __asm__ volatile("prfm pstl1keep, [%0, #512]" : : "r"(address));
+}
+
 #endif

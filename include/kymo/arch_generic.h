@@ -25,4 +25,10 @@ static inline uint64_t kymo__counter_rate(void)
 
 static inline void kymo__relax(void) {}
 
+/* What lies 512 bytes behind ADDRESS, if anything, will be written to soon. */
+static inline void kymo__write_ahead(const void *address)
+{
+    (void)address;
+}
+
 #endif

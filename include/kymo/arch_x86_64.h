@@ -35,4 +35,10 @@ static inline void kymo__relax(void)
     __asm__ volatile("pause");
 }
 
+/* What lies 512 bytes behind ADDRESS, if anything, will be written to soon. */
+static inline void kymo__write_ahead(const void *address)
+{
+    __asm__ volatile("prefetchw 512(%0)" : : "r"(address));
+}
+
 #endif

@@ -97,10 +97,12 @@ KYMO_INLINE void kymo_lane_store(struct kymo_record *at, uint64_t ticks, uint64_
     __atomic_store_n(&at->word, word, __ATOMIC_RELEASE);
 }
 
-/* Give the claim back; AFTER is behind the last record stored. */
+/* Give the claim back; AFTER is behind the last record stored. Records are written once, to
+   memory that the writer thread had last: some of those to come have their place fetched now. */
 KYMO_INLINE void kymo_lane_commit(struct kymo_lane *lane, struct kymo_record *after)
 {
     lane->next = after;
+    kymo__write_ahead(after);
     __atomic_store_n(&lane->claimed, 0u, __ATOMIC_RELEASE);
 }
 

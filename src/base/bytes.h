@@ -72,10 +72,10 @@ static inline uint64_t kymo__bytes_number(struct kymo_bytes *bytes, unsigned siz
     return v;
 }
 
-/* A two's complement number of SIZE bytes, 1 to 8. */
+/* A two's complement number of SIZE bytes, at most 8. */
 static inline int64_t kymo__bytes_signed(struct kymo_bytes *bytes, unsigned size)
 {
-    unsigned spare = 64 - 8 * size;
+    unsigned spare = size ? 64 - 8 * size : 0;
     return (int64_t)(kymo__bytes_number(bytes, size) << spare) >> spare;
 }
 

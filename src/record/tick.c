@@ -96,11 +96,11 @@ static void on_tick(int number, siginfo_t *info, void *context)
     struct kymo_timed *timed = timed_of(info);
     struct kymo_lane *lane = timed ? lane_for(timed) : NULL;
     if (lane) {
-        uint32_t periods = timed->owed + periods_of(timed, info);
+        uint32_t periods = kymo__load_relaxed(&timed->owed) + periods_of(timed, info);
         /* What the signal interrupted may be recording: then the next sample stands for this
            one too. */
         bool busy = kymo__load_relaxed(&lane->claimed) != 0;
-        timed->owed = busy ? periods : 0;
+        kymo__store_relaxed(&timed->owed, busy ? periods : 0u);
         if (!busy)
             record(lane,
                    kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context),

@@ -145,7 +145,7 @@ static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
         return NULL;
     }
     timed->set = false;
-    timed->owed = 0;
+    kymo__store_relaxed(&timed->owed, 0u);
     timed->ran = now;
     kymo__store_relaxed(&timed->tid, tid);
     /* After the id: who finds this lane sees whose it is. */
