@@ -68,10 +68,7 @@ void kymo__cli_print_asyncs(const struct cli_report *report)
         kymo__cli_heading("Tasks and async spans");
         kymo__cli_table_print(table, CLI_INDENT);
     }
-    if (count > ASYNCS)
-        printf("%*s%s… and %s more; --json has them all%s\n", CLI_INDENT, "",
-               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(count - ASYNCS).text,
-               kymo__cli_colour(CLI_PLAIN));
+    kymo__cli_left_out(count, ASYNCS);
     kymo__cli_table_free(table);
     kymo__cli_free(all);
 }
@@ -151,10 +148,7 @@ void kymo__cli_print_gaps(const struct cli_report *report)
         kymo__cli_heading("Gaps: records that were given up");
         kymo__cli_table_print(table, CLI_INDENT);
     }
-    if (count > GAPS)
-        printf("%*s%s… and %s more; --json has them all%s\n", CLI_INDENT, "",
-               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(count - GAPS).text,
-               kymo__cli_colour(CLI_PLAIN));
+    kymo__cli_left_out(count, GAPS);
     kymo__cli_table_free(table);
 }
 

@@ -66,10 +66,7 @@ void kymo__cli_print_threads(const struct cli_report *report)
         kymo__cli_heading(count > THREADS ? "Threads, the busiest first" : "Threads");
         kymo__cli_table_print(table, CLI_INDENT);
     }
-    if (count > THREADS)
-        printf("%*s%s… and %s more; --json has them all%s\n", CLI_INDENT, "",
-               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(count - THREADS).text,
-               kymo__cli_colour(CLI_PLAIN));
+    kymo__cli_left_out(count, THREADS);
     kymo__cli_table_free(table);
     kymo__cli_free(order);
 }

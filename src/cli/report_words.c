@@ -25,6 +25,14 @@ struct cli_text kymo__cli_percent(kymo_ns part, kymo_ns whole)
     return text;
 }
 
+void kymo__cli_left_out(size_t count, size_t most)
+{
+    if (count > most)
+        printf("%*s%s… and %s more; --json has them all%s\n", CLI_INDENT, "",
+               kymo__cli_colour(CLI_DIM), kymo__cli_grouped(count - most).text,
+               kymo__cli_colour(CLI_PLAIN));
+}
+
 void kymo__cli_print_rest(const char *text, int used)
 {
     int width = kymo__cli_terminal_width();

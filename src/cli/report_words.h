@@ -17,6 +17,9 @@ void kymo__cli_heading(const char *title);
 /* The share of PART in WHOLE. */
 struct cli_text kymo__cli_percent(kymo_ns part, kymo_ns whole);
 
+/* Below a table of MOST rows at the most: how many of COUNT are not in it. */
+void kymo__cli_left_out(size_t count, size_t most);
+
 /* The rest of a line, TEXT, from column USED on: cut to fit a terminal. */
 void kymo__cli_print_rest(const char *text, int used);
 

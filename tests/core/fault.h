@@ -6,6 +6,7 @@
 #ifndef KYMO_FAULT_H
 #define KYMO_FAULT_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <kymo/kymo.h>
 #include <malloc.h>
@@ -71,6 +72,28 @@ static inline uint64_t fault_random(uint64_t limit)
     state ^= state >> 7;
     state ^= state << 17;
     return state % limit;
+}
+
+/* How many entries directory PATH has, "." and ".." too. */
+static inline int fault_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    int count = 0;
+    CHECK(dir != NULL);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+/* Bytes of memory that this process has in use. */
+static inline long fault_resident(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    CHECK(f && fscanf(f, "%*d %ld", &pages) == 1);
+    fclose(f);
+    return pages * sysconf(_SC_PAGESIZE);
 }
 
 static inline int fault_start(const char *path, uint64_t budget, int policy)

@@ -1,41 +1,20 @@
 /* Sessions start and stop, at any time and any number of times, and leave nothing. */
-#include <dirent.h>
 #include <pthread.h>
 
 #define FAULT_MANY_SESSIONS
 #include "fault.h"
-
-static int entries_in(const char *path)
-{
-    DIR *dir = opendir(path);
-    int count = 0;
-    CHECK(dir != NULL);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
 
 /* A thread that was joined stays in /proc for a moment. */
 static int threads_now(int expected)
 {
     int now = 0;
     for (int attempt = 0; attempt < 200; attempt++) {
-        now = entries_in("/proc/self/task") - 2;
+        now = fault_entries("/proc/self/task") - 2;
         if (now <= expected)
             break;
         fault_sleep(1000000);
     }
     return now;
-}
-
-static long resident_bytes(void)
-{
-    long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    CHECK(f && fscanf(f, "%*d %ld", &pages) == 1);
-    fclose(f);
-    return pages * sysconf(_SC_PAGESIZE);
 }
 
 static void one_session(void)
@@ -51,17 +30,17 @@ static void a_thousand_sessions_leave_nothing_behind(void)
     const int cycles = FAULT_TIMES(1000, 150);
     for (int i = 0; i < cycles / 10; i++)
         one_session();
-    int threads = threads_now(0), files = entries_in("/proc/self/fd"),
-        beside = entries_in(check_dir);
-    long resident = resident_bytes();
+    int threads = threads_now(0), files = fault_entries("/proc/self/fd"),
+        beside = fault_entries(check_dir);
+    long resident = fault_resident();
     for (int i = cycles / 10; i < cycles; i++)
         one_session();
 
     CHECK_EQ(threads_now(threads), threads);
-    CHECK_EQ(entries_in("/proc/self/fd"), files);
-    CHECK_EQ(entries_in(check_dir), beside);
+    CHECK_EQ(fault_entries("/proc/self/fd"), files);
+    CHECK_EQ(fault_entries(check_dir), beside);
     if (!FAULT_ASAN && !FAULT_TSAN) /* they keep what was freed */
-        CHECK_LE(resident_bytes(), resident + (1 << 20));
+        CHECK_LE(fault_resident(), resident + (1 << 20));
 }
 
 static void no_thread_of_ours_is_left_after_stop(void)

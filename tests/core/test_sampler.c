@@ -108,17 +108,6 @@ static int timers_now(void)
     return count + clocks_now();
 }
 
-static int entries_in(const char *path)
-{
-    DIR *dir = opendir(path);
-    int count = 0;
-    CHECK(dir != NULL);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 /* The one signal from SIGRTMIN on that has a handler, or 0. */
 static int signal_in_use(void)
 {
@@ -388,15 +377,6 @@ static void *work_until_told(void *arg)
     return NULL;
 }
 
-static long resident_bytes(void)
-{
-    long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    CHECK(f && fscanf(f, "%*d %ld", &pages) == 1);
-    fclose(f);
-    return pages * sysconf(_SC_PAGESIZE);
-}
-
 static void a_thousand_sessions_leave_nothing_behind(void)
 {
     const int cycles = FAULT_TIMES(1000, 100);
@@ -408,9 +388,9 @@ static void a_thousand_sessions_leave_nothing_behind(void)
     CHECK_EQ(pthread_create(&threads[1], NULL, work_until_told, &quit), 0);
     for (int i = 0; i < cycles; i++) {
         if (i == cycles / 4) {
-            resident = resident_bytes();
-            files = entries_in("/proc/self/fd");
-            tasks = entries_in("/proc/self/task");
+            resident = fault_resident();
+            files = fault_entries("/proc/self/fd");
+            tasks = fault_entries("/proc/self/task");
         }
         CHECK_OK(start_at("cycle", 1000, i % 3 ? KYMO_SAMPLED_CPU : KYMO_SAMPLED_WALL));
         CHECK(signal_in_use() != 0);
@@ -419,8 +399,8 @@ static void a_thousand_sessions_leave_nothing_behind(void)
         CHECK_OK(kymo_stop());
         CHECK_EQ(signal_in_use(), 0);
     }
-    int files_after = entries_in("/proc/self/fd"), tasks_after = tasks;
-    for (int i = 0; i < 200 && (tasks_after = entries_in("/proc/self/task")) > tasks; i++)
+    int files_after = fault_entries("/proc/self/fd"), tasks_after = tasks;
+    for (int i = 0; i < 200 && (tasks_after = fault_entries("/proc/self/task")) > tasks; i++)
         fault_sleep(MS);
     __atomic_store_n(&quit, 1u, __ATOMIC_RELAXED);
     for (int i = 0; i < 2; i++)
@@ -429,7 +409,7 @@ static void a_thousand_sessions_leave_nothing_behind(void)
     CHECK_LE(tasks_after, tasks);
     CHECK_EQ(timers_now(), 0);
     if (!FAULT_ASAN && !FAULT_TSAN) /* they keep what was freed */
-        CHECK_LE(resident_bytes(), resident + (2 << 20));
+        CHECK_LE(fault_resident(), resident + (2 << 20));
 }
 
 /* ---- in a program's way ---- */
@@ -588,7 +568,7 @@ static void our_threads_rest_when_asked_to(void)
     kymo_instant("known from now on");
     work(50 * MS);
     kymo_writer_rest();
-    for (int i = 0; i < 200 && (tasks = entries_in("/proc/self/task") - 2) > 1; i++)
+    for (int i = 0; i < 200 && (tasks = fault_entries("/proc/self/task") - 2) > 1; i++)
         fault_sleep(MS);
     work(50 * MS);
     CHECK_OK(kymo_writer_work());

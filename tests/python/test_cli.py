@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from program import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
 VERBS = [
     "run",
     "report",

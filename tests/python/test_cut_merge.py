@@ -10,42 +10,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import RunCode
+from program import fib, good, interrupted, refused
 
 import kymo
-
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
-
-
-def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        **options,
-    )
-
-
-def good(*arguments: object, said: str = "") -> str:
-    done = run(*arguments)
-    assert done.returncode == 0, done
-    assert done.stderr.startswith("kymo: " + said) if said else done.stderr == "", done
-    return done.stdout
-
-
-def bad(*arguments: object, **options: Any) -> str:
-    done = run(*arguments, **options)
-    assert (done.returncode, done.stdout) == (2, ""), done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr.removeprefix("kymo: ").removesuffix("\n")
 
 
 def facts(*arguments: object) -> dict[str, Any]:
@@ -63,10 +36,6 @@ def figures(*arguments: object) -> dict[str, Any]:
         thread.pop("records")
         thread.pop("index")
     return report
-
-
-def fib(n: int) -> int:
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
 def squares(n: int) -> Iterator[int]:
@@ -157,7 +126,7 @@ def test_a_cut_replaces_an_older_capture_and_nothing_else(traced: Path, tmp_path
     good("cut", traced, "-o", out)
     good("cut", traced, "-o", out)
 
-    message = bad("cut", traced, "-o", letter)
+    message = refused("cut", traced, "-o", letter)
     assert message == f"{letter}: the file exists and is not a kymo capture; it was left alone"
     assert letter.read_text() == "Dear reader"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["letter.txt", "part.kymo"]
@@ -180,7 +149,7 @@ def test_a_cut_replaces_an_older_capture_and_nothing_else(traced: Path, tmp_path
 def test_a_cut_that_cannot_be_is_refused(
     traced: Path, tmp_path: Path, arguments: list[str], words: str
 ) -> None:
-    assert words in bad("cut", traced, *arguments, cwd=tmp_path)
+    assert words in refused("cut", traced, *arguments, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -191,9 +160,9 @@ def test_bad_input_is_named(traced: Path, tmp_path: Path, verb: str) -> None:
     more = [traced] if verb == "merge" else []
 
     missing = tmp_path / "no.kymo"
-    assert "no.kymo: there is no such file" in bad(verb, *more, missing, "-o", out)
-    assert "text.kymo: this is not a kymo capture" in bad(verb, *more, text, "-o", out)
-    assert "is the capture itself" in bad(verb, *more, traced, "-o", traced)
+    assert "no.kymo: there is no such file" in refused(verb, *more, missing, "-o", out)
+    assert "text.kymo: this is not a kymo capture" in refused(verb, *more, text, "-o", out)
+    assert "is the capture itself" in refused(verb, *more, traced, "-o", traced)
     assert not out.exists()
 
 
@@ -202,7 +171,7 @@ def test_a_full_disk_leaves_nothing(traced: Path, tmp_path: Path, verb: str) -> 
     out = tmp_path / "out.kymo"
     more = [traced] if verb == "merge" else []
 
-    message = bad(
+    message = refused(
         verb,
         traced,
         *more,
@@ -223,18 +192,7 @@ def test_an_interrupted_cut_leaves_nothing(tmp_path: Path, number: int) -> None:
         fib(17)
     kymo.stop()
 
-    with subprocess.Popen([PROGRAM, "cut", "-o", out, capture]) as process:
-        deadline = time.monotonic() + 30
-        while process.poll() is None and time.monotonic() < deadline:
-            if any(".part-" in p.name for p in tmp_path.iterdir()):
-                process.send_signal(number)
-                break
-        process.wait(30)
-
-    if process.returncode == 0:
-        pytest.skip("the cut was finished too early to be interrupted")
-    assert process.returncode == -number
-    assert [p.name for p in tmp_path.iterdir()] == ["large.kymo"]
+    interrupted(tmp_path, number, "cut", "-o", out, capture)
 
 
 def test_awkward_captures_can_be_cut(tmp_path: Path, run_code: RunCode) -> None:
@@ -369,7 +327,7 @@ def test_clocks_that_cannot_be_related_are_refused(
     foreign = on_another_machine(traced, tmp_path / "foreign.kymo")
     out = tmp_path / "out.kymo"
 
-    message = bad("merge", ranks[0], foreign, "-o", out)
+    message = refused("merge", ranks[0], foreign, "-o", out)
     assert "by the time of day" in message and "--align start" in message
     assert not out.exists()
 
@@ -390,12 +348,12 @@ def test_clocks_that_cannot_be_related_are_refused(
 def test_a_merge_that_cannot_be_is_refused(
     ranks: list[Path], tmp_path: Path, arguments: list[str], words: str
 ) -> None:
-    assert words in bad("merge", *ranks, *arguments, cwd=tmp_path)
+    assert words in refused("merge", *ranks, *arguments, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_one_capture_is_not_enough_to_merge(ranks: list[Path]) -> None:
-    bad("merge", ranks[0], "-o", "x")
+    refused("merge", ranks[0], "-o", "x")
 
 
 def test_a_merged_capture_can_be_cut_and_merged(ranks: list[Path], tmp_path: Path) -> None:
@@ -421,4 +379,4 @@ def test_a_process_of_a_merged_capture_can_be_cut_out(ranks: list[Path], tmp_pat
         found = facts("info", part)
         assert [thread["pid"] for thread in found["threads"]] == [pid]
         assert figures(part)["functions"] == figures(ranks[1])["functions"]
-    assert "there is no process '7'" in bad("cut", both, "-o", part, "-p", "7")
+    assert "there is no process '7'" in refused("cut", both, "-o", part, "-p", "7")

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import program
 import pytest
 from conftest import RunCode
 
 import kymo
 
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
-
-
-def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, "diff", *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        **options,
-    )
-
-
-def text_of(*arguments: object) -> str:
-    done = run(*arguments)
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
+run = functools.partial(program.run, "diff")
+text_of = functools.partial(program.good, "diff")
+bad = functools.partial(program.refused, "diff")
 
 
 def diff(*arguments: object) -> dict[str, Any]:
-    done = run("--json", *arguments)
-    assert (done.returncode, done.stderr) == (0, ""), done
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(text_of("--json", *arguments))
     return found
-
-
-def bad(*arguments: object) -> str:
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (2, ""), done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
 
 
 PROGRAM_TEXT = """
@@ -104,10 +79,7 @@ def test_figures_are_those_of_the_reports(pair: tuple[Path, Path]) -> None:
     found = diff(*pair)
 
     for side, path in zip(("before", "after"), pair, strict=True):
-        done = subprocess.run(
-            [PROGRAM, "report", "--json", str(path)], capture_output=True, check=True, timeout=60
-        )
-        rows = json.loads(done.stdout)["functions"]
+        rows = json.loads(program.good("report", "--json", path))["functions"]
         wanted = {(r["name"], r["calls"], r["self_ns"], r["total_ns"], r["mean_ns"]) for r in rows}
         got = {
             (r["name"], s["calls"], s["self_ns"], s["total_ns"], s["mean_ns"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import gzip
 import json
@@ -14,39 +15,23 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import program
 import pytest
 from conftest import Record
+from program import PROGRAM, fib, interrupted
 
 import kymo
-
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
 
 Slice = dict[str, Any]
 
 
-def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, "export", *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        **options,
-    )
-
-
-def refused(*arguments: object, **options: Any) -> str:
-    """The one line with which the program refuses."""
-    done = run(*arguments, **options)
-    assert (done.returncode, done.stdout) == (2, ""), done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr.removeprefix("kymo: ").removesuffix("\n")
+run = functools.partial(program.run, "export")
+refused = functools.partial(program.refused, "export")
 
 
 def nanoseconds(microseconds: float) -> int:
@@ -85,10 +70,6 @@ def slices(trace: dict[str, Any], part: str = "") -> list[Slice]:
 
 def of_kind(trace: dict[str, Any], ph: str) -> list[Slice]:
     return [e for e in trace["traceEvents"] if e["ph"] == ph]
-
-
-def fib(n: int) -> int:
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
 def squares(n: int) -> Iterator[int]:
@@ -223,7 +204,7 @@ def test_callables_are_named_as_pytorch_names_them(trace: dict[str, Any]) -> Non
     names = {e["name"] for e in slices(trace)}
     line = fib.__code__.co_firstlineno
 
-    assert f"{__file__}({line}): fib" in names
+    assert f"{fib.__code__.co_filename}({line}): fib" in names
     assert "<built-in function sorted>" in names
     assert "<built-in method append of list object>" in names
     assert "Python GC" in names
@@ -509,18 +490,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path, number: int) -> No
         fib(16)
     kymo.stop()
 
-    with subprocess.Popen([PROGRAM, "export", "-o", out, capture]) as process:
-        deadline = time.monotonic() + 30
-        while process.poll() is None and time.monotonic() < deadline:
-            if any(".part-" in p.name for p in tmp_path.iterdir()):
-                process.send_signal(number)
-                break
-        process.wait(30)
-
-    if process.returncode == 0:
-        pytest.skip("the export was finished too early to be interrupted")
-    assert process.returncode == -number
-    assert [p.name for p in tmp_path.iterdir()] == ["large.kymo"]
+    interrupted(tmp_path, number, "export", "-o", out, capture)
 
 
 def test_a_reader_that_goes_away_is_no_error(traced: Path) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from program import PROGRAM
 
 import kymo
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
 
 JUDGE = """
 import json, sys

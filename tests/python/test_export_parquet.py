@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 from conftest import Record
+from program import PROGRAM
 
 import kymo
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
 TABLES = ["args", "clock", "counters", "functions", "gaps", "marks", "meta", "slices", "threads"]
 
 Query = Callable[..., list[Any]]

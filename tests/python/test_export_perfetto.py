@@ -6,7 +6,6 @@ import asyncio
 import gc
 import gzip
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -20,11 +19,11 @@ from typing import Any
 
 import pytest
 from conftest import Record
+from program import PROGRAM, fib
 
 import kymo
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
 
 Rows = list[list[Any]]
 Query = Callable[..., list[Rows]]
@@ -112,10 +111,6 @@ SLICES = "select name, ts, dur, depth from slice where category in ('python', 'c
 
 def as_calls(rows: Rows) -> Counter[tuple[str, int, int, int]]:
     return Counter((row[0], row[1], row[2], row[3]) for row in rows)
-
-
-def fib(n: int) -> int:
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
 async def task() -> None:
@@ -206,7 +201,7 @@ def test_what_a_program_does_is_there(ask: Query, traced: Path) -> None:
         assert dict(map(tuple, asyncs))["task"] == 3
     assert generators == [[3]]
     assert [2, 1] in gcs
-    assert sources == [[__file__, fib.__code__.co_firstlineno]]
+    assert sources == [[fib.__code__.co_filename, fib.__code__.co_firstlineno]]
     assert meta == [["the first"]]
     with kymo.open(traced) as capture:
         recorded = sum(e.kind == "enter" and e.name == "fib" for e in capture.events())

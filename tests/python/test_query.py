@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import gc
 import io
 import json
@@ -11,48 +12,28 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import program
 import pytest
 from conftest import RunCode
+from program import PROGRAM, fib
 
 import kymo
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
 
 
-def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    options.setdefault("timeout", 60)
-    return subprocess.run(
-        [PROGRAM, "query", *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        **options,
-    )
-
+run = functools.partial(program.run, "query")
+good = functools.partial(program.good, "query")
+bad = functools.partial(program.refused, "query")
 
 if "without SQLite" in run("--tables").stderr:
     pytest.skip("this kymo was built without SQLite", allow_module_level=True)
-
-
-def good(*arguments: object, **options: Any) -> str:
-    done = run(*arguments, **options)
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
-
-
-def bad(*arguments: object) -> str:
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (2, ""), done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
 
 
 def rows(path: Path, sql: str) -> list[dict[str, Any]]:
@@ -63,10 +44,6 @@ def value(path: Path, sql: str) -> Any:
     (row,) = rows(path, sql)
     (only,) = row.values()
     return only
-
-
-def fib(n: int) -> int:
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
 def squares(n: int) -> Iterator[int]:

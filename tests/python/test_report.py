@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import json
-import os
 import re
 import signal
 import subprocess
@@ -16,37 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import program
 import pytest
 from conftest import RunCode
+from program import PROGRAM, fib
 
 import kymo
-
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
 
 Function = tuple[str, str, int]  # name, file, line
 
 
-def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, "report", *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        **options,
-    )
-
-
-def text_of(*arguments: object) -> str:
-    done = run(*arguments)
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
+run = functools.partial(program.run, "report")
+text_of = functools.partial(program.good, "report")
 
 
 def report(*arguments: object) -> dict[str, Any]:
-    done = run("--json", *arguments)
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return json.loads(done.stdout)
+    return json.loads(text_of("--json", *arguments))
 
 
 def function_of(row: dict[str, Any]) -> Function:
@@ -98,10 +83,6 @@ def costs(path: Path) -> dict[Function, Cost]:
             while stack:
                 close(end)
     return found
-
-
-def fib(n: int) -> int:
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
 def squares(n: int) -> Iterator[int]:
@@ -360,7 +341,7 @@ def test_the_text_answers_at_once(traced: Path) -> None:
 def test_where_a_function_is_stands_beside_it(traced: Path) -> None:
     text = text_of("-n", 1000, traced)
 
-    assert re.search(r"  fib +python/test_report\.py:\d+$", text, re.M)
+    assert re.search(r"  fib +python/program\.py:\d+$", text, re.M)
     assert re.search(r"  gc|collect +\(C, gc\)$", text, re.M)
     assert re.search(r"  Python GC +\(garbage collector\)$", text, re.M)
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from judges import Browser
-from test_export_formats import PROGRAM, export, pprof, pprof_top
+from program import PROGRAM
+from test_export_formats import export, pprof, pprof_top
 from test_export_pages import browser, import_into_speedscope, table_of
 from test_export_perfetto import Query, ask, engine
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,14 +12,9 @@ from typing import Any
 
 import pytest
 from conftest import RunCode
+from program import PROGRAM, fib
 
 import kymo
-
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
-
-
-def fib(n: int) -> int:
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
 
 
 def work() -> None:

@@ -119,6 +119,9 @@ def test_a_code_object_at_the_address_of_a_dead_one_has_its_own_name(traced: Tra
             made = space[f"made_{i}"]
             addresses.add(id(made.__code__))
             made()
+            del made, space
+            if i % 500 == 499:
+                gc.collect()  # without a GIL nothing else frees code objects
 
     result = traced(program, c_calls=False)
 

@@ -1,0 +1,62 @@
+"""The program `kymo` as the tests run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
+
+
+def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    options.setdefault("timeout", 60)
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        **options,
+    )
+
+
+def good(*arguments: object, said: str = "", **options: Any) -> str:
+    """What it prints; on stderr there is nothing, or what begins with `said`."""
+    done = run(*arguments, **options)
+    assert done.returncode == 0, done
+    assert done.stderr.startswith("kymo: " + said) if said else done.stderr == "", done
+    return done.stdout
+
+
+def refused(*arguments: object, **options: Any) -> str:
+    """The one line with which it refuses."""
+    done = run(*arguments, **options)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.removeprefix("kymo: ").removesuffix("\n")
+
+
+def interrupted(folder: Path, number: int, *arguments: object) -> None:
+    """Signal `number` comes while it writes a file in `folder`: what was there is all there is."""
+    before = sorted(folder.iterdir())
+    with subprocess.Popen([PROGRAM, *map(str, arguments)]) as process:
+        deadline = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < deadline:
+            if any(".part-" in path.name for path in folder.iterdir()):
+                process.send_signal(number)
+                break
+        process.wait(30)
+    if process.returncode == 0:
+        pytest.skip("it was finished too early to be interrupted")
+    assert process.returncode == -number
+    assert sorted(folder.iterdir()) == before
+
+
+def fib(n: int) -> int:
+    """Many calls, for captures that are not small."""
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
