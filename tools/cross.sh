@@ -44,7 +44,7 @@ c = '$cpu-linux-gnu-gcc'
 ar = '$cpu-linux-gnu-ar'
 strip = '$cpu-linux-gnu-strip'
 pkg-config = 'pkg-config'
-${emulator:+exe_wrapper = ['$emulator', '-L', '/usr/$cpu-linux-gnu', '-E', 'LD_LIBRARY_PATH=$lib']}
+${emulator:+exe_wrapper = ['$emulator', '-L', '/usr/$cpu-linux-gnu', '-E', 'LD_LIBRARY_PATH=$lib', '-E', 'KYMO_EMULATED=1']}
 
 [built-in options]
 c_link_args = ['-L$lib']

@@ -46,6 +46,7 @@ def _slices(
     """`yield from inner`, a generator or alike, with every slice of it recorded."""
     identity = identity or id(inner)
     detail, step, argument = first, inner.send, None
+    throw, unwind = _THROW, _UNWIND  # when the interpreter exits, modules are empty by then
     while True:
         entered = span._enter(detail, identity)
         ending = _UNWIND
@@ -61,11 +62,11 @@ def _slices(
             argument = yield result
             detail, step = _RESUME, inner.send
         except GeneratorExit:
-            entered = span._enter(_THROW, identity)
+            entered = span._enter(throw, identity)
             try:
                 inner.close()
             finally:
-                span._leave(_UNWIND, entered)
+                span._leave(unwind, entered)
             raise
         except BaseException as error:
             detail, step, argument = _THROW, inner.throw, error

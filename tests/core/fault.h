@@ -33,6 +33,13 @@
 #define FAULT_ASAN 0
 #endif
 
+/* Skip the case in an emulator of user programs (tools/cross.sh tells), which has no WHAT. */
+#define FAULT_NOT_EMULATED(what)                                                                   \
+    do {                                                                                           \
+        if (getenv("KYMO_EMULATED"))                                                               \
+            CHECK_SKIP("the emulator has no " what);                                               \
+    } while (0)
+
 /* How often to do something: less often where a sanitizer makes it slow. */
 #define FAULT_TIMES(plain, sanitized) (FAULT_TSAN || FAULT_ASAN ? (sanitized) : (plain))
 

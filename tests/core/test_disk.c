@@ -192,6 +192,7 @@ static void start_within_a_limit(void *arg)
 
 static void a_start_that_has_no_room_leaves_nothing_behind(void)
 {
+    FAULT_NOT_EMULATED("limit on files that spares itself");
     const uint64_t limits[] = {0, 100, 128, 200, 100000, 1000000};
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         uint64_t limit = limits[i];
@@ -500,6 +501,7 @@ static void record_until_told(void *arg)
 
 static void a_file_another_process_records_into_is_left_alone(void)
 {
+    FAULT_NOT_EMULATED("locks of open files");
     stage = fault_shared(4096);
     pid_t pid = fault_child(record_until_told, NULL);
     while (!__atomic_load_n(stage, __ATOMIC_ACQUIRE))

@@ -773,6 +773,7 @@ static void record_as_a_child(void *arg)
 
 static void a_forked_child_has_its_own(void)
 {
+    FAULT_NOT_EMULATED("threads in forked children");
     if (FAULT_TSAN)
         CHECK_SKIP("ThreadSanitizer lets no child of a process with threads have threads");
     flight_start("parent", 1 << 20, 0);

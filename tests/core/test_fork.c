@@ -152,6 +152,7 @@ static pid_t by_system_call(void)
 /* A child that marks and ends changes no byte of the parent's files. */
 static void child_touches_nothing(pid_t (*make)(void))
 {
+    FAULT_NOT_EMULATED("memory that is wiped in children");
     begin("quiet");
     kymo_instant("parent");
     const char *file = check_path("quiet"), *live = check_path("quiet.live");
@@ -193,6 +194,7 @@ static void a_child_of_a_system_call_touches_nothing(void)
 
 static void child_records_itself(pid_t (*make)(void))
 {
+    FAULT_NOT_EMULATED("memory that is wiped in children");
     begin("parent");
     fflush(stdout);
     /* A sanitizer's malloc does not know of forks: our thread must not be inside it. */
@@ -266,6 +268,7 @@ static void a_child_that__exits_does_no_harm(void)
 
 static void a_child_of_a_system_call_that_exits_does_no_harm(void)
 {
+    FAULT_NOT_EMULATED("forks of programs with threads");
     if (FAULT_TSAN || FAULT_ASAN)
         CHECK_SKIP("the sanitizer does not know of this child");
     child_ends(exit, by_system_call);
@@ -278,6 +281,7 @@ static void end_thread(int status)
 
 static void a_child_whose_thread_ends_does_no_harm(void)
 {
+    FAULT_NOT_EMULATED("forks of programs with threads");
     if (FAULT_TSAN)
         CHECK_SKIP("the sanitizer waits for a thread that is not in the child");
     child_ends(end_thread, by_fork);
@@ -369,6 +373,7 @@ static void *fork_many_times(void *arg)
 
 static void fork_while_threads_record_loses_nothing(void)
 {
+    FAULT_NOT_EMULATED("forks of programs with threads");
     if (FAULT_TSAN)
         CHECK_SKIP("the sanitizer cannot fork while threads hold its locks");
     pthread_t recorders[RECORDERS], forker;
@@ -403,6 +408,7 @@ static void *start_and_stop(void *arg)
 
 static void fork_while_sessions_start_and_stop_leaves_the_child_able_to_record(void)
 {
+    FAULT_NOT_EMULATED("forks of programs with threads");
     if (FAULT_TSAN)
         CHECK_SKIP("the sanitizer cannot fork while threads hold its locks");
     pthread_t thread;

@@ -43,9 +43,8 @@ __attribute__((noinline)) static void *asleep(struct waiter *w)
 
 __attribute__((noinline)) static void *spinning(struct waiter *w)
 {
-    volatile uint64_t turns = 0;
     while (!stop)
-        turns++;
+        __asm__ volatile("" : : : "memory");
     w->result = 0;
     return NULL;
 }

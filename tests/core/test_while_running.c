@@ -110,6 +110,7 @@ static void record_until_enough(void *arg)
 
 static void another_process_may_look(void)
 {
+    FAULT_NOT_EMULATED("locks of open files");
     struct shared *shared = fault_shared(sizeof(*shared));
     uint64_t before[WORKERS] = {0}, now[WORKERS];
     numbered_name(0);
