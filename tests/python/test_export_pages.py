@@ -15,9 +15,9 @@ import pytest
 from conftest import RunCode
 from costs import Costs, add_up
 from judges import Browser, judge
+from program import PROGRAM, fib
 from test_export_formats import (
     HOSTILE,
-    PROGRAM,
     export,
     hostile,
     record_gap,
@@ -112,7 +112,7 @@ def test_the_table_has_the_figures_of_every_function(
     assert row[2] == shown_time(cost.total)
     assert row[3] == str(cost.calls)
     assert row[5] == "fib"
-    assert row[6].endswith("test_export_formats.py:" + row[6].rpartition(":")[2])
+    assert row[6].endswith(f"program.py:{fib.__code__.co_firstlineno}")
 
     show(browser, traced, "#view=functions")
     shown = {row[5] for row in rows_of(browser)}
