@@ -198,16 +198,17 @@ static __attribute__((noinline)) PyObject *leave_slowly(PyObject *const *args, u
     return leave(args, detail, detail != 2); /* an unwinding may not be switched off */
 }
 
-/* True when the calls of F need more than one look: for the chosen function, and for what runs in
-   slices while there are tasks. */
+/* True when the end of a call of F is more than its record: for the chosen function (named.h), and
+   for what runs in slices while there are tasks. */
 KYMO_INLINE bool is_special(const struct function *f)
 {
     return __builtin_expect(f->slices, 0) && (f->slices != 1 || kymo__tasks);
 }
 
-/* A slice begins of what was met lately. */
-static __attribute__((noinline)) PyObject *enter_recent_slice(PyObject *const *args,
-                                                              unsigned detail)
+/* A slice begins, or something else that the short path of a call is not for: the short path of
+   slices, and the long way for the rest. */
+static __attribute__((noinline)) PyObject *enter_slice_or_slowly(PyObject *const *args,
+                                                                 unsigned detail)
 {
     const struct function *f = kymo__recent_slot(args[0]);
     const void *frame = KYMO_CURRENT_FRAME();
@@ -232,7 +233,7 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size
     if (__builtin_expect(f->address != args[0] || f->slices || !kymo__clock_counter ||
                              !(at = kymo_lane_try(&lane, 1)),
                          0))
-        return enter_recent_slice(args, 0);
+        return enter_slice_or_slowly(args, 0);
     kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, f->key));
     kymo_lane_commit(lane, at + 1);
     Py_RETURN_NONE;
@@ -254,7 +255,7 @@ KYMO_INLINE PyObject *leave_recent(PyObject *const *args, unsigned detail)
     Py_RETURN_NONE;
 }
 CALLBACK(on_return, leave_recent(args, 0))
-CALLBACK(on_resume, enter_recent_slice(args, 1))
+CALLBACK(on_resume, enter_slice_or_slowly(args, 1))
 CALLBACK(on_throw, (thrown_into(), enter(args, 2, false))) /* may not be switched off */
 CALLBACK(on_yield, leave_recent(args, 1))
 CALLBACK(on_unwind, leave_recent(args, 2))

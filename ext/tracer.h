@@ -62,6 +62,7 @@ KYMO_INLINE void kymo__store_slice(struct kymo_record *at, uint64_t ticks, unsig
     kymo_lane_store(at + 1, (uint64_t)(uintptr_t)id, KYMO_VALUE_WORD);
 }
 
+/* The same with room for them found. */
 KYMO_INLINE void kymo__trace_enter_slice(unsigned detail, uint32_t key, const void *id)
 {
     struct kymo_lane *lane;

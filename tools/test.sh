@@ -28,9 +28,9 @@ python_tests() {
     KYMO_BUILD_DIR=$build timeout -k 10 900 python -m pytest tests/python -q --junitxml="$results/python.xml"
 }
 
+step 'C tests' c_tests
 # While the Python tests run, mostly on one core, what comes after them is built. What fails
 # there fails again, and says so, when it is needed.
-step 'C tests' c_tests
 nice -n 19 bash -c 'tools/sanitize.sh --build && tools/fuzz.sh --build' >/dev/null 2>&1 &
 step 'Python tests' python_tests
 wait || true

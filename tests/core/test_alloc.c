@@ -1,20 +1,8 @@
 /* When memory is short, calls fail cleanly or do without. */
-#include <dirent.h>
 #include <pthread.h>
 
 #include "alloc.h"
 #include "fault.h"
-
-static int descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int count = 0;
-    CHECK(dir != NULL);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
 
 static bool exists(const char *name)
 {
@@ -34,7 +22,7 @@ static int metadata_in(const struct kymo_capture *capture)
 
 static void start_fails_cleanly_at_every_allocation(void)
 {
-    int files = descriptors(), failed = 0, most = 0, alike = 0;
+    int files = fault_entries("/proc/self/fd"), failed = 0, most = 0, alike = 0;
     for (long n = 0; alike < 20; n++) {
         kymo__alloc_fail_after(n);
         int rc = fault_start(check_path("start"), SMALL_BUDGET, KYMO_HELP);
@@ -45,7 +33,7 @@ static void start_fails_cleanly_at_every_allocation(void)
             CHECK(!kymo_running());
             CHECK(!exists("start"));
             CHECK(!exists("start.live"));
-            CHECK_EQ(descriptors(), files);
+            CHECK_EQ(fault_entries("/proc/self/fd"), files);
             CHECK_EQ(kymo_stop(), -KYMO_EIDLE);
             failed++;
             continue;
@@ -65,7 +53,7 @@ static void start_fails_cleanly_at_every_allocation(void)
     }
     CHECK(failed > 5);
     CHECK(most > 3);
-    CHECK_EQ(descriptors(), files);
+    CHECK_EQ(fault_entries("/proc/self/fd"), files);
 }
 
 static void an_older_capture_is_not_lost_to_a_start_without_memory(void)
@@ -197,7 +185,7 @@ static int read_with(const char *path, long n, uint64_t events)
 
 static void read_with_ever_more(const char *path, uint64_t events)
 {
-    int files = descriptors(), failed = 0;
+    int files = fault_entries("/proc/self/fd"), failed = 0;
     long n = 0;
     for (int enough = 0; enough < 10; n++) {
         CHECK(n < 5000);
@@ -207,7 +195,7 @@ static void read_with_ever_more(const char *path, uint64_t events)
         } else {
             enough++;
         }
-        CHECK_EQ(descriptors(), files);
+        CHECK_EQ(fault_entries("/proc/self/fd"), files);
     }
     CHECK(failed > 10);
 }

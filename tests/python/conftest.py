@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traced import Python, Traced, shown, trace
 
 import kymo
 
@@ -76,3 +78,20 @@ def run_code() -> RunCode:
         return done
 
     return run
+
+
+@pytest.fixture
+def traced(capture_path: Path) -> Traced:
+    """`traced(function, **options)`: call it once, traced; the trace has its result."""
+    return functools.partial(trace, capture_path)
+
+
+@pytest.fixture
+def python(capture_path: Path) -> Python:
+    """`python(function)`: the Python calls that calling it made."""
+
+    def calls(function: Callable[[], Any]) -> list[str]:
+        result = trace(capture_path, function, c_calls=False, gc=False)
+        return shown(result, function.__name__)
+
+    return calls

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bdb
 import cProfile
-import functools
 import gc
 import os
 import pstats
@@ -17,19 +16,12 @@ from typing import Any
 
 import pytest
 from conftest import RunCode
-from traced import MONITORING, Trace, read_trace, trace
+from traced import MONITORING, Traced, read_trace
 
 import kymo
 
-Traced = Callable[..., Trace]
-
 monitored = pytest.mark.skipif(not MONITORING, reason="sys.monitoring came with 3.12")
 monitoring: Any = getattr(sys, "monitoring", None)
-
-
-@pytest.fixture
-def traced(capture_path: Path) -> Traced:
-    return functools.partial(trace, capture_path)
 
 
 @pytest.fixture(autouse=True)

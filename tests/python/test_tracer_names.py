@@ -15,16 +15,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from traced import MONITORING, Trace, read_trace, trace
+from traced import MONITORING, Traced, read_trace
 
 import kymo
-
-Traced = Callable[..., Trace]
-
-
-@pytest.fixture
-def traced(capture_path: Path) -> Traced:
-    return functools.partial(trace, capture_path)
 
 
 def leaf() -> None: ...

@@ -15,26 +15,19 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from traced import Trace, check, read_trace, trace
+from traced import Traced, check, read_trace
 
 import kymo
-
-Traced = Callable[..., Trace]
 
 # 10 000 calls by default; KYMO_CALLS=1000000 for the long run.
 CALLS = int(os.environ.get("KYMO_CALLS", "10000"))
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
-
-
-@pytest.fixture
-def traced(capture_path: Path) -> Traced:
-    return functools.partial(trace, capture_path)
 
 
 @pytest.fixture

@@ -164,3 +164,7 @@ def trace(
 def shown(trace: Trace, name: str) -> list[str]:
     """What the only call of NAME called, a line each; how only where unusual."""
     return list(trace.only(name).lines())
+
+
+Traced = Callable[..., Trace]  # the fixtures of these names, in conftest.py
+Python = Callable[[Callable[[], Any]], list[str]]
