@@ -3,7 +3,7 @@
 
 count.py pass|fail|skip DIR NAME [REASON]   leave one result that has no file of its own
 count.py step DIR NAME STATUS               leave a failure if STATUS says so and no file does
-count.py total DIR [NAME]                   print every skip and failure, then the sum
+count.py total DIR [NAME]                   print every skip, every failure, then the sum
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ def leave(results: Path, outcome: str, name: str, reason: str) -> None:
 
 def total(results: Path, name: str) -> str:
     everything = read_all(results, name)
-    for r in everything:
-        if r.outcome != "passed":
-            print(f"{r.outcome}: {r.suite}: {r.name}: {r.reason}")
+    for outcome in ("skipped", "failed"):  # what matters most is nearest to the end
+        for r in everything:
+            if r.outcome == outcome:
+                print(f"{r.outcome}: {r.suite}: {r.name}: {r.reason}")
     count = {o: sum(r.outcome == o for r in everything) for o in ("passed", "failed", "skipped")}
     return "{passed} passed, {failed} failed, {skipped} skipped".format(**count)
 

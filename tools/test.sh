@@ -19,6 +19,7 @@ step() {
 
 # Without a build there may be no Python to count with.
 if ! tools/build.sh; then
+    echo 'failed: build' >"$results/everything"
     echo '0 passed, 1 failed, 0 skipped' | tee "$results/summary"
     exit 1
 fi
