@@ -244,13 +244,23 @@ static int leave_below(struct kymo_calls *c, const struct kymo_event *event)
     return rc < 0 ? rc : go_on(c, (size_t)carried);
 }
 
+static bool is_top(const struct kymo_calls *c, uint32_t key)
+{
+    return kymo__likely(c->depth && c->frames[c->depth - 1].key == key);
+}
+
+static void leave_top(struct kymo_calls *c, unsigned detail)
+{
+    pop(c);
+    c->leave = (uint8_t)detail;
+    c->receiver = ENDED;
+}
+
 static int leave(struct kymo_calls *c, const struct kymo_event *event)
 {
-    if (kymo__unlikely(!c->depth || c->frames[c->depth - 1].key != event->key))
+    if (!is_top(c, event->key))
         return leave_below(c, event);
-    pop(c);
-    c->leave = (uint8_t)event->detail;
-    c->receiver = ENDED;
+    leave_top(c, event->detail);
     return 0;
 }
 
@@ -410,39 +420,41 @@ static int take(struct kymo_calls *c, const struct kymo_event *event)
     return 0;
 }
 
-/* Before the window nothing is told, and times do not matter: go past enters and leaves that
-   match as quickly as possible. Returns how many records that were, or -ENOMEM. */
-static int skim(struct kymo_calls *c)
+/* Most records are enters and leaves that match: go along those at hand, at most MOST, without
+   making an event of each. Returns how many that were, or a negative code. */
+static int stride(struct kymo_calls *c, unsigned most)
 {
     const struct kymo_record *records;
-    size_t most = kymo__stream_at_hand(&c->stream, c->soon, &records), n = 0;
-    if (!most || c->waiting)
+    uint64_t limit = c->inside ? UINT64_MAX : c->soon;
+    size_t count = kymo__stream_at_hand(&c->stream, &limit, &records), n = 0;
+    if (c->waiting || (c->inside && c->visitor->event))
         return 0;
-    int rc = c->receiver >= ENDED ? release(c) : 0;
-    uint64_t latest = 0;
-    for (; rc == 0 && n < most; n++) {
+    count = count < most ? count : most;
+    int rc = 0;
+    for (; n < count && records[n].ticks < limit; n++) {
         uint64_t word = records[n].word;
         uint32_t key = kymo__word_key(word);
-        unsigned kind = kymo__word_kind(word);
-        if (kind == KYMO_ENTER && kymo__word_detail(word) == 0) {
-            rc = push(c, key, 0, 0);
-        } else if (kind == KYMO_LEAVE && c->depth && c->frames[c->depth - 1].key == key) {
-            pop(c);
-            c->leave = 0;
-            c->receiver = NOBODY;
-            rc = tell(c, 0);
-            if (rc == 0)
-                rc = settle(c);
-        } else {
+        bool leaves = kymo__word_kind(word) == KYMO_LEAVE;
+        if (!leaves && word != kymo_word(KYMO_ENTER, 0, key))
             break;
-        }
-        latest = records[n].ticks > latest ? records[n].ticks : latest;
+        rc = c->receiver >= ENDED ? release(c) : 0;
+        c->receiver = NOBODY;
+        if (rc < 0 || (leaves && !is_top(c, key)))
+            break;
+        kymo_ns time =
+            kymo__timebase_ns(&c->stream.capture->base, records[n].ticks, &c->stream.hint);
+        if (time >= c->to)
+            break;
+        c->now = time > c->now ? time : c->now;
+        c->counts.events += c->inside;
+        if (leaves)
+            leave_top(c, kymo__word_detail(word) & ~KYMO_HAS_ID);
+        else
+            rc = push(c, key, 0, 0);
+        if (rc < 0)
+            break;
     }
-    if (n) {
-        kymo_ns now = kymo__timebase_ns(&c->stream.capture->base, latest, &c->stream.hint);
-        c->now = now > c->now ? now : c->now;
-        kymo__stream_skip(&c->stream, n);
-    }
+    kymo__stream_skip(&c->stream, n);
     return rc < 0 ? rc : (int)n;
 }
 
@@ -450,12 +462,10 @@ int kymo__calls_read(struct kymo_calls *c, unsigned most)
 {
     for (; most; most--) {
         struct kymo_event event;
-        if (kymo__unlikely(!c->inside)) {
-            int skimmed = skim(c);
-            if (skimmed < 0)
-                return skimmed;
-            most -= (unsigned)skimmed < most ? (unsigned)skimmed : most - 1;
-        }
+        int passed = stride(c, most - 1);
+        if (passed < 0)
+            return passed;
+        most -= (unsigned)passed;
         int rc = kymo__stream_next(&c->stream, &event);
         if (rc > 0 && event.time >= c->to)
             rc = 0;

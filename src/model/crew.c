@@ -204,16 +204,20 @@ static int fill(struct kymo_crew_thread *t, uint64_t *events)
 
 /* ---- members ---- */
 
-/* Write CHUNK when it is its turn. */
+/* Write CHUNK when it is its turn. The turn is what guards the file, not the lock: others take
+   threads and read them meanwhile. */
 static void hand_over(struct crew *c, uint64_t number, const struct kymo_buffer *chunk, int rc)
 {
     pthread_mutex_lock(&c->lock);
     while (c->written != number)
         pthread_cond_wait(&c->changed, &c->lock);
     c->error = c->error ? c->error : rc;
-    if (!c->error)
+    if (!c->error) {
+        pthread_mutex_unlock(&c->lock);
         kymo__outfile_add(c->out, chunk->bytes, chunk->len);
-    c->error = c->error ? c->error : c->out->error;
+        pthread_mutex_lock(&c->lock);
+        c->error = c->error ? c->error : c->out->error;
+    }
     c->written++;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
@@ -283,8 +287,8 @@ static unsigned count_members(const struct crew *c)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long wanted = cores < 1 || c->all < SMALL_CAPTURE ? 1 : cores;
-    if (!c->format->pack && wanted > (long)(c->last - c->next))
-        wanted = (long)(c->last - c->next); /* a thread is read by one at a time */
+    if (!c->format->pack && wanted > (long)(c->last - c->next) + 1)
+        wanted = (long)(c->last - c->next) + 1; /* one reads a thread, and one writes at a time */
     return wanted < MEMBERS_MOST ? (unsigned)wanted : MEMBERS_MOST;
 }
 

@@ -2,8 +2,8 @@
 
    A format says how the events of one thread become bytes. Whoever is free takes a thread,
    reads on until a chunk is full, puts the thread back for the next, and then packs and
-   writes the chunk: so even one long thread keeps several cores busy when packing is what
-   takes time. Chunks of a thread stay in order; those of different threads mix.
+   writes the chunk: so even one long thread keeps two cores busy, and more when packing is
+   what takes time. Chunks of a thread stay in order; those of different threads mix.
 
    Memory is a chunk and a stack for each core, whatever the capture's length. */
 #ifndef KYMO_CREW_H

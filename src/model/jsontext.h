@@ -12,25 +12,30 @@
 
 enum { KYMO__JSON_NUMBER = 32 }; /* bytes of any number at most */
 
-extern const char kymo__json_digits[201]; /* 00 01 … 99 */
+extern const char kymo__json_digits[201];  /* 00 01 … 99 */
+extern const uint64_t kymo__json_tens[20]; /* powers of ten, but 0 for 1: 0 has a digit too */
+
+/* How many digits V has. */
+static inline unsigned kymo__json_length(uint64_t v)
+{
+    /* 1233/4096 is log10(2) as nearly as 64 bits need it. */
+    unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1), least = bits * 1233 >> 12;
+    return least + (v >= kymo__json_tens[least]);
+}
 
 static inline char *kymo__json_uint(char *at, uint64_t v)
 {
-    char text[20], *p = text + sizeof(text);
+    char *end = at + kymo__json_length(v), *p = end;
     while (v >= 100) {
         p -= 2;
         memcpy(p, kymo__json_digits + 2 * (v % 100), 2);
         v /= 100;
     }
-    if (v >= 10) {
-        p -= 2;
-        memcpy(p, kymo__json_digits + 2 * v, 2);
-    } else {
-        *--p = (char)('0' + v);
-    }
-    size_t len = (size_t)(text + sizeof(text) - p);
-    memcpy(at, p, len);
-    return at + len;
+    if (v >= 10)
+        memcpy(p - 2, kymo__json_digits + 2 * v, 2);
+    else
+        p[-1] = (char)('0' + v);
+    return end;
 }
 
 static inline char *kymo__json_put(char *at, const char *text, size_t len)

@@ -215,7 +215,7 @@ int kymo__stream_next(struct kymo_stream *s, struct kymo_event *event)
     return 1;
 }
 
-size_t kymo__stream_at_hand(struct kymo_stream *s, uint64_t limit,
+size_t kymo__stream_at_hand(struct kymo_stream *s, uint64_t *limit,
                             const struct kymo_record **records)
 {
     const struct kymo_reader *r = s->capture->reader;
@@ -223,13 +223,10 @@ size_t kymo__stream_at_hand(struct kymo_stream *s, uint64_t limit,
         return 0;
     while (s->gap < r->gap_count && r->gaps[s->gap].thread != s->thread)
         s->gap++;
-    if (s->gap < r->gap_count && r->gaps[s->gap].first_ticks < limit)
-        limit = r->gaps[s->gap].first_ticks;
+    if (s->gap < r->gap_count && r->gaps[s->gap].first_ticks < *limit)
+        *limit = r->gaps[s->gap].first_ticks;
     *records = s->batch + s->batch_at;
-    size_t count = 0, most = (size_t)(s->batch_len - s->batch_at);
-    while (count < most && (*records)[count].ticks < limit)
-        count++;
-    return count;
+    return (size_t)(s->batch_len - s->batch_at);
 }
 
 void kymo__stream_skip(struct kymo_stream *s, size_t count)

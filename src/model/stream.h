@@ -34,10 +34,10 @@ void kymo__stream_fini(struct kymo_stream *stream);
 /* The next event: 1, 0 at the end, or a negative code. */
 int kymo__stream_next(struct kymo_stream *stream, struct kymo_event *event);
 
-/* The records at hand, as they are in the file, that come before tick LIMIT and before any
-   gap, for who reads on quickly; 0 when there are none, which does not mean the end. They
-   are gone past when kymo__stream_skip says so. */
-size_t kymo__stream_at_hand(struct kymo_stream *stream, uint64_t limit,
+/* The records at hand, as they are in the file, for who reads on quickly; 0 when there are none,
+   which does not mean the end. Those from tick *LIMIT on are not to be used; it is lowered to
+   where a gap begins. They are gone past when kymo__stream_skip says so. */
+size_t kymo__stream_at_hand(struct kymo_stream *stream, uint64_t *limit,
                             const struct kymo_record **records);
 void kymo__stream_skip(struct kymo_stream *stream, size_t count);
 

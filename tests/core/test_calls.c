@@ -70,21 +70,41 @@ static int other(void *arg, const struct kymo_event *event, const struct kymo_ca
     return 0;
 }
 
-static void read_part(kymo_ns from, kymo_ns to)
+/* A visitor that wants every event has each made for it: then nothing is gone past quickly. */
+static int each_event(void *arg, const struct kymo_event *event)
 {
-    static const struct kymo_visitor visitor = {.leave = leave, .other = other};
+    (void)arg, (void)event;
+    return 0;
+}
+
+static void read_with(const struct kymo_visitor *visitor, unsigned step, kymo_ns from, kymo_ns to)
+{
     static struct kymo_calls calls;
-    told_len = 0;
-    told[0] = '\0';
-    CHECK_OK(kymo__calls_init(&calls, capture, 0, from, to, &visitor));
+    CHECK_OK(kymo__calls_init(&calls, capture, 0, from, to, visitor));
     int rc;
     do
-        rc = kymo__calls_read(&calls, 3);
+        rc = kymo__calls_read(&calls, step);
     while (rc > 0);
     CHECK_OK(rc);
     CHECK_EQ(calls.depth, 0);
     counts = calls.counts;
     kymo__calls_fini(&calls);
+}
+
+/* Read it event by event, and quickly: what is told is the same. */
+static void read_part(kymo_ns from, kymo_ns to)
+{
+    static char slowly[sizeof(told)];
+    struct kymo_visitor visitor = {.leave = leave, .other = other, .event = each_event};
+    for (unsigned step = 1; step <= 1000; step = visitor.event ? step : step * 10) {
+        told_len = 0;
+        told[0] = '\0';
+        read_with(&visitor, step, from, to);
+        if (visitor.event)
+            memcpy(slowly, told, sizeof(slowly));
+        CHECK_STR(told, slowly);
+        visitor.event = NULL;
+    }
 }
 
 static void finish(const char *name)
@@ -478,6 +498,122 @@ static void a_million_events_nest_whatever_is_missing(void)
     kymo_close(capture);
 }
 
+/* ---- what is read quickly and what is read event by event ---- */
+
+static uint64_t digest;
+
+static void digest_add(uint64_t value)
+{
+    digest = (digest ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    digest ^= digest >> 29;
+}
+
+static int digest_enter(void *arg, struct kymo_frame *frame, uint32_t depth)
+{
+    (void)arg;
+    digest_add(frame->key);
+    digest_add(depth);
+    digest_add((uint64_t)frame->start);
+    return 0;
+}
+
+static void digest_args(const struct kymo_call_arg *args, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        digest_add(args[i].key);
+        digest_add(args[i].value);
+    }
+}
+
+static int digest_leave(void *arg, const struct kymo_slice *slice)
+{
+    (void)arg;
+    digest_add(slice->frame->key);
+    digest_add(slice->frame->id);
+    digest_add((uint64_t)slice->end);
+    digest_add((uint64_t)slice->self);
+    digest_add((uint64_t)slice->depth << 16 | (uint64_t)slice->leave << 8 | slice->flags);
+    digest_args(slice->args, slice->arg_count);
+    return 0;
+}
+
+static int digest_other(void *arg, const struct kymo_event *event, const struct kymo_call_arg *args,
+                        unsigned count)
+{
+    (void)arg;
+    digest_add((uint64_t)event->time);
+    digest_add((uint64_t)event->kind << 32 | event->key);
+    digest_args(args, count);
+    return 0;
+}
+
+/* One random event of any kind, sometimes out of order in time. */
+static void put_anything(uint64_t dice, uint64_t time, const uint32_t *keys)
+{
+    uint32_t key = keys[dice >> 40 & 7];
+    switch (dice >> 33 & 31) {
+    case 0:
+        tape_put_value(time, KYMO_ARG, 0, keys[8], dice);
+        break;
+    case 1:
+        tape_put(time, KYMO_INSTANT, 0, key);
+        break;
+    case 2:
+        tape_put_value(time, KYMO_ENTER, 1 | KYMO_HAS_ID, key, dice & 7);
+        break;
+    case 3:
+        tape_put(time, KYMO_LEAVE, (unsigned)(dice >> 50 & 3) % 3, key);
+        break;
+    case 4:
+        tape_put_value(time, KYMO_RESYNC, 0, 0, tape_zero + time - (dice & 15));
+        break;
+    case 5:
+        tape_enter(time > 9 ? time - 9 : 0, key);
+        break;
+    default:
+        tape_put(time, dice >> 50 & 1 ? KYMO_LEAVE : KYMO_ENTER, 0, key);
+    }
+}
+
+static void reading_quickly_tells_the_same(void)
+{
+    struct kymo_visitor visitor = {
+        .enter = digest_enter, .leave = digest_leave, .other = digest_other};
+    uint32_t keys[9];
+    uint64_t state = 7, time = 0;
+    tape_start("quickly");
+    for (int i = 0; i < 9; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        keys[i] = i < 5 ? tape_function(name) : tape_span(name);
+    }
+    for (int i = 0; i < 20000; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        put_anything(state, time += state >> 60, keys);
+    }
+    uint64_t start = tape_zero;
+    capture = tape_stop("quickly");
+    for (int i = 0; i < 200; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        kymo_ns from = i ? (kymo_ns)(start + (state >> 33) % time) : INT64_MIN;
+        kymo_ns to = i ? from + (kymo_ns)((state >> 20) % (time / 2)) : INT64_MAX;
+        visitor.event = each_event;
+        digest = 0;
+        read_with(&visitor, 1, from, to);
+        uint64_t expected = digest;
+        struct kymo_calls_counts before = counts;
+        CHECK(expected != 0 || to <= from);
+        visitor.event = NULL;
+        digest = 0;
+        read_with(&visitor, 1 + (unsigned)(state >> 57), from, to);
+        CHECK_EQ(digest, expected);
+        CHECK_EQ(counts.events, before.events);
+        CHECK_EQ(counts.slices, before.slices);
+        CHECK_EQ(counts.lost_leaves, before.lost_leaves);
+        CHECK_EQ(counts.orphan_leaves, before.orphan_leaves);
+    }
+    kymo_close(capture);
+}
+
 static int refuse(void *arg, const struct kymo_slice *slice)
 {
     (void)arg, (void)slice;
@@ -550,6 +686,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_window_cuts_what_is_open_at_its_ends),
     CHECK_CASE(time_that_runs_backwards_never_makes_a_negative_call),
     CHECK_CASE(a_million_events_nest_whatever_is_missing),
+    CHECK_CASE(reading_quickly_tells_the_same),
     CHECK_CASE(a_visitor_can_stop_the_reading),
     CHECK_CASE(memory_may_run_out_anywhere),
 };
