@@ -159,6 +159,7 @@ extern PyType_Spec kymo__span_spec;
 PyObject *kymo__span_new(PyObject *module, PyObject *name);
 int kymo__span_init(PyTypeObject *span_type); /* completes the type; 0 or -1 */
 void kymo__spans_free(struct core *core);
+PyObject *kymo__spans_mute(PyObject *module, PyObject *flag);
 extern PyMethodDef kymo__session_methods[];
 extern PyMethodDef kymo__marking_methods[];
 

@@ -338,6 +338,9 @@ PyMethodDef kymo__marking_methods[] = {
     {"record_function", FAST(mark_record_function), METH_FASTCALL | METH_KEYWORDS,
      "record_function($module, /, name, args=None)\n--\n\n"
      "A span for a with block, or to decorate a function; as torch.profiler has it."},
+    {"mute_spans", kymo__spans_mute, METH_O,
+     "mute_spans($module, flag, /)\n--\n\n"
+     "Begin no spans in the session that runs, or begin them again; open ones end as usual."},
     {"instant", mark_instant, METH_O, "instant($module, name, /)\n--\n\nMark this moment."},
     {"counter", FAST(mark_counter), METH_FASTCALL,
      "counter($module, name, value, /)\n--\n\nRecord that NAME has VALUE from now on."},

@@ -90,6 +90,28 @@ void kymo__spans_free(struct core *core)
     core->spare_count = 0;
 }
 
+/* ---- quiet */
+
+static uint32_t muted; /* the session that has no spans begun for now, or 0 */
+
+PyObject *kymo__spans_mute(PyObject *module, PyObject *flag)
+{
+    (void)module;
+    int mute = PyObject_IsTrue(flag);
+    if (mute < 0)
+        return NULL;
+    uint32_t session = mute ? __atomic_load_n(kymo__switch, __ATOMIC_RELAXED) : 0;
+    __atomic_store_n(&muted, session, __ATOMIC_RELAXED);
+    Py_RETURN_NONE;
+}
+
+/* The number of the session in which a span may begin, or 0. */
+static inline uint32_t marking(void)
+{
+    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    return session == __atomic_load_n(&muted, __ATOMIC_RELAXED) ? 0 : session;
+}
+
 /* ---- a block */
 
 /* Mark the span open; was it so already? */
@@ -115,7 +137,7 @@ static PyObject *span_enter(PyObject *object)
         return NULL;
     }
     self->span = (struct kymo_span){0};
-    if (kymo_running()) {
+    if (marking()) {
         const char *name = kymo__name_hold(kymo__core_of(object), self->name);
         if (name)
             self->span = kymo_span_begin(name);
@@ -180,7 +202,7 @@ static PyObject *slice_enter(PyObject *object, PyObject *args)
     PyObject *id;
     if (!PyArg_ParseTuple(args, "iO!:_enter", &detail, &PyLong_Type, &id))
         return NULL;
-    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    uint32_t session = marking();
     uint32_t key = session ? key_in((struct span *)object, session) : 0;
     uint64_t word = kymo_word(KYMO_ENTER, (unsigned)detail | KYMO_HAS_ID, key);
     if (!key || !store(session, word, PyLong_AsUnsignedLongLongMask(id)))

@@ -304,9 +304,10 @@ class _KinetoProfile:
     # ---- on and off
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[Any]) -> None:
-        """Stop recording calls, or go on. `activities` must name CPU; others do nothing.
+        """Stop recording calls and annotations, or go on. `activities` must name CPU; others do
+        nothing.
 
-        Annotations are always recorded.
+        An annotation that is open then is recorded to its end.
         """
         if ProfilerActivity.CPU not in {activity_of(activity) for activity in activities}:
             return
@@ -316,3 +317,4 @@ class _KinetoProfile:
             kymo.resume()
         else:
             kymo.pause()
+        _core.mute_spans(not enable)
