@@ -59,7 +59,7 @@ static void record_own(uint64_t ticks, bool skip)
 }
 
 uint32_t kymo__epoch;
-__thread uint32_t kymo__epoch_told __attribute__((tls_model("initial-exec")));
+__thread uint32_t kymo__epoch_told;
 
 /* System ids of the threads whose frames were recorded for them when tracing began. */
 static uint32_t *told;

@@ -70,6 +70,15 @@ KYMO_INLINE const struct function *called(PyObject *const *args)
     return __builtin_expect(f->slices == KYMO_NAMED, 0) ? kymo__named_entry(f) : f;
 }
 
+/* Where in the code the event of ARGS happened. */
+KYMO_INLINE long offset_of(PyObject *const *args)
+{
+    const PyLongObject *offset = (const PyLongObject *)args[1];
+    return __builtin_expect(PyUnstable_Long_IsCompact(offset), 1)
+               ? (long)PyUnstable_Long_CompactValue(offset)
+               : PyLong_AsLong(args[1]);
+}
+
 /* An instruction, without what the interpreter made of it. */
 struct instruction {
     int code; /* -1: there is none */
@@ -169,18 +178,21 @@ static void thrown_into(void)
 /* An exception is raised in the frame of ARGS. Where signals come first, that of a signal
    handler may be raised at the instruction that begins a frame or goes on after a yield,
    before that is reported; and the frame may handle it, and go on. It is ENTERed now. */
-static PyObject *enter_late(PyObject *const *args,
-                            PyObject *(*enter_now)(PyObject *const *, unsigned, bool))
+static __attribute__((noinline)) PyObject *
+enter_late(PyObject *const *args, PyObject *(*enter_now)(PyObject *const *, unsigned, bool))
 {
     const void *was_thrown = thrown;
-    long offset = PyLong_AsLong(args[1]);
-    if (__builtin_expect(was_thrown != NULL, 0))
-        thrown = NULL;
-    if (!PyCode_Check(args[0]) || !KYMO_MAY_RESUME(args[0], offset) ||
-        was_thrown == KYMO_CURRENT_FRAME())
+    thrown = NULL;
+    if (was_thrown == KYMO_CURRENT_FRAME())
         Py_RETURN_NONE;
-    struct instruction at = instruction_at(args[0], offset);
+    struct instruction at = instruction_at(args[0], offset_of(args));
     return at.code == RESUME ? enter_now(args, (at.argument & 3) != 0, false) : Py_NewRef(Py_None);
+}
+
+/* False where ARGS tell of an exception at an instruction that no frame begins with. */
+KYMO_INLINE bool may_be_late(PyObject *const *args)
+{
+    return PyCode_Check(args[0]) && (thrown || KYMO_MAY_RESUME(args[0], offset_of(args)));
 }
 
 /* Out of line, so that the callbacks below keep nothing on the stack. */
@@ -259,7 +271,7 @@ CALLBACK(on_resume, enter_slice_or_slowly(args, 1))
 CALLBACK(on_throw, (thrown_into(), enter(args, 2, false))) /* may not be switched off */
 CALLBACK(on_yield, leave_recent(args, 1))
 CALLBACK(on_unwind, leave_recent(args, 2))
-CALLBACK(on_raise, enter_late(args, enter))
+CALLBACK(on_raise, may_be_late(args) ? enter_late(args, enter) : Py_NewRef(Py_None))
 
 /* The entry of the C callable of ARGS, or NULL when it is a Python function. Asked at the
    call and at its end alike: the interpreter reports both for some Python functions too
@@ -278,7 +290,7 @@ KYMO_INLINE const struct function *callable_of(PyObject *const *args)
 KYMO_INLINE bool end_is_unseen(PyObject *const *args)
 {
     return __builtin_expect(Py_TYPE(args[2]) == &PyMethod_Type, 0) && PyCode_Check(args[0]) &&
-           instruction_at(args[0], PyLong_AsLong(args[1])).code == CALL_FUNCTION_EX;
+           instruction_at(args[0], offset_of(args)).code == CALL_FUNCTION_EX;
 }
 
 /* A call of KEY whose end nobody will tell. It is recorded as over at once: the call counts,
@@ -408,12 +420,13 @@ CALLBACK(on_throw_throttled, (thrown_into(), throttled_enter(args, 2, false)))
 CALLBACK(on_return_throttled, throttled_leave(args, 0, true))
 CALLBACK(on_yield_throttled, throttled_leave(args, 1, true))
 CALLBACK(on_unwind_throttled, throttled_leave(args, 2, false))
-CALLBACK(on_raise_throttled, enter_late(args, throttled_enter))
+CALLBACK(on_raise_throttled,
+         may_be_late(args) ? enter_late(args, throttled_enter) : Py_NewRef(Py_None))
 
 /* The place in the code that makes the call of ARGS. */
 static struct site *call_site(PyObject *const *args)
 {
-    return kymo__site(args[0], (uint32_t)PyLong_AsLong(args[1]));
+    return kymo__site(args[0], (uint32_t)offset_of(args));
 }
 
 static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *args,

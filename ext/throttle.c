@@ -25,7 +25,7 @@ static __thread struct {
     struct frame *frames;
     size_t depth, capacity;
     uint32_t session;
-} stack __attribute__((tls_model("initial-exec")));
+} stack;
 
 static struct {
     double budget; /* 0: off */

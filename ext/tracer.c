@@ -9,7 +9,7 @@
 #include "thunks.h"
 
 struct tracing kymo__tracing;
-__thread int kymo__depth __attribute__((tls_model("initial-exec")));
+__thread int kymo__depth;
 
 void kymo__trace_argument(uint32_t key, uint64_t value)
 {

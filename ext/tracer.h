@@ -77,7 +77,7 @@ KYMO_INLINE void kymo__trace_enter_slice(unsigned detail, uint32_t key, const vo
 void kymo__trace_argument(uint32_t key, uint64_t value);
 
 /* How deep this thread is in calls that count, for max_depth. */
-extern __thread int kymo__depth __attribute__((tls_model("initial-exec")));
+extern __thread int kymo__depth;
 
 /* True when the call being entered is too deep to be recorded; counts it. */
 KYMO_INLINE int kymo__too_deep_enter(void)
@@ -117,7 +117,7 @@ void kymo__frames_resume(void);
 
 /* Counted up whenever the frames have to be told anew, and what this thread told. */
 extern uint32_t kymo__epoch;
-extern __thread uint32_t kymo__epoch_told __attribute__((tls_model("initial-exec")));
+extern __thread uint32_t kymo__epoch_told;
 void kymo__frames_tell(bool entering);
 
 /* This thread tells of its frames, whatever was recorded of them before. */
