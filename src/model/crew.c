@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "gzip.h"
 
 enum {
     STEP = 1024,           /* events between two looks at the chunk */
@@ -204,9 +205,34 @@ static int fill(struct kymo_crew_thread *t, uint64_t *events)
 
 /* ---- members ---- */
 
-/* Write CHUNK when it is its turn. The turn is what guards the file, not the lock: others take
-   threads and read them meanwhile. */
-static void hand_over(struct crew *c, uint64_t number, const struct kymo_buffer *chunk, int rc)
+/* One of the crew, and the chunk that it has at hand. */
+struct member {
+    struct kymo_buffer chunk, packed;
+    struct kymo_deflater *deflater; /* where the file is compressed: this instead of `packed` */
+    struct kymo_gzip_part part;
+    const struct kymo_buffer *ready; /* what is to be written; NULL: the part */
+};
+
+static int pack(const struct crew *c, struct member *m)
+{
+    int rc = 1;
+    m->ready = &m->chunk;
+    if (m->chunk.len && m->deflater) {
+        m->ready = NULL;
+        return kymo__gzip_part(m->deflater, m->chunk.bytes, m->chunk.len, &m->part);
+    }
+    if (m->chunk.len && c->format->pack) {
+        m->packed.len = 0;
+        rc = c->format->pack(&m->chunk, &m->packed);
+    }
+    if (rc == 0)
+        m->ready = &m->packed;
+    return rc < 0 ? rc : 0;
+}
+
+/* Write what M has ready when it is its turn. The turn is what guards the file, not the lock:
+   others take threads and read them meanwhile. */
+static void hand_over(struct crew *c, uint64_t number, const struct member *m, int rc)
 {
     pthread_mutex_lock(&c->lock);
     while (c->written != number)
@@ -214,7 +240,10 @@ static void hand_over(struct crew *c, uint64_t number, const struct kymo_buffer 
     c->error = c->error ? c->error : rc;
     if (!c->error) {
         pthread_mutex_unlock(&c->lock);
-        kymo__outfile_add(c->out, chunk->bytes, chunk->len);
+        if (m->ready)
+            kymo__outfile_add(c->out, m->ready->bytes, m->ready->len);
+        else
+            kymo__outfile_add_part(c->out, &m->part);
         pthread_mutex_lock(&c->lock);
         c->error = c->error ? c->error : c->out->error;
     }
@@ -258,21 +287,24 @@ static int tell(struct crew *c)
 
 static void work(struct crew *c, bool caller)
 {
-    struct kymo_buffer chunk = {0}, packed = {0};
+    struct member m = {0};
+    if (c->out->packing)
+        m.deflater = kymo__deflater_new(); /* without: the file's own, when it is written */
     for (;;) {
         pthread_mutex_lock(&c->lock);
         struct kymo_crew_thread *t = take(c);
         pthread_mutex_unlock(&c->lock);
         if (!t)
             break;
-        uint64_t number = read_on(c, t, &chunk);
-        packed.len = 0;
-        int rc = c->format->pack && chunk.len ? c->format->pack(&chunk, &packed) : 1;
+        uint64_t number = read_on(c, t, &m.chunk);
+        int rc = pack(c, &m);
         int told = caller ? tell(c) : 0;
-        hand_over(c, number, rc == 0 ? &packed : &chunk, rc < 0 ? rc : told < 0 ? told : 0);
+        hand_over(c, number, &m, rc < 0 ? rc : told < 0 ? told : 0);
     }
-    kymo__buffer_fini(&chunk);
-    kymo__buffer_fini(&packed);
+    kymo__deflater_free(m.deflater);
+    kymo__buffer_fini(&m.chunk);
+    kymo__buffer_fini(&m.packed);
+    kymo__buffer_fini(&m.part.deflated);
 }
 
 static void *work_on(void *crew)
@@ -287,7 +319,8 @@ static unsigned count_members(const struct crew *c)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long wanted = cores < 1 || c->all < SMALL_CAPTURE ? 1 : cores;
-    if (!c->format->pack && wanted > (long)(c->last - c->next) + 1)
+    bool packs = c->format->pack || c->out->packing;
+    if (!packs && wanted > (long)(c->last - c->next) + 1)
         wanted = (long)(c->last - c->next) + 1; /* one reads a thread, and one writes at a time */
     return wanted < MEMBERS_MOST ? (unsigned)wanted : MEMBERS_MOST;
 }

@@ -9,27 +9,37 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "alloc.h"
 #include "file.h"
+#include "gzip.h"
 
-enum { PACKED = 1 << 18, LEVEL = 2, WINDOW_GZIP = 15 + 16, MEMORY = 9, NAMES_TRIED = 100 };
+enum { NAMES_TRIED = 100 };
 
 struct kymo_packing {
-    z_stream z;
-    uint8_t bytes[PACKED];
+    struct kymo_deflater *deflater;
+    struct kymo_gzip file;
+    struct kymo_gzip_part part;
+    bool begun; /* its head is written */
 };
 
 static struct kymo_packing *packing_new(void)
 {
     struct kymo_packing *p = kymo__alloc_zeroed(sizeof(*p));
-    if (p &&
-        deflateInit2(&p->z, LEVEL, Z_DEFLATED, WINDOW_GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (p && !(p->deflater = kymo__deflater_new())) {
         kymo__free(p);
         p = NULL;
     }
     return p;
+}
+
+static void packing_free(struct kymo_packing *p)
+{
+    if (p) {
+        kymo__deflater_free(p->deflater);
+        kymo__buffer_fini(&p->part.deflated);
+    }
+    kymo__free(p);
 }
 
 static void write_out(struct kymo_outfile *out, const uint8_t *bytes, size_t len)
@@ -48,26 +58,42 @@ static void write_out(struct kymo_outfile *out, const uint8_t *bytes, size_t len
     kymo__quiet_end(&quiet);
 }
 
-static void pack(struct kymo_outfile *out, const uint8_t *bytes, size_t len, int flush)
+static void begin_packed(struct kymo_outfile *out)
 {
-    struct kymo_packing *p = out->packing;
-    p->z.next_in = (uint8_t *)(uintptr_t)bytes;
-    p->z.avail_in = (uInt)len;
-    do {
-        p->z.next_out = p->bytes;
-        p->z.avail_out = PACKED;
-        deflate(&p->z, flush);
-        write_out(out, p->bytes, PACKED - p->z.avail_out);
-    } while (!out->error && p->z.avail_out == 0);
+    if (!out->packing->begun)
+        write_out(out, kymo__gzip_head, sizeof(kymo__gzip_head));
+    out->packing->begun = true;
+}
+
+static void write_part(struct kymo_outfile *out, const struct kymo_gzip_part *part)
+{
+    begin_packed(out);
+    write_out(out, part->deflated.bytes, part->deflated.len);
+    kymo__gzip_add(&out->packing->file, part);
+    out->written += part->length;
+}
+
+static void end_packed(struct kymo_outfile *out)
+{
+    uint8_t tail[KYMO__GZIP_TAIL];
+    begin_packed(out);
+    kymo__gzip_tail(&out->packing->file, tail);
+    write_out(out, tail, sizeof(tail));
 }
 
 static void hand_on(struct kymo_outfile *out, const uint8_t *bytes, size_t len)
 {
-    out->written += len;
-    if (out->packing)
-        pack(out, bytes, len, Z_NO_FLUSH);
-    else
+    if (!out->packing) {
+        out->written += len;
         write_out(out, bytes, len);
+        return;
+    }
+    struct kymo_packing *p = out->packing;
+    int rc = kymo__gzip_part(p->deflater, bytes, len, &p->part);
+    if (rc == 0)
+        write_part(out, &p->part);
+    else
+        out->error = rc;
 }
 
 int kymo__outfile_flush(struct kymo_outfile *out)
@@ -81,7 +107,7 @@ int kymo__outfile_flush(struct kymo_outfile *out)
 void kymo__outfile_add(struct kymo_outfile *out, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
-    if (len >= KYMO__OUTFILE_ROOM / 8) { /* not worth copying */
+    if (len >= KYMO__OUTFILE_ROOM / 8 && !out->packing) { /* not worth copying */
         kymo__outfile_flush(out);
         if (!out->error)
             hand_on(out, at, len);
@@ -97,6 +123,13 @@ void kymo__outfile_add(struct kymo_outfile *out, const void *bytes, size_t len)
         at += n;
         len -= n;
     }
+}
+
+void kymo__outfile_add_part(struct kymo_outfile *out, const struct kymo_gzip_part *part)
+{
+    kymo__outfile_flush(out);
+    if (!out->error)
+        write_part(out, part);
 }
 
 /* Open a file of a new name beside out->path. */
@@ -175,7 +208,7 @@ int kymo__outfile_close(struct kymo_outfile *out, bool keep)
     if (out->fd >= 0 && keep) {
         kymo__outfile_flush(out);
         if (out->packing && !out->error)
-            pack(out, NULL, 0, Z_FINISH);
+            end_packed(out);
     }
     /* Network file systems tell of a full disk only now. */
     if (out->fd >= 0 && close(out->fd) < 0 && !out->error && errno != EINTR)
@@ -186,9 +219,7 @@ int kymo__outfile_close(struct kymo_outfile *out, bool keep)
         if (!keep || out->error)
             unlink(out->temporary);
     }
-    if (out->packing)
-        deflateEnd(&out->packing->z);
-    kymo__free(out->packing);
+    packing_free(out->packing);
     kymo__free(out->path);
     kymo__free(out->temporary);
     kymo__free(out->bytes);

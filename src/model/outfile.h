@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct kymo_gzip_part;
 struct kymo_packing;
 
 struct kymo_outfile {
@@ -41,6 +42,9 @@ static inline uint8_t *kymo__outfile_room(struct kymo_outfile *out, size_t size)
 
 /* Add LEN bytes, any number. */
 void kymo__outfile_add(struct kymo_outfile *out, const void *bytes, size_t len);
+
+/* Add what is in PART, where the file is compressed. */
+void kymo__outfile_add_part(struct kymo_outfile *out, const struct kymo_gzip_part *part);
 
 /* Finish: with KEEP the file takes its name, otherwise it is gone. Returns 0 or the error
    of the first thing that failed; then the file is gone in any case. */
