@@ -77,7 +77,7 @@ def turn(who: str, count: int, directory: str) -> dict[str, float]:
 
 
 def annotations(who: str) -> dict[str, float]:
-    """Nanoseconds of an annotation, while recording and while not."""
+    """Nanoseconds of an annotation, while recording, with a text too, and while not."""
     module: Any
     if who == "torch":
         import torch.profiler as module  # type: ignore[import-not-found, no-redef]
@@ -92,6 +92,13 @@ def annotations(who: str) -> dict[str, float]:
                 pass
         return (time.perf_counter_ns() - start) / count
 
+    def told(count: int) -> float:
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            with mark("name", "text"):
+                pass
+        return (time.perf_counter_ns() - start) / count
+
     def empty(count: int) -> float:
         start = time.perf_counter_ns()
         for _ in range(count):
@@ -102,7 +109,8 @@ def annotations(who: str) -> dict[str, float]:
     off = min(marked(20_000) for _ in range(10)) - loop
     with module.profile():
         on = min(marked(20_000) for _ in range(10)) - loop
-    return {"on": on, "off": off}
+        text = min(told(20_000) for _ in range(10)) - loop
+    return {"on": on, "text": text, "off": off}
 
 
 def torch_packages() -> str | None:
@@ -169,11 +177,12 @@ def main() -> None:
             f"{name:8}{fields['time']:10.3f}{fields['calls']:10.3f}{fields['stop']:10.4f}"
             f"{fields['export']:10.3f}{fields['memory'] / 1e6:10.1f}"
         )
-    print(f"{'annotation':12}{'on ns':>10}{'off ns':>10}")
+    print(f"{'annotation':12}{'on ns':>10}{'text ns':>10}{'off ns':>10}")
     for name in names[1:]:
         on = min(mark["on"] for mark in marks[name])
         off = min(mark["off"] for mark in marks[name])
-        print(f"{name:12}{on:10.1f}{off:10.1f}")
+        text = min(mark["text"] for mark in marks[name])
+        print(f"{name:12}{on:10.1f}{text:10.1f}{off:10.1f}")
         if name == "kymo":
             print(
                 f"  target {ON_TARGET:.0f} and {OFF_TARGET:.0f} ns: "

@@ -8,7 +8,7 @@
 
 #include <kymo/kymo.h>
 
-#define KYMO__KINDS (KYMO_SAMPLE + 1)
+#define KYMO__KINDS (KYMO_ARG_TEXT + 1)
 
 /* Py_ARRAY_LENGTH is no constant expression everywhere. */
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -34,6 +34,7 @@ struct core {
     PyTypeObject *frame_type;
 
     PyObject *kinds[KYMO__KINDS]; /* str: the words for enum kymo_kind */
+    PyObject *args_word;          /* str: "args", what the text of record_function is called */
     PyObject *session_path;       /* str: where the last start records to; or NULL */
     struct kymo__names *names;    /* Python strings already made stable */
     struct span *spare_spans;     /* memory for spans to come; see span.c */
@@ -85,6 +86,11 @@ void kymo__names_free(struct kymo__names *names);
    either case; nothing but marking calls may stand between the two. */
 const char *kymo__name_hold(struct core *core, PyObject *name);
 void kymo__name_release(void);
+
+/* The same for every str of TEXTS, a tuple of at most KYMO__TEXTS_MOST; false when nothing is
+   to be recorded. */
+enum { KYMO__TEXTS_MOST = 1 + 2 * 64 }; /* a name, and as many arguments as are read back */
+bool kymo__names_hold(struct core *core, PyObject *texts, const char **names);
 
 /* SHUT: from now on HOLD gives NULL, until OPEN. Around the end of a session, which
    frees the names. */
@@ -150,13 +156,18 @@ PyObject *kymo__callables_list(PyObject *capture);
 extern PyType_Spec kymo__event_spec;
 int kymo__event_words_init(struct core *core);
 
-/* A kymo.Event with the fields of EVENT; NAME and FILE replace its C strings. */
+/* A kymo.Event with the fields of EVENT; NAME, FILE and TEXT, NULL for "", replace its C
+   strings. */
 PyObject *kymo__event_new(PyTypeObject *type, const struct kymo_event *event, PyObject *name,
-                          PyObject *file);
+                          PyObject *file, PyObject *text);
 
 /* span.c, recording.c: the functions of the module. */
 extern PyType_Spec kymo__span_spec;
 PyObject *kymo__span_new(PyObject *module, PyObject *name);
+
+/* A span with texts attached. TEXTS is a tuple of str: its name, then names and texts in turn. */
+PyObject *kymo__span_with(PyObject *module, PyObject *texts);
+PyObject *kymo__span_like(PyObject *module, PyObject *span);
 int kymo__span_init(PyTypeObject *span_type); /* completes the type; 0 or -1 */
 void kymo__spans_free(struct core *core);
 PyObject *kymo__spans_mute(PyObject *module, PyObject *flag);

@@ -132,17 +132,18 @@ static PyObject *string_of(struct cursor *self, const char *address)
 }
 
 /* EVENT as an object. The name is held on to, for the file may take its place in
-   the cache. */
+   the cache. Texts are not looked for there: they would take the places of names. */
 static PyObject *wrap(struct cursor *self, const struct kymo_event *event)
 {
     PyObject *name = Py_XNewRef(string_of(self, event->name));
-    if (!name)
-        return NULL;
+    PyObject *text = name && *event->text ? kymo__text_from(event->text) : NULL;
     PyObject *result = NULL;
-    PyObject *file = string_of(self, event->file);
+    PyObject *file = name && (text || !*event->text) ? string_of(self, event->file) : NULL;
     if (file)
-        result = kymo__event_new(kymo__core_of((PyObject *)self)->event_type, event, name, file);
-    Py_DECREF(name);
+        result =
+            kymo__event_new(kymo__core_of((PyObject *)self)->event_type, event, name, file, text);
+    Py_XDECREF(name);
+    Py_XDECREF(text);
     return result;
 }
 

@@ -8,6 +8,7 @@ struct event {
     PyObject ob_base;
     PyObject *name; /* owned str */
     PyObject *file; /* owned str */
+    PyObject *text; /* owned str, or NULL when there is none */
     long long time;
     unsigned long long ticks;
     unsigned long long id;
@@ -35,6 +36,7 @@ static const char *const kind_words[KYMO__KINDS] = {
     [KYMO_OFF] = "off",
     [KYMO_RESYNC] = "resync",
     [KYMO_SAMPLE] = "sample",
+    [KYMO_ARG_TEXT] = "arg_text",
 };
 
 static const char *const enter_words[] = {"call", "resume", "throw", "open"};
@@ -78,13 +80,14 @@ int kymo__event_words_init(struct core *core)
 }
 
 PyObject *kymo__event_new(PyTypeObject *type, const struct kymo_event *event, PyObject *name,
-                          PyObject *file)
+                          PyObject *file, PyObject *text)
 {
     struct event *self = (struct event *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     self->name = Py_NewRef(name);
     self->file = Py_NewRef(file);
+    self->text = Py_XNewRef(text);
     self->time = event->time;
     self->ticks = event->ticks;
     self->id = event->id;
@@ -103,6 +106,7 @@ static void event_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     Py_XDECREF(self->name);
     Py_XDECREF(self->file);
+    Py_XDECREF(self->text);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -117,6 +121,12 @@ static PyObject *event_detail(PyObject *object, void *Py_UNUSED(closure))
 {
     const struct event *self = (struct event *)object;
     return PyUnicode_InternFromString(detail_word(self->kind, self->detail));
+}
+
+static PyObject *event_text(PyObject *object, void *Py_UNUSED(closure))
+{
+    PyObject *text = ((struct event *)object)->text;
+    return text ? Py_NewRef(text) : PyUnicode_FromStringAndSize("", 0);
 }
 
 static PyObject *event_repr(PyObject *object)
@@ -139,7 +149,8 @@ static PyMemberDef event_members[] = {
     MEMBER(Py_T_OBJECT_EX, name, "\"\" when there is none"),
     MEMBER(Py_T_UINT, key, "events with equal keys have equal names; 0 when there is no name"),
     MEMBER(Py_T_ULONGLONG, id,
-           "flow and async: the id; gap: records missing; complete: duration in nanoseconds"),
+           "flow and async: the id; gap: records missing; complete: duration in nanoseconds; "
+           "arg: the number"),
     MEMBER(Py_T_DOUBLE, value, "counter: the new value"),
     MEMBER(Py_T_OBJECT_EX, file, "source file of a function, or \"\""),
     MEMBER(Py_T_UINT, line, "first line of a function, or 0"),
@@ -149,6 +160,7 @@ static PyMemberDef event_members[] = {
 static PyGetSetDef event_getset[] = {
     {"kind", event_kind, NULL, "what happened, as a word", NULL},
     {"detail", event_detail, NULL, "how it was entered or left, or why records are missing", NULL},
+    {"text", event_text, NULL, "arg_text: the text; else \"\"", NULL},
     {0},
 };
 

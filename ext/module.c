@@ -46,7 +46,8 @@ static int module_exec(PyObject *module)
 {
     struct core *core = kymo__core_of_module(module);
     core->names = kymo__names_new();
-    if (!core->names)
+    core->args_word = PyUnicode_InternFromString("args");
+    if (!core->names || !core->args_word)
         return -1;
     if (kymo__errors_init(module) < 0 || kymo__event_words_init(core) < 0 ||
         kymo__rows_init(module) < 0)
@@ -114,6 +115,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(core->stats_type);
     Py_CLEAR(core->function_type);
     Py_CLEAR(core->frame_type);
+    Py_CLEAR(core->args_word);
     Py_CLEAR(core->session_path);
     for (size_t i = 0; i < KYMO__KINDS; i++)
         Py_CLEAR(core->kinds[i]);

@@ -79,7 +79,7 @@ static struct slot *slot_of(struct kymo__names *names, const PyObject *text)
     return &names->slots[(address ^ (address >> 10)) & (SLOTS - 1)];
 }
 
-static const char *look_up(struct kymo__names *names, PyObject *text)
+static inline const char *look_up(struct kymo__names *names, PyObject *text)
 {
     const struct slot *slot = slot_of(names, text);
     if (slot->text == text && slot->session == current_session() && slot->process == process)
@@ -114,15 +114,19 @@ static const char *intern(const char *utf8)
     return name == utf8 ? no_name : name;
 }
 
-const char *kymo__name_hold(struct core *core, PyObject *text)
+/* The name for TEXT in SESSION, which runs; UTF8 is NULL when there was no memory for it. */
+static const char *keep(struct core *core, PyObject *text, const char *utf8, uint32_t session)
 {
-    KYMO_SECTION_LOCK(section);
-    if (!kymo_running() || shut)
-        return NULL;
-    const char *name = look_up(core->names, text);
-    if (name)
-        return name;
+    const char *name = utf8 ? intern(utf8) : no_name;
+    if (name != no_name && worth_caching(text))
+        remember(core->names, text, name, session);
+    return name;
+}
 
+/* TEXT is not in the cache. */
+static __attribute__((noinline)) const char *hold_new(struct core *core, PyObject *text)
+{
+    const char *name = NULL;
     /* Encoding may run a garbage collection, and with it other marking calls. */
     KYMO_SECTION_UNLOCK(section);
     PyObject *owner;
@@ -132,13 +136,59 @@ const char *kymo__name_hold(struct core *core, PyObject *text)
     KYMO_SECTION_LOCK(section);
 
     uint32_t session = current_session();
-    if (session && !shut) {
-        name = utf8 ? intern(utf8) : no_name;
-        if (name != no_name && worth_caching(text))
-            remember(core->names, text, name, session);
-    }
+    if (session && !shut)
+        name = keep(core, text, utf8, session);
     Py_XDECREF(owner); /* bytes: its end runs no code */
     return name;
+}
+
+const char *kymo__name_hold(struct core *core, PyObject *text)
+{
+    KYMO_SECTION_LOCK(section);
+    if (!kymo_running() || shut)
+        return NULL;
+    const char *name = look_up(core->names, text);
+    return __builtin_expect(name != NULL, 1) ? name : hold_new(core, text);
+}
+
+/* Some of TEXTS are not. All are encoded before any is looked up: the session may be another
+   one by then. */
+static __attribute__((noinline)) bool hold_some_new(struct core *core, PyObject *texts,
+                                                    const char **names)
+{
+    PyObject *owners[KYMO__TEXTS_MOST];
+    Py_ssize_t count = PyTuple_GET_SIZE(texts);
+    KYMO_SECTION_UNLOCK(section);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        names[i] = kymo__text_utf8(PyTuple_GET_ITEM(texts, i), &owners[i]);
+        if (!names[i])
+            PyErr_Clear();
+    }
+    KYMO_SECTION_LOCK(section);
+
+    uint32_t session = current_session();
+    bool recorded = session && !shut;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *text = PyTuple_GET_ITEM(texts, i);
+        const char *known = recorded ? look_up(core->names, text) : NULL;
+        if (recorded)
+            names[i] = known ? known : keep(core, text, names[i], session);
+        Py_XDECREF(owners[i]);
+    }
+    return recorded;
+}
+
+bool kymo__names_hold(struct core *core, PyObject *texts, const char **names)
+{
+    KYMO_SECTION_LOCK(section);
+    if (!kymo_running() || shut)
+        return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(texts); i++) {
+        names[i] = look_up(core->names, PyTuple_GET_ITEM(texts, i));
+        if (!names[i])
+            return hold_some_new(core, texts, names);
+    }
+    return true;
 }
 
 void kymo__name_release(void)

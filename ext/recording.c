@@ -307,7 +307,7 @@ static PyObject *mark_metadata(PyObject *Py_UNUSED(module), PyObject *const *arg
 }
 
 /* record_function(name, args=None): a span, as torch.profiler makes it. ARGS is a text that
-   describes the arguments there; it is checked and not recorded. */
+   describes the arguments there. */
 static PyObject *mark_record_function(PyObject *module, PyObject *const *args, Py_ssize_t count,
                                       PyObject *names)
 {
@@ -326,9 +326,15 @@ static PyObject *mark_record_function(PyObject *module, PyObject *const *args, P
     if (count > 2 || !given[0])
         return PyErr_Format(PyExc_TypeError,
                             "record_function() takes a name and a text (%zd given)", count + named);
-    if (given[1] && given[1] != Py_None && !is_text(given[1], "args"))
+    if (!given[1] || given[1] == Py_None)
+        return kymo__span_new(module, given[0]);
+    if (!is_text(given[0], "a name") || !is_text(given[1], "args"))
         return NULL;
-    return kymo__span_new(module, given[0]);
+    PyObject *word = kymo__core_of_module(module)->args_word;
+    PyObject *texts = PyTuple_Pack(3, given[0], word, given[1]);
+    PyObject *span = texts ? kymo__span_with(module, texts) : NULL;
+    Py_XDECREF(texts);
+    return span;
 }
 
 PyMethodDef kymo__marking_methods[] = {
@@ -337,7 +343,10 @@ PyMethodDef kymo__marking_methods[] = {
      "A span for a with block: it begins and ends with the block, on this thread."},
     {"record_function", FAST(mark_record_function), METH_FASTCALL | METH_KEYWORDS,
      "record_function($module, /, name, args=None)\n--\n\n"
-     "A span for a with block, or to decorate a function; as torch.profiler has it."},
+     "A span for a with block, or to decorate a function; as torch.profiler has it. The text\n"
+     "ARGS is recorded with it."},
+    {"span_with", kymo__span_with, METH_O, "span_with((name, name of a text, text, ...))"},
+    {"span_like", kymo__span_like, METH_O, "span_like(span)"},
     {"mute_spans", kymo__spans_mute, METH_O,
      "mute_spans($module, flag, /)\n--\n\n"
      "Begin no spans in the session that runs, or begin them again; open ones end as usual."},

@@ -16,7 +16,8 @@
 struct span {
     PyObject ob_base;
     vectorcallfunc call;
-    PyObject *name; /* owned str */
+    PyObject *name;  /* owned str */
+    PyObject *texts; /* owned tuple, as kymo__span_with has it; NULL when there are none */
     struct kymo_span span;
     bool open;
 
@@ -63,13 +64,41 @@ PyObject *kymo__span_new(PyObject *module, PyObject *name)
     return (PyObject *)self;
 }
 
+PyObject *kymo__span_with(PyObject *module, PyObject *texts)
+{
+    bool good = PyTuple_CheckExact(texts) && PyTuple_GET_SIZE(texts) % 2 == 1 &&
+                PyTuple_GET_SIZE(texts) <= KYMO__TEXTS_MOST;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(texts); i++)
+        if (!PyUnicode_Check(PyTuple_GET_ITEM(texts, i)))
+            return PyErr_Format(PyExc_TypeError, "a name must be a str, not %.100s",
+                                Py_TYPE(PyTuple_GET_ITEM(texts, i))->tp_name);
+    if (!good)
+        return PyErr_Format(PyExc_TypeError, "a name, then names and texts in turn");
+    PyObject *self = kymo__span_new(module, PyTuple_GET_ITEM(texts, 0));
+    if (self)
+        ((struct span *)self)->texts = Py_NewRef(texts);
+    return self;
+}
+
+/* Another span with the name and the texts of OTHER. */
+PyObject *kymo__span_like(PyObject *module, PyObject *other)
+{
+    if (!Py_IS_TYPE(other, kymo__core_of_module(module)->span_type))
+        return PyErr_Format(PyExc_TypeError, "a kymo.Span must be given");
+    PyObject *self = kymo__span_new(module, ((struct span *)other)->name);
+    if (self)
+        ((struct span *)self)->texts = Py_XNewRef(((struct span *)other)->texts);
+    return self;
+}
+
 static void span_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     /* Not kymo__core_of: at the very end the type may have been cleared. */
     PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
     struct core *core = SPARES_MOST > 0 && module ? kymo__core_of_module(module) : NULL;
-    Py_XDECREF(((struct span *)object)->name);
+    Py_DECREF(((struct span *)object)->name);
+    Py_XDECREF(((struct span *)object)->texts);
     if (core && core->spare_count < SPARES_MOST) {
         *next_of((struct span *)object) = core->spare_spans;
         core->spare_spans = (struct span *)object;
@@ -112,6 +141,40 @@ static inline uint32_t marking(void)
     return session == __atomic_load_n(&muted, __ATOMIC_RELAXED) ? 0 : session;
 }
 
+/* ---- begin */
+
+static inline struct kymo_span begin(struct core *core, PyObject *text)
+{
+    struct kymo_span span = {0};
+    const char *name = kymo__name_hold(core, text);
+    if (name)
+        span = kymo_span_begin(name);
+    kymo__name_release();
+    return span;
+}
+
+/* Attach texts to what was recorded just now. NAMES are those of the span's tuple. */
+static void put_texts(const char *const *names, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 1; i < count; i += 2)
+        kymo_arg_text(names[i], names[i + 1]);
+}
+
+/* A span with texts begins. All of them are at hand before it does, so that nothing can come
+   between, and the work for it is not the span's. Not inlined: others need no room for names. */
+static __attribute__((noinline)) struct kymo_span begin_with(struct core *core, PyObject *texts)
+{
+    const char *names[KYMO__TEXTS_MOST];
+    struct kymo_span span = {0};
+    if (kymo__names_hold(core, texts, names)) {
+        span = kymo_span_begin(names[0]);
+        if (span.key)
+            put_texts(names, PyTuple_GET_SIZE(texts));
+    }
+    kymo__name_release();
+    return span;
+}
+
 /* ---- a block */
 
 /* Mark the span open; was it so already? */
@@ -138,10 +201,9 @@ static PyObject *span_enter(PyObject *object)
     }
     self->span = (struct kymo_span){0};
     if (marking()) {
-        const char *name = kymo__name_hold(kymo__core_of(object), self->name);
-        if (name)
-            self->span = kymo_span_begin(name);
-        kymo__name_release();
+        struct core *core = kymo__core_of(object);
+        self->span = __builtin_expect(self->texts != NULL, 0) ? begin_with(core, self->texts)
+                                                              : begin(core, self->name);
     }
     return Py_NewRef(object);
 }
@@ -195,6 +257,18 @@ static bool store(uint32_t session, uint64_t word, uint64_t id)
     return same;
 }
 
+/* The same with TEXTS. */
+static __attribute__((noinline)) bool store_with(struct core *core, PyObject *texts,
+                                                 uint32_t session, uint64_t word, uint64_t id)
+{
+    const char *names[KYMO__TEXTS_MOST];
+    bool stored = kymo__names_hold(core, texts, names) && store(session, word, id);
+    if (stored)
+        put_texts(names, PyTuple_GET_SIZE(texts));
+    kymo__name_release();
+    return stored;
+}
+
 /* _enter(detail, id): a slice of ID begins. Returns what _leave wants to know. */
 static PyObject *slice_enter(PyObject *object, PyObject *args)
 {
@@ -202,12 +276,15 @@ static PyObject *slice_enter(PyObject *object, PyObject *args)
     PyObject *id;
     if (!PyArg_ParseTuple(args, "iO!:_enter", &detail, &PyLong_Type, &id))
         return NULL;
+    struct span *self = (struct span *)object;
     uint32_t session = marking();
-    uint32_t key = session ? key_in((struct span *)object, session) : 0;
+    uint32_t key = session ? key_in(self, session) : 0;
     uint64_t word = kymo_word(KYMO_ENTER, (unsigned)detail | KYMO_HAS_ID, key);
-    if (!key || !store(session, word, PyLong_AsUnsignedLongLongMask(id)))
-        session = 0;
-    return PyLong_FromUnsignedLong(session);
+    uint64_t number = PyLong_AsUnsignedLongLongMask(id);
+    bool stored =
+        key && (self->texts ? store_with(kymo__core_of(object), self->texts, session, word, number)
+                            : store(session, word, number));
+    return PyLong_FromUnsignedLong(stored ? session : 0);
 }
 
 /* _leave(detail, entered): it ends; ENTERED is what _enter returned. */
@@ -311,6 +388,16 @@ static PyMemberDef span_members[] = {
     {0},
 };
 
+static PyObject *span_has_texts(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(((struct span *)object)->texts != NULL);
+}
+
+static PyGetSetDef span_getset[] = {
+    {"_has_texts", span_has_texts, NULL, NULL, NULL},
+    {0},
+};
+
 static PyMethodDef span_methods[] = {
     {"_enter", slice_enter, METH_VARARGS, NULL},
     {"_leave", slice_leave, METH_VARARGS, NULL},
@@ -325,6 +412,7 @@ static PyType_Slot span_slots[] = {
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, span_members},
     {Py_tp_methods, span_methods},
+    {Py_tp_getset, span_getset},
     {0, NULL},
 };
 

@@ -182,6 +182,7 @@ KYMO_API void kymo__span_end(struct kymo_span span);
 KYMO_API void kymo__instant(const char *name);
 KYMO_API void kymo__counter(const char *name, double value);
 KYMO_API void kymo__link(const char *name, uint64_t id, int kind);
+KYMO_API void kymo__arg_text(const char *name, const char *text);
 
 /* Begin a span called NAME on this thread, inside the spans open on it. */
 static inline struct kymo_span kymo_span_begin(const char *name)
@@ -232,6 +233,7 @@ enum kymo_kind {
                              unseen; those that are open now follow, entered with detail 3 */
     KYMO_SAMPLE = 14,     /* id: low half the stack, see kymo_capture_stack, high half how many
                              periods it stands for; detail: enum kymo_sampled */
+    KYMO_ARG_TEXT = 15,   /* id: a key. Its name is a text that belongs to the event before */
 };
 
 /* What the periods of samples are measured by. */
@@ -266,6 +268,22 @@ static inline void kymo_async_end(const char *name, uint64_t id)
 {
     if (__builtin_expect(kymo_running(), 0))
         kymo__link(name, id, KYMO_ASYNC_END);
+}
+
+/* Attach NAME = VALUE, or NAME = TEXT, to what this thread recorded last: the begin or end of a
+   span, an instant, an async span. Call it right after that; each can have 64 of them. What
+   the top of this file says about names holds for TEXT too, and each different one is kept in
+   memory until kymo_stop. */
+static inline void kymo_arg(const char *name, uint64_t value)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__link(name, value, KYMO_ARG);
+}
+
+static inline void kymo_arg_text(const char *name, const char *text)
+{
+    if (__builtin_expect(kymo_running(), 0))
+        kymo__arg_text(name, text);
 }
 
 /* A copy of NAME that lives until kymo_stop returns and may be given to any
@@ -470,9 +488,11 @@ struct kymo_event {
     const char *name; /* UTF-8; "" when there is none, "(unknown)" when the damaged file does
                          not say; lent until kymo_close */
     const char *file; /* of a function, or "" */
-    uint64_t id;      /* flow, async: its id; gap: records missing; complete: duration;
+    uint64_t id;      /* flow, async: its id; gap: records missing; complete: duration; arg: the
+                         number; arg text: key of the text;
                          enter of a generator's or coroutine's slice: which one, else 0 */
     double value;     /* counter */
+    const char *text; /* arg text: the text; else "". As name is */
 };
 
 /* Which events a cursor gives. */
@@ -567,8 +587,9 @@ KYMO_API int kymo_figures_path(const struct kymo_figures *figures, uint64_t inde
    inside a call it encloses; generator, an id or 0.
    marks: all other events. id; time; thread; function; kind, enum kymo_kind; detail; number,
    the event's id; value, a counter's.
-   args: numbers that belong to a slice (of 0) or a mark (of 1) with the id owner; function is
-   their name; value. */
+   args: numbers and texts that belong to a slice (of 0) or a mark (of 1) with the id owner;
+   function is their name; value, the number; text, -1 for a number, else the function whose
+   name is the text. */
 struct kymo_column {
     const char *name;
     char type;          /* as in Python's struct: q int64, Q uint64, I uint32, B uint8, d double */

@@ -76,11 +76,13 @@ _awaited = types.coroutine(_slices)
 
 
 def _recorded_function(span: _core.Span, function: Callable[..., Any]) -> Callable[..., Any]:
-    name, new = span.name, _core.span
+    # Each call has a span of its own, since calls may nest.
+    new: Callable[[Any], _core.Span] = _core.span_like if span._has_texts else _core.span
+    origin = span if span._has_texts else span.name
 
     @functools.wraps(function)
     def recorded(*args: Any, **kwargs: Any) -> Any:
-        with new(name):
+        with new(origin):
             return function(*args, **kwargs)
 
     return recorded

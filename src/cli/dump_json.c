@@ -55,6 +55,9 @@ static void write_own(struct cli_json *json, const struct cli_dump *dump,
     case KYMO_ARG:
         kymo__cli_json_uint(json, "value", event->id);
         break;
+    case KYMO_ARG_TEXT:
+        kymo__cli_json_string(json, "text", event->text);
+        break;
     case KYMO_OFF:
         kymo__cli_json_uint(json, "calls", event->id);
         break;

@@ -92,6 +92,10 @@ static void print_extra(const struct cli_dump *dump, const struct kymo_event *ev
     case KYMO_ARG:
         printf(" = %" PRIu64, event->id);
         break;
+    case KYMO_ARG_TEXT:
+        fputs(" = ", stdout);
+        kymo__cli_put_clean(stdout, event->text);
+        break;
     case KYMO_OFF:
         printf(" not recorded from here on, after %s",
                kymo__cli_count(event->id, "call", "calls").text);

@@ -64,6 +64,7 @@ const char *kymo__cli_name_kind(int kind)
         [KYMO_OFF] = "off",
         [KYMO_RESYNC] = "resync",
         [KYMO_SAMPLE] = "sample",
+        [KYMO_ARG_TEXT] = "arg_text",
     };
     bool known = kind >= 0 && (size_t)kind < sizeof names / sizeof *names && names[kind];
     return known ? names[kind] : "unknown";

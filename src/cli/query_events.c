@@ -210,7 +210,8 @@ enum {
     EVENT_DETAIL,
     EVENT_NAME,
     EVENT_VALUE,
-    EVENT_EVENT_ID
+    EVENT_EVENT_ID,
+    EVENT_TEXT
 };
 
 static void event_column(void *state, sqlite3_context *context, int column)
@@ -242,8 +243,12 @@ static void event_column(void *state, sqlite3_context *context, int column)
             sqlite3_result_double(context, event->value);
         break;
     case EVENT_EVENT_ID:
-        if (event->id)
+        if (event->id && event->kind != KYMO_ARG_TEXT)
             sqlite3_result_int64(context, (sqlite3_int64)event->id);
+        break;
+    case EVENT_TEXT:
+        if (event->kind == KYMO_ARG_TEXT)
+            kymo__cli_query_text(context, event->text);
         break;
     }
 }
@@ -252,7 +257,7 @@ const struct cli_query_table kymo__cli_query_events = {
     .name = "events",
     .purpose = "every record: instants, counters, arrows, async spans, enters and leaves",
     .columns = "time_ns INTEGER, thread INTEGER, kind TEXT, detail TEXT, name TEXT, value REAL, "
-               "id INTEGER",
+               "id INTEGER, text TEXT",
     .time = EVENT_TIME,
     .thread = EVENT_THREAD,
     .begin = begin_events,

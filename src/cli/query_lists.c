@@ -332,19 +332,13 @@ const struct cli_query_table kymo__cli_query_info = {
     .end = kymo__cli_free,
 };
 
-extern const struct cli_query_table kymo__cli_query_slices, kymo__cli_query_events,
-    kymo__cli_query_counters, kymo__cli_query_samples, kymo__cli_query_frames;
+extern const struct cli_query_table kymo__cli_query_slices, kymo__cli_query_args,
+    kymo__cli_query_events, kymo__cli_query_counters, kymo__cli_query_samples,
+    kymo__cli_query_frames;
 
 const struct cli_query_table *const kymo__cli_query_tables[] = {
-    &kymo__cli_query_slices,
-    &kymo__cli_query_functions,
-    &kymo__cli_query_threads,
-    &kymo__cli_query_counters,
-    &kymo__cli_query_events,
-    &kymo__cli_query_gaps,
-    &kymo__cli_query_processes,
-    &kymo__cli_query_samples,
-    &kymo__cli_query_frames,
-    &kymo__cli_query_info,
-    NULL,
+    &kymo__cli_query_slices,  &kymo__cli_query_args,      &kymo__cli_query_functions,
+    &kymo__cli_query_threads, &kymo__cli_query_counters,  &kymo__cli_query_events,
+    &kymo__cli_query_gaps,    &kymo__cli_query_processes, &kymo__cli_query_samples,
+    &kymo__cli_query_frames,  &kymo__cli_query_info,      NULL,
 };

@@ -30,4 +30,10 @@ static inline uint32_t kymo__callable_of(const struct kymo_callables *callables,
     return key < callables->keys ? callables->of_key[key] : 0;
 }
 
+/* The same for the value of an argument that is a text, which may be any number. */
+static inline uint32_t kymo__callable_text(const struct kymo_callables *callables, uint64_t value)
+{
+    return value < callables->keys ? callables->of_key[value] : 0;
+}
+
 #endif

@@ -52,6 +52,7 @@ void kymo__calls_fini(struct kymo_calls *c)
     kymo__free(c->active);
     kymo__free(c->args);
     kymo__free(c->carried);
+    kymo__free(c->carried_args);
 }
 
 static uint32_t *active(struct kymo_calls *c, uint32_t key)
@@ -183,6 +184,32 @@ static bool ends_inside(const struct kymo_calls *c, uint32_t at)
     return true;
 }
 
+/* Add COUNT arguments to TO: those in FROM from FIRST on. */
+static int copy_args(struct kymo_call_arg **to, size_t *len, size_t *capacity,
+                     const struct kymo_call_arg *from, size_t first, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        int rc = kymo__array_grow(to, capacity, *len, sizeof(**to));
+        if (rc < 0)
+            return rc;
+        (*to)[(*len)++] = from[first + i];
+    }
+    return 0;
+}
+
+/* Put the span at the top aside, behind COUNT others. */
+static int carry(struct kymo_calls *c, size_t count)
+{
+    const struct kymo_frame *frame = &c->frames[c->depth - 1];
+    int rc = kymo__array_grow(&c->carried, &c->carried_capacity, count, sizeof(*c->carried));
+    if (rc < 0)
+        return rc;
+    c->carried[count] = (struct kymo_carried){frame->key, frame->arg_count, frame->id};
+    c->carried_arg_len = count ? c->carried_arg_len : 0;
+    return copy_args(&c->carried_args, &c->carried_arg_len, &c->carried_arg_capacity, c->args,
+                     frame->args, frame->arg_count);
+}
+
 /* End the frames from DEPTH on, in a way that HOW says, except spans that may GO_ON: they
    are put aside, and counted in the result. */
 static int64_t unwind(struct kymo_calls *c, uint32_t depth, unsigned how, bool go_on)
@@ -193,11 +220,9 @@ static int64_t unwind(struct kymo_calls *c, uint32_t depth, unsigned how, bool g
         unsigned flags = frame->flags & KYMO__ENDED_INSIDE ? 0 : how;
         c->leave = 0;
         if (flags && go_on && c->depth - 1 >= c->doubtful && is_span(c, frame->key)) {
-            int rc =
-                kymo__array_grow(&c->carried, &c->carried_capacity, carried, sizeof(*c->carried));
+            int rc = carry(c, carried++);
             if (rc < 0)
                 return rc;
-            c->carried[carried++] = (struct kymo_carried){frame->key, frame->id};
             c->leave = YIELD;
             flags = 0;
         }
@@ -210,13 +235,22 @@ static int64_t unwind(struct kymo_calls *c, uint32_t depth, unsigned how, bool g
     return (int64_t)carried;
 }
 
-/* Begin COUNT spans that were put aside again. */
+/* Begin COUNT spans that were put aside again, with the arguments they had. */
 static int go_on(struct kymo_calls *c, size_t count)
 {
     int rc = 0;
+    size_t args = c->carried_arg_len;
     c->counts.split_spans += c->inside ? count : 0;
-    while (rc >= 0 && count-- > 0)
-        rc = push(c, c->carried[count].key, RESUME, c->carried[count].id);
+    while (rc >= 0 && count-- > 0) {
+        const struct kymo_carried *span = &c->carried[count];
+        args -= span->arg_count;
+        rc = push(c, span->key, RESUME, span->id);
+        if (rc < 0)
+            break;
+        c->frames[c->depth - 1].arg_count = span->arg_count;
+        rc = copy_args(&c->args, &c->arg_len, &c->arg_capacity, c->carried_args, args,
+                       span->arg_count);
+    }
     c->receiver = NOBODY;
     return rc;
 }
@@ -277,7 +311,8 @@ static int add_arg(struct kymo_calls *c, const struct kymo_event *event)
     int rc = kymo__array_grow(&c->args, &c->arg_capacity, c->arg_len, sizeof(*c->args));
     if (rc < 0)
         return rc;
-    c->args[c->arg_len++] = (struct kymo_call_arg){event->key, event->id};
+    c->args[c->arg_len++] =
+        (struct kymo_call_arg){event->key, event->kind == KYMO_ARG_TEXT, event->id};
     (*count)++;
     return 0;
 }
@@ -372,7 +407,7 @@ static int take_sample(struct kymo_calls *c, const struct kymo_event *event)
 
 static int take(struct kymo_calls *c, const struct kymo_event *event)
 {
-    if (event->kind == KYMO_ARG) {
+    if (event->kind == KYMO_ARG || event->kind == KYMO_ARG_TEXT) {
         int rc = show(c, event);
         return rc < 0 ? rc : add_arg(c, event);
     }

@@ -33,9 +33,10 @@ enum kymo_slice_flag {
     KYMO__ENDED_INSIDE = 8,  /* ended in a call it encloses: at `end` or before */
 };
 
-/* A number that belongs to an event. */
+/* A number or a text that belongs to an event. */
 struct kymo_call_arg {
     uint32_t key; /* what it is */
+    bool text;    /* `value` is a key, for kymo__callable_text: any number in a damaged file */
     uint64_t value;
 };
 
@@ -110,9 +111,12 @@ struct kymo_calls {
     uint32_t doubtful; /* frames below this were open when events went missing */
     struct kymo_carried {
         uint32_t key;
+        uint16_t arg_count;
         uint64_t id;
     } * carried; /* spans that go on, the innermost first, while their call is ended */
     size_t carried_capacity;
+    struct kymo_call_arg *carried_args; /* theirs, in the same order */
+    size_t carried_arg_len, carried_arg_capacity;
     size_t waiting; /* of them, until all calls that were open after a pause are back */
     struct kymo_call_arg *args;
     size_t arg_len, arg_capacity;

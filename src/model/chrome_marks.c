@@ -7,7 +7,7 @@
 
 #include "chrome_parts.h"
 
-enum { EVENT_MOST = 512 }; /* bytes of an event behind its name, without its numbers */
+enum { EVENT_MOST = 512 }; /* bytes of an event behind its name, without its arguments */
 
 /* No system's thread ids reach this: the tracks of finished events. */
 #define LANE_TID UINT64_C(2000000000)

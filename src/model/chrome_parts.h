@@ -44,7 +44,7 @@ void kymo__chrome_heads_free(struct kymo_chrome *c);
 int kymo__chrome_track(struct kymo_crew_thread *thread, uint64_t tid, const char *name,
                        const char *suffix, uint64_t order);
 
-/* Add the numbers that belong to an event, each with a comma after it. */
+/* Add the numbers and texts that belong to an event, each with a comma after it. */
 int kymo__chrome_args(struct kymo_crew_thread *thread, const struct kymo_call_arg *args,
                       unsigned count);
 

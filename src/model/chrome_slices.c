@@ -6,7 +6,7 @@
 #include "alloc.h"
 #include "chrome_parts.h"
 
-enum { SLICE_MOST = 768 }; /* bytes of a slice behind its head, without its numbers */
+enum { SLICE_MOST = 768 }; /* bytes of a slice behind its head, without its arguments */
 
 /* ---- names ---- */
 
@@ -105,6 +105,20 @@ int kymo__chrome_enter(void *arg, struct kymo_frame *frame, uint32_t depth)
     return 0;
 }
 
+static int add_number(struct kymo_crew_thread *thread, uint64_t value)
+{
+    char number[KYMO__JSON_NUMBER], *end = kymo__json_uint(number, value);
+    return kymo__buffer_add(&thread->out, number, (size_t)(end - number));
+}
+
+static int add_text(struct kymo_crew_thread *thread, uint64_t value)
+{
+    const struct kymo_callables *all = &((struct kymo_chrome_thread *)thread->state)->c->callables;
+    return kymo__json_text(&thread->out, "\"") |
+           kymo__json_escaped(&thread->out, all->all[kymo__callable_text(all, value)].name) |
+           kymo__json_text(&thread->out, "\"");
+}
+
 int kymo__chrome_args(struct kymo_crew_thread *thread, const struct kymo_call_arg *args,
                       unsigned count)
 {
@@ -112,11 +126,10 @@ int kymo__chrome_args(struct kymo_crew_thread *thread, const struct kymo_call_ar
     int rc = 0;
     for (unsigned i = 0; i < count; i++) {
         uint32_t index = kymo__callable_of(&t->c->callables, args[i].key);
-        char number[KYMO__JSON_NUMBER], *end = kymo__json_uint(number, args[i].value);
         rc |= kymo__json_text(&thread->out, "\"") |
               kymo__json_escaped(&thread->out, t->c->callables.all[index].name) |
               kymo__json_text(&thread->out, "\":") |
-              kymo__buffer_add(&thread->out, number, (size_t)(end - number)) |
+              (args[i].text ? add_text(thread, args[i].value) : add_number(thread, args[i].value)) |
               kymo__json_text(&thread->out, ",");
     }
     return rc ? -ENOMEM : 0;

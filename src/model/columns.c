@@ -64,12 +64,13 @@ static const struct kymo_column mark_columns[] = {
     [MARK_NUMBER] = {"number", 'Q', NULL}, [MARK_VALUE] = {"value", 'd', NULL},
 };
 
-enum { ARG_OF, ARG_OWNER, ARG_FUNCTION, ARG_VALUE };
+enum { ARG_OF, ARG_OWNER, ARG_FUNCTION, ARG_VALUE, ARG_TEXT };
 static const struct kymo_column arg_columns[] = {
     [ARG_OF] = {"of", 'B', NULL},
     [ARG_OWNER] = {"owner", 'Q', NULL},
     [ARG_FUNCTION] = {"function", 'I', NULL},
     [ARG_VALUE] = {"value", 'Q', NULL},
+    [ARG_TEXT] = {"text", 'q', NULL},
 };
 
 static size_t width(char type)
@@ -137,7 +138,9 @@ static int add_args(struct kymo_columns *c, unsigned of, uint64_t owner,
         SET(&c->args, ARG_OF, uint8_t, row, of);
         SET(&c->args, ARG_OWNER, uint64_t, row, owner);
         SET(&c->args, ARG_FUNCTION, uint32_t, row, kymo__callable_of(&c->callables, args[i].key));
-        SET(&c->args, ARG_VALUE, uint64_t, row, args[i].value);
+        SET(&c->args, ARG_VALUE, uint64_t, row, args[i].text ? 0 : args[i].value);
+        SET(&c->args, ARG_TEXT, int64_t, row,
+            args[i].text ? (int64_t)kymo__callable_text(&c->callables, args[i].value) : -1);
     }
     return 0;
 }

@@ -202,7 +202,7 @@ void kymo__perfetto_know(struct kymo_proto *out, struct kymo_perfetto_thread *th
                          uint32_t index, unsigned what);
 
 /* Annotations of the track event that is open: a number or a text under a NOTE, and the
-   numbers that the capture attached; their names must be known. */
+   numbers and texts that the capture attached; their names must be known. */
 void kymo__perfetto_note(struct kymo_proto *out, unsigned note, uint64_t value);
 void kymo__perfetto_note_text(struct kymo_proto *out, unsigned note, const char *text);
 void kymo__perfetto_note_false(struct kymo_proto *out, unsigned note);

@@ -140,7 +140,12 @@ void kymo__perfetto_args(struct kymo_proto *out, const struct kymo_perfetto_thre
     for (unsigned i = 0; i < count; i++) {
         uint32_t index = kymo__callable_of(&t->p->callables, args[i].key);
         size_t opened = open_note(out, (uint64_t)index + NOTES);
-        kymo__proto_uint(out, ANNOTATION_UINT, args[i].value);
+        if (args[i].text) {
+            uint32_t text = kymo__callable_text(&t->p->callables, args[i].value);
+            kymo__proto_text(out, ANNOTATION_TEXT, t->p->callables.all[text].name);
+        } else {
+            kymo__proto_uint(out, ANNOTATION_UINT, args[i].value);
+        }
         kymo__proto_close(out, opened);
     }
 }

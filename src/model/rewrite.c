@@ -82,6 +82,12 @@ static uint32_t key_of(struct copying *c, uint32_t key)
     return c->key_of[key];
 }
 
+/* VALUE of an argument that is a text; what is no key of the file's stays none. */
+static uint64_t text_key_of(struct copying *c, uint64_t value)
+{
+    return value <= UINT32_MAX ? key_of(c, (uint32_t)value) : value;
+}
+
 static uint32_t stack_key(void *arg, uint32_t key)
 {
     return key_of(arg, key);
@@ -148,6 +154,9 @@ static int copy_event(void *arg, const struct kymo_event *event)
     case KYMO_SAMPLE:
         value = kymo__stack_copy_sample(&c->stacks, value);
         break;
+    case KYMO_ARG_TEXT:
+        value = text_key_of(c, value);
+        break;
     }
     put(c, event->time, event->kind, detail, key_of(c, event->key), value);
     return kymo__writer_error(c->work->writer);
@@ -161,9 +170,11 @@ static void open_frame(struct copying *c, const struct kymo_calls *calls, uint32
     unsigned detail = frame->enter == RESUME || frame->enter == THROW ? frame->enter : OPEN;
     put(c, c->from, KYMO_ENTER, detail | (frame->id ? KYMO_HAS_ID : 0), key_of(c, frame->key),
         apart(c, frame->id));
-    for (unsigned i = 0; i < frame->arg_count; i++)
-        put(c, c->from, KYMO_ARG, 0, key_of(c, calls->args[frame->args + i].key),
-            calls->args[frame->args + i].value);
+    for (unsigned i = 0; i < frame->arg_count; i++) {
+        const struct kymo_call_arg *a = &calls->args[frame->args + i];
+        put(c, c->from, a->text ? KYMO_ARG_TEXT : KYMO_ARG, 0, key_of(c, a->key),
+            a->text ? text_key_of(c, a->value) : a->value);
+    }
 }
 
 /* The window begins: write what is open. A span that has ended inside a call above it has

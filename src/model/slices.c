@@ -19,6 +19,8 @@ struct kymo_slices {
     struct kymo_calls calls;
     struct kymo_slice_row *rows; /* ended, not handed out yet: from `at` on */
     size_t count, capacity, at;
+    struct kymo_call_arg *args; /* theirs, in the same order */
+    size_t arg_count, arg_capacity, arg_at;
 };
 
 static uint64_t id_of(const struct kymo_slices *s, uint64_t number)
@@ -52,6 +54,11 @@ static int leave(void *arg, const struct kymo_slice *slice)
         return 0;
     s->awaited--;
     int rc = kymo__array_grow(&s->rows, &s->capacity, s->count, sizeof(*s->rows));
+    for (unsigned i = 0; rc == 0 && i < slice->arg_count; i++) {
+        rc = kymo__array_grow(&s->args, &s->arg_capacity, s->arg_count, sizeof(*s->args));
+        if (rc == 0)
+            s->args[s->arg_count++] = slice->args[i];
+    }
     if (rc < 0)
         return rc;
     s->rows[s->count++] = (struct kymo_slice_row){
@@ -67,6 +74,7 @@ static int leave(void *arg, const struct kymo_slice *slice)
         .enter = frame->enter,
         .leave = slice->leave,
         .flags = slice->flags,
+        .arg_count = slice->arg_count,
     };
     return 0;
 }
@@ -123,7 +131,7 @@ static int open_thread(struct kymo_slices *s)
 int kymo__slices_next(struct kymo_slices *s, struct kymo_slice_row *row)
 {
     for (int patience = PATIENCE; s->at == s->count; patience--) {
-        s->at = s->count = 0;
+        s->at = s->count = s->arg_at = s->arg_count = 0;
         if (patience == 0)
             return 2;
         /* Behind the stretch, when all that began in it has ended. */
@@ -138,6 +146,8 @@ int kymo__slices_next(struct kymo_slices *s, struct kymo_slice_row *row)
         s->more = rc > 0;
     }
     *row = s->rows[s->at++];
+    row->args = row->arg_count ? s->args + s->arg_at : NULL;
+    s->arg_at += row->arg_count;
     return 1;
 }
 
@@ -147,5 +157,6 @@ void kymo__slices_free(struct kymo_slices *s)
         return;
     close_thread(s);
     kymo__free(s->rows);
+    kymo__free(s->args);
     kymo__free(s);
 }

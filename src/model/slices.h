@@ -17,6 +17,8 @@ struct kymo_slice_row {
     uint64_t task; /* generator or coroutine, or 0 */
     uint32_t depth;
     uint8_t enter, leave, flags;
+    unsigned arg_count;
+    const struct kymo_call_arg *args; /* lent until the next call */
 };
 
 struct kymo_slices;

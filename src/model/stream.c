@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "atomic.h"
+
 void kymo__stream_init(struct kymo_stream *s, struct kymo_capture *capture, uint32_t thread,
                        uint64_t from, uint64_t to)
 {
@@ -34,6 +36,7 @@ static void fill_gap(struct kymo_stream *s, struct kymo_event *event, uint64_t t
         .name = "",
         .file = "",
         .id = count,
+        .text = "",
     };
 }
 
@@ -98,16 +101,30 @@ static int refill(struct kymo_stream *s)
     return rc > 0 ? 1 : rc;
 }
 
+/* What KEY stands for, or NULL when the file does not say. */
+static const struct kymo_reader_key *key_at(const struct kymo_reader *r, uint64_t key)
+{
+    if (!key || key >= r->key_count)
+        return NULL;
+    const struct kymo_reader_key *found = &r->keys[key];
+    bool named = found->name && found->name < r->string_count && r->strings[found->name].text.bytes;
+    return named ? found : NULL;
+}
+
+static void fill_text(const struct kymo_reader *r, struct kymo_event *event)
+{
+    const struct kymo_reader_key *key = key_at(r, event->id);
+    event->text = key ? kymo__reader_string(r, key->name) : "(unknown)";
+}
+
 static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
 {
-    event->name = event->file = "";
+    event->name = event->file = event->text = "";
     if (!event->key)
         return;
     event->name = "(unknown)";
-    if (event->key >= r->key_count)
-        return;
-    const struct kymo_reader_key *key = &r->keys[event->key];
-    if (!key->name || key->name >= r->string_count || !r->strings[key->name].text.bytes)
+    const struct kymo_reader_key *key = key_at(r, event->key);
+    if (!key)
         return;
     event->name = kymo__reader_string(r, key->name);
     event->file = kymo__reader_string(r, key->file);
@@ -150,6 +167,8 @@ static int next_in_run(struct kymo_stream *s, struct kymo_event *event)
             memcpy(&event->value, &value, sizeof(value));
         }
         fill_name(s->capture->reader, event);
+        if (kymo__unlikely(kind == KYMO_ARG_TEXT))
+            fill_text(s->capture->reader, event);
         return 1;
     }
 }

@@ -80,8 +80,9 @@ static uint64_t arg_called(const struct worker *w, const struct kymo_slice *slic
 {
     const struct kymo_callables *callables = &w->work->whole->callables;
     for (unsigned i = 0; i < slice->arg_count; i++)
-        if (strcmp(callables->all[kymo__callable_of(callables, slice->args[i].key)].name, name) ==
-            0)
+        if (!slice->args[i].text &&
+            strcmp(callables->all[kymo__callable_of(callables, slice->args[i].key)].name, name) ==
+                0)
             return slice->args[i].value;
     return otherwise;
 }

@@ -80,6 +80,22 @@ void kymo__link(const char *name, uint64_t id, int kind)
     mark_value(name, (unsigned)kind, id);
 }
 
+void kymo__arg_text(const char *name, const char *text)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    if (kymo__unlikely(!at))
+        return;
+    uint32_t key = kymo__key(lane, name), value = key ? kymo__key(lane, text) : 0;
+    if (kymo__unlikely(!value)) {
+        kymo_lane_drop(lane, at, 1, KYMO_GAP_DISK);
+        return;
+    }
+    kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_ARG_TEXT, 0, key));
+    kymo_lane_store(at + 1, value, KYMO_VALUE_WORD);
+    kymo_lane_commit(lane, at + 2);
+}
+
 const char *kymo_intern(const char *name)
 {
     struct kymo_lane *lane;

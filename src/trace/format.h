@@ -50,7 +50,7 @@
 #endif
 
 #define KYMO__MAJOR 1 /* a reader refuses a greater one */
-#define KYMO__MINOR 2 /* a reader skips what it does not know of a greater one */
+#define KYMO__MINOR 3 /* a reader skips what it does not know of a greater one */
 
 /* Like PNG's: not text, and damaged by transfers that touch line ends. */
 #define KYMO__FILE_MAGIC "\x89KYMO\r\n\x1a"
@@ -147,7 +147,8 @@ static inline bool kymo__kind_has_value(unsigned kind)
 {
     return kind == KYMO_COUNTER || kind == KYMO_FLOW_OUT || kind == KYMO_FLOW_IN ||
            kind == KYMO_ASYNC_BEGIN || kind == KYMO_ASYNC_END || kind == KYMO_COMPLETE ||
-           kind == KYMO_ARG || kind == KYMO_OFF || kind == KYMO_RESYNC || kind == KYMO_SAMPLE;
+           kind == KYMO_ARG || kind == KYMO_OFF || kind == KYMO_RESYNC || kind == KYMO_SAMPLE ||
+           kind == KYMO_ARG_TEXT;
 }
 
 static inline unsigned kymo__word_detail(uint64_t word)

@@ -87,6 +87,7 @@ static inline void list_event(FILE *out, const struct kymo_event *e)
         [KYMO_ARG] = "arg",
         [KYMO_OFF] = "off",
         [KYMO_SAMPLE] = "sample",
+        [KYMO_ARG_TEXT] = "arg text",
     };
     fprintf(out, "%" PRId64 " %" PRIu64 " thread %u %s", e->time, e->ticks, e->thread,
             e->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[e->kind] ? kinds[e->kind] : "?");
@@ -100,6 +101,8 @@ static inline void list_event(FILE *out, const struct kymo_event *e)
         fprintf(out, " id %" PRIu64, e->id);
     if (e->kind == KYMO_COUNTER)
         fprintf(out, " value %.17g", e->value);
+    if (e->kind == KYMO_ARG_TEXT)
+        fprintf(out, " text \"%s\"", e->text);
     fputc('\n', out);
 }
 

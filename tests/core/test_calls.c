@@ -645,7 +645,7 @@ static void memory_may_run_out_anywhere(void)
     uint32_t f = tape_function("f"), span = tape_span("span");
     for (uint64_t i = 0; i < 50; i++) {
         tape_enter(i, i % 3 ? f : span);
-        tape_put_value(i, KYMO_ARG, 0, span, i);
+        tape_put_value(i, i % 2 ? KYMO_ARG : KYMO_ARG_TEXT, 0, span, i);
     }
     tape_leave(100, f);
     finish("memory");

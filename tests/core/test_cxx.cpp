@@ -24,6 +24,8 @@ class span
 void record()
 {
     span outer("outer");
+    kymo_arg("number", 1);
+    kymo_arg_text("text", "of it");
     kymo_instant("instant");
     kymo_counter("counter", 1.5);
     kymo_flow_out("flow", 1);
@@ -71,6 +73,6 @@ int main()
     std::printf("1..1\n");
     std::printf("# %s, %d events, %s\n", rc < 0 ? kymo_strerror(rc) : "fine", events,
                 kymo_tracer_name());
-    std::printf("%s 1 - a_program_in_cxx_records_and_reads\n", events == 9 ? "ok" : "not ok");
-    return events == 9 ? 0 : 1;
+    std::printf("%s 1 - a_program_in_cxx_records_and_reads\n", events == 11 ? "ok" : "not ok");
+    return events == 11 ? 0 : 1;
 }

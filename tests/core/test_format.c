@@ -32,7 +32,7 @@ static void the_file_header_is_as_documented(void)
     AT(kymo_file_header, crc, 124, 4);
     CHECK(memcmp(KYMO__FILE_MAGIC, "\x89\x4b\x59\x4d\x4f\x0d\x0a\x1a", 8) == 0);
     CHECK_EQ(KYMO__MAJOR, 1);
-    CHECK_EQ(KYMO__MINOR, 2);
+    CHECK_EQ(KYMO__MINOR, 3);
 }
 
 static void a_block_header_is_as_documented(void)
@@ -84,8 +84,9 @@ static void records_and_tokens_are_as_documented(void)
     CHECK_EQ(KYMO_VALUE_WORD, kymo_word(KYMO__VALUE, 0, 0));
     const int kinds[] = {KYMO_ENTER,    KYMO_LEAVE,    KYMO_INSTANT,     KYMO_COUNTER,
                          KYMO_FLOW_OUT, KYMO_FLOW_IN,  KYMO_ASYNC_BEGIN, KYMO_ASYNC_END,
-                         KYMO_GAP,      KYMO_COMPLETE, KYMO_ARG,         KYMO_OFF};
-    for (int i = 0; i < 12; i++)
+                         KYMO_GAP,      KYMO_COMPLETE, KYMO_ARG,         KYMO_OFF,
+                         KYMO_RESYNC,   KYMO_SAMPLE,   KYMO_ARG_TEXT};
+    for (int i = 0; i < 15; i++)
         CHECK_EQ(kinds[i], i + 1);
     CHECK_EQ(KYMO__VALUE, 64);
     CHECK_EQ(KYMO_HAS_ID, 128);

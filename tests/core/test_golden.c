@@ -103,10 +103,16 @@ static void version_1_2_with_samples_reads_as_it_did(void)
     reads_as(place("v1.2-sampled-calls.kymo"), "v1.2-sampled-calls.txt");
 }
 
+static void version_1_3_with_arguments_reads_as_it_did(void)
+{
+    reads_as(place("v1.3-args.kymo"), "v1.3-args.txt");
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(version_1_reads_as_it_did),
     CHECK_CASE(version_1_of_a_killed_process_reads_as_it_did),
     CHECK_CASE(version_1_1_of_merged_captures_reads_as_it_did),
     CHECK_CASE(version_1_2_with_samples_reads_as_it_did),
+    CHECK_CASE(version_1_3_with_arguments_reads_as_it_did),
 };
 CHECK_MAIN(cases)

@@ -17,7 +17,8 @@ enum { SEQUENCES = 64, NAMES = 4096, TRACKS = 64 };
 /* What a trace was found to hold. */
 static struct found {
     uint64_t packets, groups, begins, ends, instants, counters, early;
-    size_t plain; /* bytes of packets outside groups */
+    size_t plain;     /* bytes of packets outside groups */
+    char texts[4096]; /* of annotations, one behind the other */
     struct sequence {
         bool begun;
         bool known[NAMES];
@@ -100,6 +101,17 @@ static struct track *track_of(struct sequence *s, uint64_t uuid)
     return NULL;
 }
 
+static void annotation(const struct field *note)
+{
+    const uint8_t *at = note->bytes;
+    struct field field;
+    size_t len = strlen(found.texts);
+    while (next(&at, note->bytes + note->len, &field))
+        if (field.number == ANNOTATION_TEXT)
+            snprintf(found.texts + len, sizeof(found.texts) - len, "%.*s;", (int)field.len,
+                     (const char *)field.bytes);
+}
+
 static void event(struct sequence *s, const struct field *event)
 {
     const uint8_t *at = event->bytes;
@@ -109,6 +121,8 @@ static void event(struct sequence *s, const struct field *event)
         type = field.number == EVENT_TYPE ? field.value : type;
         name = field.number == EVENT_NAME_ID ? field.value : name;
         uuid = field.number == EVENT_TRACK ? field.value : uuid;
+        if (field.number == EVENT_ANNOTATION)
+            annotation(&field);
     }
     struct track *track = track_of(s, uuid);
     if (name)
@@ -259,6 +273,20 @@ static void every_kind_of_event_has_its_form(void)
     CHECK_EQ(found.instants, 1 + 2 + 3);
 }
 
+static void arguments_that_are_texts_are_annotations(void)
+{
+    tape_start("texts");
+    uint32_t span = tape_span("span"), argument = tape_span("argument");
+    tape_enter(1, span);
+    tape_put_value(1, KYMO_ARG_TEXT, 0, argument, tape_span("größe \"名前\""));
+    tape_leave(2, span);
+    tape_put(3, KYMO_INSTANT, 0, span);
+    tape_put_value(3, KYMO_ARG_TEXT, 0, argument, tape_span(""));
+    tape_put_value(3, KYMO_ARG_TEXT, 0, argument, UINT64_MAX); /* as a damaged file says */
+    export("texts", ".pftrace");
+    CHECK(strstr(found.texts, "größe \"名前\";;(unknown);") != NULL);
+}
+
 static void a_hundred_overlapping_events_still_nest(void)
 {
     tape_start("overlap");
@@ -407,6 +435,7 @@ static void memory_may_run_out_anywhere(void)
 static const struct check_case cases[] = {
     CHECK_CASE(every_call_has_a_begin_and_an_end),
     CHECK_CASE(every_kind_of_event_has_its_form),
+    CHECK_CASE(arguments_that_are_texts_are_annotations),
     CHECK_CASE(a_hundred_overlapping_events_still_nest),
     CHECK_CASE(names_of_any_bytes_and_length_are_written),
     CHECK_CASE(deep_recursion_is_spread_over_tracks),

@@ -174,6 +174,8 @@ static void collections_are_counted_by_generation(void)
         tape_enter(100 * i, gc);
         if (i < 3)
             tape_put_value(100 * i, KYMO_ARG, 0, generation, i / 2 * 2);
+        else
+            tape_put_value(100 * i, KYMO_ARG_TEXT, 0, generation, f); /* no number */
         tape_leave(100 * i + 10 * (i + 1), gc);
         tape_put_value(100 * i + 10 * (i + 1), KYMO_ARG, 0, collected, i);
         tape_put_value(100 * i + 10 * (i + 1), KYMO_ARG, 0, uncollectable, 1);

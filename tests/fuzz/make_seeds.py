@@ -61,7 +61,7 @@ def save(target: str, name: str, data: bytes | bytearray) -> None:
 
 
 def main() -> None:
-    for name in ("v1", "v1-killed", "v1.2-sampled-calls"):
+    for name in ("v1", "v1-killed", "v1.2-sampled-calls", "v1.3-args"):
         capture = (GOLDEN / f"{name}.kymo").read_bytes()
         save("fuzz_reader", f"{name}-plain", struct.pack("<I", len(capture)) + capture)
         parts = capture_parts(capture)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -156,6 +157,27 @@ def test_tables_hold_what_the_capture_holds(ask: Query, record: Record) -> None:
     assert threads[1] == ["wörker", 1]
     assert meta == [["the first"]]
     assert wall == [[info.wall_start - info.start] * 2]
+
+
+def test_numbers_and_texts_are_args(ask: Query, tmp_path: Path) -> None:
+    texts = ['größe "3"', "", "plain"]
+    path = tmp_path / "trace.kymo"
+    kymo.start(path, c_calls=False)
+    for text in texts:
+        with kymo.record_function("step", text):
+            pass
+    gc.collect()
+    kymo.stop()
+
+    _, found, numbers = ask(
+        path,
+        "select s.name, a.name, a.value, a.text from args a join slices s using (id) "
+        "where a.\"table\" = 'slices' and a.text is not null order by id",
+        "select distinct name, text from args where value is not null order by name",
+    )
+
+    assert found == [["step", "args", None, text] for text in texts]
+    assert numbers == [[name, None] for name in ("collected", "generation", "uncollectable")]
 
 
 def test_python_calls_are_there(ask: Query, tmp_path: Path) -> None:

@@ -242,6 +242,18 @@ def test_names_may_hold_anything(ask: Query, record: Record) -> None:
     assert {row[0] for row in slices} >= {name for name in HOSTILE if "\ud800" not in name}
 
 
+def test_texts_of_annotations_are_args(ask: Query, record: Record) -> None:
+    texts = [text for text in HOSTILE if "\ud800" not in text]
+    with record() as path:
+        for text in texts:
+            with kymo.record_function("step", text):
+                pass
+
+    (found,) = ask(path, "select extract_arg(arg_set_id, 'debug.args') from slice order by ts")
+
+    assert [row[0] for row in found if row[0] is not None] == texts
+
+
 def test_a_capture_without_events_is_a_trace(ask: Query, record: Record) -> None:
     with record() as path:
         pass

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -81,6 +83,15 @@ def test_a_recording_inside_one_of_torch_sees_the_same_annotations() -> None:
 
     assert [event.name for event in ours.events()] == ["shared"]
     assert "shared" in [row.key for row in theirs.key_averages()]
+
+
+def test_the_text_of_an_annotation_of_torch_is_recorded(tmp_path: Path) -> None:
+    with kymo.profile() as prof, record_function("told", "its text"):
+        pass
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [e["args"]["args"] for e in events if e["name"] == "told"] == ["its text"]
 
 
 def test_what_install_replaces_uninstall_restores() -> None:

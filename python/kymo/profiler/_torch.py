@@ -21,7 +21,10 @@ def _patch(annotations: Any) -> None:
     def both_enter(self: Any) -> Any:
         # torch's too, so that one which ends after the recording ends as it should.
         result = enter(self)
-        self._kymo_span = _core.span(str(self.name))
+        args = getattr(self, "args", None)
+        self._kymo_span = _core.record_function(
+            str(self.name), args if isinstance(args, str) else None
+        )
         self._kymo_span.__enter__()
         return result
 

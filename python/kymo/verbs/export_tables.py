@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 KINDS = ["", "", "", "instant", "counter", "flow_out", "flow_in", "async_begin", "async_end"]
-KINDS += ["gap", "complete", "", "off", "", "sample"]
+KINDS += ["gap", "complete", "", "off", "", "sample", ""]
 COUNTER, GAP, SAMPLE = (KINDS.index(kind) for kind in ("counter", "gap", "sample"))
 CLOCKS = ["cpu", "wall"]
 REASONS = ["unknown", "budget", "disk", "nested", "damaged", "flight"]
@@ -212,13 +212,16 @@ class Writer:
         )
 
     def args(self, columns: dict[str, Any]) -> None:
+        """Numbers and texts: one of the two is null."""
+        choose, number = self.compute.if_else, self.compute.less(columns["text"], 0)
         self.write(
             "args",
             {
                 "table": self.words(columns["of"], ["slices", "marks"]),
                 "id": columns["owner"].cast(self.arrow.int64()),
                 "name": self.name_of(columns["function"]),
-                "value": columns["value"],
+                "value": choose(number, columns["value"], None),
+                "text": self.name_of(choose(number, None, columns["text"])),
             },
         )
 
