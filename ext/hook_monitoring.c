@@ -227,7 +227,7 @@ static __attribute__((noinline)) PyObject *enter_slice_or_slowly(PyObject *const
     struct kymo_lane *lane;
     struct kymo_record *at;
     if (__builtin_expect(f->address != args[0] || f->slices != 1 || kymo__tasks ||
-                             !kymo__clock_counter || !(at = kymo_lane_try(&lane, 2)),
+                             !(at = kymo_lane_try(&lane, 2)),
                          0))
         return enter_slowly(args, detail);
     kymo__store_slice(at, kymo__counter_read(), detail, f->key, frame);
@@ -242,9 +242,7 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size
     const struct function *f = kymo__recent_slot(args[0]);
     struct kymo_lane *lane;
     struct kymo_record *at;
-    if (__builtin_expect(f->address != args[0] || f->slices || !kymo__clock_counter ||
-                             !(at = kymo_lane_try(&lane, 1)),
-                         0))
+    if (__builtin_expect(f->address != args[0] || f->slices || !(at = kymo_lane_try(&lane, 1)), 0))
         return enter_slice_or_slowly(args, 0);
     kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, f->key));
     kymo_lane_commit(lane, at + 1);
@@ -258,8 +256,7 @@ KYMO_INLINE PyObject *leave_recent(PyObject *const *args, unsigned detail)
     const struct function *f = kymo__recent_slot(args[0]);
     struct kymo_lane *lane;
     struct kymo_record *at;
-    if (__builtin_expect(f->address != args[0] || is_special(f) || !kymo__clock_counter ||
-                             !(at = kymo_lane_try(&lane, 1)),
+    if (__builtin_expect(f->address != args[0] || is_special(f) || !(at = kymo_lane_try(&lane, 1)),
                          0))
         return leave_slowly(args, detail);
     kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, detail, f->key));
@@ -351,7 +348,7 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_
     const void *address = kymo__callable_address(args[2]);
     const struct function *f = address ? recent_callable(args, address) : NULL;
     struct kymo_lane *lane;
-    struct kymo_record *at = f && kymo__clock_counter ? kymo_lane_try(&lane, 1) : NULL;
+    struct kymo_record *at = f ? kymo_lane_try(&lane, 1) : NULL;
     if (__builtin_expect(!at, 0))
         return call_slowly(args);
     kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, f->key));
@@ -366,7 +363,7 @@ static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args,
     const void *address = kymo__callable_address(args[2]);
     const struct function *f = address ? recent_callable(args, address) : NULL;
     struct kymo_lane *lane;
-    struct kymo_record *at = f && kymo__clock_counter ? kymo_lane_try(&lane, 1) : NULL;
+    struct kymo_record *at = f ? kymo_lane_try(&lane, 1) : NULL;
     if (__builtin_expect(!at, 0))
         return c_leave(args, 0);
     kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, f->key));

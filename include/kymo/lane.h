@@ -35,9 +35,11 @@ struct kymo_record {
 struct kymo_lane {
     struct kymo_record *next; /* where the next record goes. All: the owner, while claimed */
     struct kymo_record *end;  /* of the room there is */
-    uint32_t session;         /* to which they belong */
-    uint32_t thread;          /* index in the capture */
-    uint32_t claimed;         /* 1: it is. Written by the owner; the stopper reads */
+    const uint32_t *running; /* kymo__switch: beside the rest, so that it costs no look elsewhere */
+    uint32_t session;        /* to which they belong */
+    uint32_t quick;          /* the same where its ticks are the counter's, else no session's */
+    uint32_t thread;         /* index in the capture */
+    uint32_t claimed;        /* 1: it is. Written by the owner; the stopper reads */
 };
 
 /* This thread's lane, or NULL before its first record. Initial-exec storage: reading it
@@ -60,7 +62,7 @@ KYMO_INLINE struct kymo_record *kymo_lane_claim(struct kymo_lane **lane, unsigne
         __atomic_store_n(&mine->claimed, 1u, __ATOMIC_RELAXED);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         at = mine->next;
-        if (__builtin_expect(__atomic_load_n(kymo__switch, __ATOMIC_ACQUIRE) == mine->session &&
+        if (__builtin_expect(__atomic_load_n(mine->running, __ATOMIC_ACQUIRE) == mine->session &&
                                  (uintptr_t)at <= (uintptr_t)(mine->end - count),
                              1)) {
             *lane = mine;
@@ -72,8 +74,9 @@ KYMO_INLINE struct kymo_record *kymo_lane_claim(struct kymo_lane **lane, unsigne
     return at;
 }
 
-/* The same where it costs next to nothing, else NULL with nothing done: for a path so hot
-   that everything else is better done out of line, with kymo_lane_claim. */
+/* The same where it costs next to nothing and ticks are kymo__counter_read's, else NULL with
+   nothing done: for a path so hot that everything else is better done out of line, with
+   kymo_lane_claim. */
 KYMO_INLINE struct kymo_record *kymo_lane_try(struct kymo_lane **lane, unsigned count)
 {
     struct kymo_lane *mine = *lane = kymo__lane;
@@ -82,7 +85,7 @@ KYMO_INLINE struct kymo_record *kymo_lane_try(struct kymo_lane **lane, unsigned 
     __atomic_store_n(&mine->claimed, 1u, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     struct kymo_record *at = mine->next;
-    if (__builtin_expect(__atomic_load_n(kymo__switch, __ATOMIC_ACQUIRE) == mine->session &&
+    if (__builtin_expect(__atomic_load_n(mine->running, __ATOMIC_ACQUIRE) == mine->quick &&
                              (uintptr_t)at <= (uintptr_t)(mine->end - count),
                          1))
         return at;

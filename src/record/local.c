@@ -92,6 +92,8 @@ static struct kymo_local *local_new(uint32_t tid)
     if (!local)
         return NULL;
     local->lane.next = local->lane.end = &kymo__nowhere;
+    local->lane.running = kymo__switch;
+    local->lane.quick = KYMO__NO_SESSION;
     local->gap = &local->spare;
     local->tid = tid;
     return local;
