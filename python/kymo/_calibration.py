@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 _CALLS = 3000
 
+# In a program an event costs more than in a loop that has nothing else in the caches, and code
+# with hooks in it runs slower between them: by so much, on the programs of the benchmark.
+_AT_LARGE = 1.5
+
 
 def _nothing() -> None:
     pass
@@ -57,4 +61,4 @@ def costs(c_calls: bool) -> tuple[float, float]:
     # A Python call is a start and a return, and a call event where C calls are seen too.
     events = (3 if c_calls else 2, 2)
     python, c = ((t - w) / _CALLS / n for t, w, n in zip(traced, without, events, strict=True))
-    return max(python, 1.0), max(c, 1.0)
+    return max(python * _AT_LARGE, 1.0), max(c * _AT_LARGE, 1.0)
