@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <kymo/kymo.h>
 
-#include "alloc.h"
 #include "exported.h"
 #include "fault.h"
 #include "rewrite.h"
@@ -295,25 +294,6 @@ static void a_span_that_goes_on_keeps_its_arguments(void)
     kymo_close(capture);
 }
 
-static void memory_may_run_out_anywhere(void)
-{
-    struct kymo_capture *capture = going_on("memory");
-    int rc = -ENOMEM;
-    for (long n = 0; rc == -ENOMEM; n++) {
-        struct kymo_slices *slices = NULL;
-        struct kymo_slice_row row;
-        CHECK(n < 1000);
-        kymo__alloc_fail_after(n);
-        rc = kymo__slices_new(capture, -1, INT64_MIN, INT64_MAX, &slices);
-        while (rc >= 0 && (rc = kymo__slices_next(slices, &row)) > 0)
-            continue;
-        kymo__alloc_fail_after(-1);
-        kymo__slices_free(slices);
-    }
-    CHECK_OK(rc);
-    kymo_close(capture);
-}
-
 static void columns_tell_texts_from_numbers(void)
 {
     tape_start("columns");
@@ -374,7 +354,6 @@ static const struct check_case cases[] = {
     CHECK_CASE(cut_and_merged_captures_keep_their_texts),
     CHECK_CASE(texts_that_a_damaged_file_does_not_define_are_unknown),
     CHECK_CASE(a_span_that_goes_on_keeps_its_arguments),
-    CHECK_CASE(memory_may_run_out_anywhere),
     CHECK_CASE(columns_tell_texts_from_numbers),
     CHECK_CASE(chrome_traces_have_texts_as_strings),
 };

@@ -95,9 +95,14 @@ static void a_stretch_gives_the_same_rows_as_looking_at_all(void)
 static void memory_may_run_out_anywhere(void)
 {
     tape_start("memory");
-    uint32_t f = tape_function("f");
-    for (uint64_t i = 0; i < 100; i++)
+    uint32_t f = tape_function("f"), span = tape_span("span");
+    for (uint64_t i = 0; i < 100; i++) {
         tape_enter(i, f);
+        tape_put_value(i, KYMO_ARG, 0, span, i);
+    }
+    tape_enter(100, span); /* which goes on when the call around it has ended */
+    tape_put_value(100, KYMO_ARG_TEXT, 0, span, span);
+    tape_leave(110, f);
     struct kymo_capture *capture = tape_stop("memory");
     int rc = -ENOMEM;
     for (long n = 0; rc == -ENOMEM; n++) {
