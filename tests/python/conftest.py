@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import start_recorder
 from traced import Python, Traced, shown, trace
 
 import kymo
@@ -18,6 +19,7 @@ import kymo
 Record = Callable[..., AbstractContextManager[Path]]
 Read = Callable[[], list[kymo.Event]]
 RunCode = Callable[..., subprocess.CompletedProcess[str]]
+Maker = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +80,28 @@ def run_code() -> RunCode:
         return done
 
     return run
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Maker:
+    """`make(code)`: the capture of a process that ran `code`."""
+
+    def maker(code: str, name: str = "trace.kymo") -> Path:
+        path = tmp_path / name
+        with start_recorder(path, code) as process:
+            process.communicate(timeout=60)
+        return path
+
+    return maker
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test has a folder of its own, and is in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    return tmp_path
 
 
 @pytest.fixture

@@ -166,5 +166,16 @@ def shown(trace: Trace, name: str) -> list[str]:
     return list(trace.only(name).lines())
 
 
+def names(path: Path) -> Counter[str]:
+    """How often each name was entered in the capture at PATH."""
+    with kymo.open(path) as capture:
+        return Counter(event.name for event in capture.events() if event.kind == "enter")
+
+
+def work() -> str:
+    """Something to call."""
+    return "done"
+
+
 Traced = Callable[..., Trace]  # the fixtures of these names, in conftest.py
 Python = Callable[[Callable[[], Any]], list[str]]

@@ -1,0 +1,71 @@
+"""The command `kymo` as its own tests use it, and captures for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from program import PROGRAM
+
+NESTED = """
+with kymo.span("outer"):
+    with kymo.span("inner"):
+        kymo.counter("bytes", 4096.5)
+    kymo.instant("moment")
+kymo.flow_out("arrow", 7); kymo.flow_in("arrow", 7)
+kymo.async_begin("request", 8); kymo.async_end("request", 8)
+kymo.stop()
+"""
+
+
+def kymo(
+    *arguments: object, environment: dict[str, str] | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        env={**os.environ, **(environment or {})},
+        **options,
+    )
+
+
+def good(*arguments: object, **options: Any) -> str:
+    done = kymo(*arguments, **options)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def bad(*arguments: object, code: int = 2, **options: Any) -> str:
+    """The one line with which the program refuses."""
+    done = kymo(*arguments, **options)
+    assert done.returncode == code, done
+    assert done.stdout == "", done
+    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.removeprefix("kymo: ").removesuffix("\n")
+
+
+def start_recorder(path: Path, code: str) -> subprocess.Popen[bytes]:
+    """A Python of its own that records into `path` and runs `code`."""
+    prelude = (
+        "import os, resource, signal, sys, threading, time, kymo\n"
+        "kymo.start(sys.argv[1], calls=False)\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", prelude + code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def info_of(path: Path) -> dict[str, Any]:
+    return json.loads(good("info", "--json", path))
+
+
+def events_of(path: Path, *options: object) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in good("dump", "--json", *options, path).splitlines()]
