@@ -191,7 +191,9 @@ static PyObject *stack_indices(struct frames *frames, kymo_stack stack)
 {
     size_t count = kymo_stack_frames(stack, NULL, 0);
     struct kymo_frame *own = malloc((count ? count : 1) * sizeof *own);
-    PyObject *list = own ? PyList_New((Py_ssize_t)count) : PyErr_NoMemory();
+    if (!own)
+        return PyErr_NoMemory();
+    PyObject *list = PyList_New((Py_ssize_t)count);
     if (list)
         kymo_stack_frames(stack, own, count);
     for (size_t i = 0; list && i < count; i++) {
