@@ -47,6 +47,8 @@ static void enter(PyObject *code, unsigned detail, const void *frame)
         kymo__trace_enter(detail, f->key);
     if (kymo__function_named(f))
         kymo__named_argument(f);
+    if (f->address == code)
+        kymo__recent_add(f);
 }
 
 static void leave(PyObject *code, unsigned detail, uint64_t ticks)
@@ -357,19 +359,71 @@ static bool unprofiled(PyThreadState *state)
     return state->c_profilefunc != on_event;
 }
 
+/* MINE, whose evaluation gave RESULT, has ended at TICKS. */
+static void ended(PyThreadState *state, struct activation *mine, PyObject *code, PyObject *result,
+                  uint64_t ticks)
+{
+    if (!installed || !mine->entered || state->c_profilefunc == on_event)
+        return;
+    end_c_call(&mine->calling, 0, ticks);
+    leave(code, result ? kymo__eval_leave_detail(code, mine->frame) : 2, ticks);
+}
+
+/* The function of CODE when it is one met lately, that runs in one piece, and nothing is special
+   about this thread now; else NULL. */
+static inline const struct function *plain_function(PyThreadState *state, PyObject *code)
+{
+    const struct function *f = kymo__recent_slot(code);
+    bool plain = f->address == code && !f->slices && by_frames && !state->c_profilefunc &&
+                 innermost && innermost->depth + 1 < DEEP && kymo__epoch_told == kymo__epoch;
+    return __builtin_expect(plain, 1) ? f : NULL;
+}
+
+/* What is done for most calls. AT is the room for the enter in LANE. */
+static inline PyObject *evaluate_plain(PyThreadState *state, kymo_eval_frame *frame, PyObject *code,
+                                       uint32_t key, struct kymo_lane *lane, struct kymo_record *at)
+{
+    struct activation mine = {
+        .outer = innermost, .frame = frame, .depth = innermost->depth + 1, .entered = true};
+    const uint32_t session = lane->session;
+    Py_INCREF(code);
+    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, key));
+    kymo_lane_commit(lane, at + 1);
+    innermost = &mine;
+    PyObject *result = evaluator_before(state, frame, 0);
+    innermost = mine.outer;
+    uint64_t ticks = kymo_ticks();
+    at = result && installed && !state->c_profilefunc ? kymo_lane_try(&lane, 1) : NULL;
+    if (__builtin_expect(at != NULL && lane->session == session, 1)) {
+        kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, key));
+        kymo_lane_commit(lane, at + 1);
+    } else {
+        if (at)
+            kymo_lane_release(lane, at); /* the key was another session's */
+        ended(state, &mine, code, result, ticks);
+    }
+    Py_DECREF(code);
+    return result;
+}
+
 /* The interpreter evaluates every frame through this. */
 static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing)
 {
     /* What profile and trace functions do themselves is nobody's to see. */
     if (!installed || state->tracing || kymo__eval_creates_generator(frame))
         return evaluator_before(state, frame, throwing);
+    PyObject *code = kymo__eval_code(frame);
+    const struct function *f = throwing ? NULL : plain_function(state, code);
+    struct kymo_lane *lane;
+    struct kymo_record *at = f ? kymo_lane_try(&lane, 1) : NULL;
+    if (__builtin_expect(at != NULL, 1))
+        return evaluate_plain(state, frame, code, f->key, lane, at);
     struct activation mine = {
         .outer = innermost,
         .frame = frame,
         .depth = innermost ? innermost->depth + 1 : 0,
         .throwing = throwing != 0,
     };
-    PyObject *code = kymo__eval_code(frame);
     Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
     if (state->c_profilefunc != on_event)
         settle(kymo__current(state));
@@ -390,10 +444,8 @@ static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int thro
     bool reported = state->c_profilefunc == on_event;
     if (deep)
         stand_back(state);
-    if (installed && mine.entered && !reported) {
-        end_c_call(&mine.calling, 0, ticks);
-        leave(code, result ? kymo__eval_leave_detail(code, frame) : 2, ticks);
-    }
+    if (!reported)
+        ended(state, &mine, code, result, ticks);
     Py_DECREF(code);
     return result;
 }

@@ -166,6 +166,43 @@ kymo.stop()
     assert sum(entered(tmp_path / "deep.kymo", "leaf").values()) == 1
 
 
+@pytest.mark.parametrize("c_calls", [False, True])
+def test_a_session_may_follow_another_inside_functions_that_both_know(
+    tmp_path: Path, c_calls: bool
+) -> None:
+    first, second = tmp_path / "first.kymo", tmp_path / "second.kymo"
+
+    def inner(change: bool) -> None:
+        leaf()
+        if change:
+            kymo.stop()
+            kymo.start(second, c_calls=c_calls)
+        leaf()
+
+    def outer(change: bool) -> None:
+        inner(change)
+        leaf()
+
+    kymo.start(first, c_calls=c_calls)
+    for _ in range(3):
+        outer(False)
+    outer(True)
+    outer(False)
+    kymo.stop()
+
+    assert sum(entered(first, "leaf").values()) == 3 * 3 + 1
+    assert sum(entered(second, "leaf").values()) == 2 + 3
+    assert sum(entered(first, "inner").values()) == 4
+    assert sum(entered(second, "inner").values()) == 1  # and one that was open
+    with kymo.open(second) as capture:
+        ends = [event.name for event in capture.events() if event.kind == "leave"]
+    assert [name.rsplit(".")[-1] for name in ends if "er" in name.rsplit(".")[-1]][:3] == [
+        "inner",
+        "outer",
+        "inner",
+    ]
+
+
 def test_exceptions_through_many_kinds_of_frames(traced: Traced) -> None:
     def generator(n: int) -> Iterator[int]:
         try:
