@@ -383,8 +383,13 @@ static inline const struct function *plain_function(PyThreadState *state, PyObje
 static inline PyObject *evaluate_plain(PyThreadState *state, kymo_eval_frame *frame, PyObject *code,
                                        uint32_t key, struct kymo_lane *lane, struct kymo_record *at)
 {
-    struct activation mine = {
-        .outer = innermost, .frame = frame, .depth = innermost->depth + 1, .entered = true};
+    struct activation mine; /* field by field: the rest is not looked at */
+    mine.outer = innermost;
+    mine.frame = frame;
+    mine.calling.key = 0;
+    mine.depth = innermost->depth + 1;
+    mine.throwing = false;
+    mine.entered = true;
     const uint32_t session = lane->session;
     Py_INCREF(code);
     kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, key));
@@ -392,7 +397,7 @@ static inline PyObject *evaluate_plain(PyThreadState *state, kymo_eval_frame *fr
     innermost = &mine;
     PyObject *result = evaluator_before(state, frame, 0);
     innermost = mine.outer;
-    uint64_t ticks = kymo_ticks();
+    uint64_t ticks = kymo__counter_read(); /* not used where it is not sound */
     at = result && installed && !state->c_profilefunc ? kymo_lane_try(&lane, 1) : NULL;
     if (__builtin_expect(at != NULL && lane->session == session, 1)) {
         kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, key));
@@ -400,7 +405,7 @@ static inline PyObject *evaluate_plain(PyThreadState *state, kymo_eval_frame *fr
     } else {
         if (at)
             kymo_lane_release(lane, at); /* the key was another session's */
-        ended(state, &mine, code, result, ticks);
+        ended(state, &mine, code, result, kymo_ticks());
     }
     Py_DECREF(code);
     return result;
