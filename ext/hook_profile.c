@@ -47,8 +47,8 @@ static void enter(PyObject *code, unsigned detail, const void *frame)
         kymo__trace_enter(detail, f->key);
     if (kymo__function_named(f))
         kymo__named_argument(f);
-    if (f->address == code)
-        kymo__recent_add(f);
+    if (by_frames && !f->slices && f->address == code)
+        kymo__recent_add(f); /* for plain_function */
 }
 
 static void leave(PyObject *code, unsigned detail, uint64_t ticks)
