@@ -209,15 +209,19 @@ static inline const char *KYMO_CODE_START(const PyCodeObject *code, uint64_t pla
 #endif
 #endif
 
-/* The frame and the code of a coroutine object; NULL for other objects. The frame is a part
-   of the object, whose structure 3.14 made internal. */
-#if KYMO_HAS_MONITORING
+/* The frame of a coroutine object, NULL for other objects, and its code, a new reference.
+   Since 3.11 the frame is a part of the object, whose structure 3.14 made internal. */
+#if PY_VERSION_HEX >= 0x030B0000
 #define KYMO_COROUTINE_FRAME(coro)                                                                 \
     (PyCoro_CheckExact(coro) ? (const void *)&((PyGenObject *)(coro))->gi_iframe : NULL)
+#else
+#define KYMO_COROUTINE_FRAME(coro)                                                                 \
+    (PyCoro_CheckExact(coro) ? (const void *)((PyGenObject *)(coro))->gi_frame : NULL)
+#endif
+#if PY_VERSION_HEX >= 0x030C0000
 #define KYMO_COROUTINE_CODE(coro) ((PyObject *)PyGen_GetCode((PyGenObject *)(coro)))
 #else
-#define KYMO_COROUTINE_FRAME(coro) ((void)(coro), (const void *)NULL)
-#define KYMO_COROUTINE_CODE(coro) ((void)(coro), (PyObject *)NULL)
+#define KYMO_COROUTINE_CODE(coro) Py_NewRef((PyObject *)((PyGenObject *)(coro))->gi_code)
 #endif
 
 #if PY_VERSION_HEX >= 0x030D0000

@@ -104,15 +104,16 @@ static struct instruction instruction_at(PyObject *code, long offset)
     return found;
 }
 
-/* A slice of a generator or coroutine begins. */
-static void enter_slice(const struct function *f, unsigned detail)
+/* F, whose `slices` is not 0, is entered: a slice of a generator or coroutine mostly. */
+static void enter_special(const struct function *f, unsigned detail)
 {
-    const void *frame = KYMO_CURRENT_FRAME();
-    if (kymo__function_named(f)) {
+    if (f->slices != 1) {
         kymo__trace_enter(detail, f->key);
-        kymo__named_argument(f);
+        if (kymo__function_named(f))
+            kymo__named_argument(f);
         return;
     }
+    const void *frame = KYMO_CURRENT_FRAME();
     kymo__trace_enter_slice(detail, f->key, frame);
     if (kymo__tasks)
         kymo__task_enter(frame, detail == 0);
@@ -120,11 +121,14 @@ static void enter_slice(const struct function *f, unsigned detail)
 
 /* It ends at TICKS, which is recorded next; ARGS are those of the event. Returns the tick to
    record, which is not before anything recorded meanwhile. */
-static uint64_t leave_slice(PyObject *const *args, unsigned detail, uint64_t ticks)
+static uint64_t leave_special(const struct function *f, PyObject *const *args, unsigned detail,
+                              uint64_t ticks)
 {
-    if (!kymo__tasks)
+    if (f->slices == TASK_MAKER && detail == 0)
+        kymo__task_returned(args[2]);
+    else if (f->slices != 1 || !kymo__tasks)
         return ticks;
-    if (detail == 1)
+    else if (detail == 1)
         kymo__task_suspend(KYMO_CURRENT_FRAME(), args[2]);
     else
         kymo__task_end(KYMO_CURRENT_FRAME());
@@ -139,7 +143,7 @@ KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_dis
         return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (!kymo__too_deep_enter()) {
         if (__builtin_expect(f->slices, 0))
-            enter_slice(f, detail);
+            enter_special(f, detail);
         else
             kymo__trace_enter(detail, f->key);
     }
@@ -151,10 +155,10 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
     kymo__frames_check(false);
     uint64_t ticks = kymo_ticks();
     const struct function *f = called(args);
-    if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
-        return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (__builtin_expect(f->slices, 0))
-        ticks = leave_slice(args, detail, ticks);
+        ticks = leave_special(f, args, detail, ticks);
+    if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
+        return may_disable && f->slices != TASK_MAKER ? switch_off() : Py_NewRef(Py_None);
     if (!kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     Py_RETURN_NONE;
@@ -386,7 +390,7 @@ static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool ma
         const void *frame = KYMO_CURRENT_FRAME();
         site->key = f->key;
         if (f->slices)
-            enter_slice(f, detail);
+            enter_special(f, detail);
         else
             kymo__trace_enter(detail, f->key);
         kymo__throttle_push(site, frame, kymo_ticks());
@@ -400,10 +404,11 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
     uint64_t ticks = kymo_ticks();
     const struct function *f = called(args);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
+    may_disable &= f->slices != TASK_MAKER;
+    if (f->slices)
+        ticks = leave_special(f, args, detail, ticks);
     if (!site)
         return may_disable ? switch_off() : Py_NewRef(Py_None);
-    if (f->slices)
-        ticks = leave_slice(args, detail, ticks);
     if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     else if (site->off && !site->active && may_disable)

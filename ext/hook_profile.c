@@ -15,6 +15,7 @@
 
 #include "ccalls.h"
 #include "named.h"
+#include "tasks.h"
 #include KYMO_FRAME_HEADER
 
 static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing);
@@ -41,19 +42,32 @@ static void enter(PyObject *code, unsigned detail, const void *frame)
     const struct function *f = called(code);
     if (f->key == KYMO_LEFT_OUT || kymo__too_deep_enter())
         return;
-    if (f->slices && !kymo__function_named(f))
+    if (f->slices == 1)
         kymo__trace_enter_slice(detail, f->key, frame);
     else
         kymo__trace_enter(detail, f->key);
+    if (f->slices == 1 && kymo__tasks)
+        kymo__task_enter(frame, detail == 0);
     if (kymo__function_named(f))
         kymo__named_argument(f);
     if (by_frames && !f->slices && f->address == code)
         kymo__recent_add(f); /* for plain_function */
 }
 
-static void leave(PyObject *code, unsigned detail, uint64_t ticks)
+/* RESULT is what it returns or yields. */
+static void leave(PyObject *code, unsigned detail, const void *frame, PyObject *result,
+                  uint64_t ticks)
 {
     const struct function *f = called(code);
+    if (f->slices == TASK_MAKER || (f->slices == 1 && kymo__tasks)) {
+        if (f->slices == TASK_MAKER)
+            kymo__task_returned(result);
+        else if (detail == 1)
+            kymo__task_suspend(frame, result);
+        else
+            kymo__task_end(frame);
+        ticks = kymo_ticks(); /* not before what was recorded meanwhile */
+    }
     if (f->key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
 }
@@ -175,15 +189,17 @@ static void on_call(PyFrameObject *frame)
         mine->entered = true;
 }
 
-static void on_return(PyFrameObject *frame, bool unwinding, uint64_t ticks)
+static void on_return(PyFrameObject *frame, PyObject *result, uint64_t ticks)
 {
     /* The exception of a signal handler may end a frame before its call was reported. */
     const struct activation *mine = activation_of(frame);
-    struct c_call *call = c_call_of(kymo__frame_eval(frame));
+    kymo_eval_frame *evaluated = kymo__frame_eval(frame);
+    struct c_call *call = c_call_of(evaluated);
     if (call)
         end_c_call(call, 0, ticks);
     if (!mine || mine->entered)
-        leave(kymo__frame_code(frame), unwinding ? 2 : kymo__frame_yields(frame), ticks);
+        leave(kymo__frame_code(frame), result ? kymo__frame_yields(frame) : 2, evaluated, result,
+              ticks);
 }
 
 static void meet_new_threads(void);
@@ -198,7 +214,7 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         on_call(frame);
         break;
     case PyTrace_RETURN:
-        on_return(frame, !arg, ticks);
+        on_return(frame, arg, ticks);
         break;
     case PyTrace_C_CALL:
         if (kymo__tracing.c_calls == 1)
@@ -366,7 +382,8 @@ static void ended(PyThreadState *state, struct activation *mine, PyObject *code,
     if (!installed || !mine->entered || state->c_profilefunc == on_event)
         return;
     end_c_call(&mine->calling, 0, ticks);
-    leave(code, result ? kymo__eval_leave_detail(code, mine->frame) : 2, ticks);
+    leave(code, result ? kymo__eval_leave_detail(code, mine->frame) : 2, mine->frame, result,
+          ticks);
 }
 
 /* The function of CODE when it is one met lately, that runs in one piece, and nothing is special

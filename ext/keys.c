@@ -207,6 +207,7 @@ const struct function *kymo__function_add(PyObject *code)
     const char *name = kymo__text_utf8(KYMO_CODE_QUALNAME(co), &name_owner);
     const char *file = kymo__text_utf8(co->co_filename, &file_owner);
     uint32_t key = KYMO_LEFT_OUT;
+    bool makes_tasks = name && file && kymo__makes_tasks(file, name);
     if (name && file && kymo__filter_allows(file, name)) {
         struct kymo_function function = {
             .size = sizeof function,
@@ -223,6 +224,8 @@ const struct function *kymo__function_add(PyObject *code)
     PyErr_Restore(type, value, trace);
     if (!key)
         return &nameless; /* asked again next time */
+    if (makes_tasks)
+        return insert(code, key, TASK_MAKER);
     bool named = key != KYMO_LEFT_OUT && kymo__is_named(code);
     return insert(code, key, named ? KYMO_NAMED : (co->co_flags & KYMO_CODE_SLICES) != 0);
 }

@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 #define TASK_TYPE 2u              /* in `slices`: a type whose instances are asyncio tasks */
+#define TASK_MAKER 3u             /* the same: a function that returns a new one */
 #define KYMO_LEFT_OUT 0xffffffffu /* a key: the function is not to be recorded */
 
 struct function {
     const void *address; /* stored last, with release; NULL: never used */
     uint32_t key;        /* 0: forgotten */
-    uint32_t slices;     /* 1: a generator or coroutine: it runs in slices; TASK_TYPE; named.h */
+    uint32_t slices;     /* 1: a generator or coroutine: it runs in slices; TASK_*; named.h */
 };
 
 struct function_table {

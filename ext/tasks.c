@@ -76,13 +76,33 @@ static void mark(unsigned kind, uint32_t key, const void *id, unsigned tag)
     }
 }
 
-bool kymo__is_task_type(PyTypeObject *type)
+/* The type of tasks that TYPE is or is derived from, or NULL. */
+static PyTypeObject *task_type(const PyTypeObject *type)
 {
     PyObject *mro = type->tp_mro;
-    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++)
-        if (strcmp(((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_name, "_asyncio.Task") == 0)
-            return true;
-    return false;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        if (strcmp(base->tp_name, "_asyncio.Task") == 0)
+            return base;
+    }
+    return NULL;
+}
+
+bool kymo__is_task_type(PyTypeObject *type)
+{
+    return task_type(type) != NULL;
+}
+
+/* What METHOD of OBJECT returns if that is a task, else NULL; no exception. It is the method of
+   the type of tasks: a derived type's own would be code of the program. */
+static PyObject *ask_task(PyObject *object, const char *method)
+{
+    PyTypeObject *type = object ? task_type(Py_TYPE(object)) : NULL;
+    if (!type)
+        return NULL;
+    PyObject *answer = PyObject_CallMethod((PyObject *)type, method, "O", object);
+    PyErr_Clear();
+    return answer;
 }
 
 static uint32_t name_key(const char *name)
@@ -121,6 +141,30 @@ void kymo__task_created(PyObject *coro)
     }
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+bool kymo__makes_tasks(const char *file, const char *name)
+{
+    return ends_with(name, "create_task") && ends_with(file, "/asyncio/base_events.py");
+}
+
+void kymo__task_returned(PyObject *made)
+{
+    PyObject *coro = ask_task(made, "get_coro"), *done = ask_task(made, "done");
+    const void *frame = coro && done == Py_False ? KYMO_COROUTINE_FRAME(coro) : NULL;
+    KYMO_SECTION_LOCK(tasks_section);
+    bool known = frame && task_of(frame); /* the call of its type was seen */
+    KYMO_SECTION_UNLOCK(tasks_section);
+    if (frame && !known)
+        kymo__task_created(coro);
+    Py_XDECREF(coro);
+    Py_XDECREF(done);
+}
+
 void kymo__task_enter(const void *frame, bool first)
 {
     KYMO_SECTION_LOCK(tasks_section);
@@ -143,12 +187,9 @@ void kymo__task_enter(const void *frame, bool first)
 /* The frame of the coroutine that AWAITED runs, if it is a task; else NULL. */
 static const void *frame_awaited(PyObject *awaited)
 {
-    if (!awaited || !kymo__is_task_type(Py_TYPE(awaited)))
-        return NULL;
-    PyObject *coro = PyObject_CallMethod(awaited, "get_coro", NULL);
+    PyObject *coro = ask_task(awaited, "get_coro");
     const void *frame = coro ? KYMO_COROUTINE_FRAME(coro) : NULL;
     Py_XDECREF(coro);
-    PyErr_Clear();
     return frame;
 }
 

@@ -197,8 +197,7 @@ def test_what_a_program_does_is_there(ask: Query, traced: Path) -> None:
     assert flows == [["job", "job"]]
     assert instants == [["now", 0]]
     assert dict(map(tuple, asyncs))["request"] == 1
-    if sys.version_info >= (3, 12):  # before, tasks have no lanes
-        assert dict(map(tuple, asyncs))["task"] == 3
+    assert dict(map(tuple, asyncs))["task"] == 3
     assert generators == [[3]]
     assert [2, 1] in gcs
     assert sources == [[fib.__code__.co_filename, fib.__code__.co_firstlineno]]

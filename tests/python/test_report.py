@@ -559,7 +559,6 @@ def test_an_empty_answer_says_why(traced: Path, arguments: list[str], words: str
 # --------------------------------------------------------------- tasks, gaps, totals
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="tasks need Python 3.12")
 def test_tasks_have_their_time_and_how_much_they_waited(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "tasks.kymo"
     run_code(
