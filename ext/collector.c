@@ -36,12 +36,6 @@ static PyObject *on_collection(PyObject *Py_UNUSED(self), PyObject *args)
 
 static PyMethodDef on_collection_def = {"kymo_gc", on_collection, METH_VARARGS, NULL};
 
-static uint32_t key_for(const char *name, uint32_t kind)
-{
-    struct kymo_function function = {.size = sizeof function, .name = name, .kind = kind};
-    return kymo_function_key(&function);
-}
-
 /* gc.callbacks, or NULL with an exception. */
 static PyObject *callbacks(void)
 {
@@ -58,10 +52,10 @@ static PyObject *callbacks(void)
 
 int kymo__collector_install(void)
 {
-    slice_key = key_for("Python GC", KYMO_CLASS_GC);
-    generation_key = key_for("generation", KYMO_CLASS_NAME);
-    collected_key = key_for("collected", KYMO_CLASS_NAME);
-    uncollectable_key = key_for("uncollectable", KYMO_CLASS_NAME);
+    slice_key = kymo__name_key("Python GC", KYMO_CLASS_GC);
+    generation_key = kymo__name_key("generation", KYMO_CLASS_NAME);
+    collected_key = kymo__name_key("collected", KYMO_CLASS_NAME);
+    uncollectable_key = kymo__name_key("uncollectable", KYMO_CLASS_NAME);
     PyObject *list = callbacks();
     callback = list ? PyCFunction_New(&on_collection_def, NULL) : NULL;
     int rc = callback ? PyList_Append(list, callback) : -1;

@@ -465,9 +465,9 @@ static PyObject *throttled_c_leave(PyObject *const *args, unsigned detail)
     struct site *site = f && f->key != KYMO_LEFT_OUT ? call_site(args) : NULL;
     if (!site || !site->active)
         Py_RETURN_NONE;
-    kymo__throttle_count(site);
     if (!kymo__too_deep_leave() && kymo__throttle_pop(site, args[2], ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
+    kymo__throttle_count(site); /* last: it may record something itself */
     Py_RETURN_NONE;
 }
 CALLBACK(on_c_return_throttled, throttled_c_leave(args, 0))
@@ -565,6 +565,11 @@ static int take_tool(void)
     PyErr_SetString(PyExc_RuntimeError,
                     "sys.monitoring has no free tool: 3 and 4 are both taken by other tools");
     return -1;
+}
+
+bool kymo__hook_can_throttle(void)
+{
+    return true;
 }
 
 int kymo__hook_install(void)

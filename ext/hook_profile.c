@@ -1,30 +1,21 @@
-/* hook_profile.c — calls as a profile function sees them: 3.10 and 3.11.
+/* hook_profile.c — calls as a profile function sees them: 3.10 and 3.11. See hook_older.h.
 
-   The interpreter calls it for every call and return of a Python frame and of a C
-   function. It is a thread's own: it is set on the threads there are, and on later ones
-   when the frame evaluator, which is the interpreter's, first meets them. Where a thread
-   has somebody else's profile function, that stays, and the frame evaluator records the
-   Python calls of that thread. With C calls left out it alone records, at a fraction of
-   the cost. */
+   The interpreter calls it for every call and return of a Python frame and of a C function. */
 #include "tracer.h"
 
 #if !KYMO_HAS_MONITORING
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "ccalls.h"
+#include "hook_older.h"
 #include "named.h"
 #include "tasks.h"
-#include KYMO_FRAME_HEADER
+#include "throttle.h"
 
-static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing);
-static _PyFrameEvalFunction evaluator_before; /* what ours calls */
-static bool chained; /* ours is called by an evaluator that was set later */
-static bool installed;
-static bool by_frames; /* the evaluator records; there is no profile function */
+__thread struct activation *kymo__innermost;
+bool kymo__by_frames;
+static __thread struct c_call calling_before_us; /* of a frame that has no activation */
 
-static const struct function *code_entry(PyObject *code)
+const struct function *kymo__code_entry(PyObject *code)
 {
     const struct function *f = kymo__function_find(code);
     return f ? f : kymo__function_add(code);
@@ -33,14 +24,32 @@ static const struct function *code_entry(PyObject *code)
 /* The same for a call that is entered or left. */
 static const struct function *called(PyObject *code)
 {
-    const struct function *f = code_entry(code);
+    const struct function *f = kymo__code_entry(code);
     return f->slices == KYMO_NAMED ? kymo__named_entry(f) : f;
 }
 
-static void enter(PyObject *code, unsigned detail, const void *frame)
+/* Where calls of F, whose code is CODE, are counted when there is an overhead budget; NULL when
+   they are switched off. */
+static struct site *counted(PyObject *code, const struct function *f)
+{
+    struct site *site = kymo__site(code, SITE_FUNCTION);
+    if (!site || site->off)
+        return NULL;
+    site->key = f->key;
+    kymo__throttle_count(site);
+    return site;
+}
+
+void kymo__call_enter(PyObject *code, unsigned detail, const void *frame)
 {
     const struct function *f = called(code);
-    if (f->key == KYMO_LEFT_OUT || kymo__too_deep_enter())
+    struct site *site = NULL;
+    if (f->key == KYMO_LEFT_OUT || (kymo__throttling() && !(site = counted(code, f)))) {
+        if (f->slices != TASK_MAKER)
+            kymo__recent_leave_out(code);
+        return;
+    }
+    if (kymo__too_deep_enter())
         return;
     if (f->slices == 1)
         kymo__trace_enter_slice(detail, f->key, frame);
@@ -50,13 +59,15 @@ static void enter(PyObject *code, unsigned detail, const void *frame)
         kymo__task_enter(frame, detail == 0);
     if (kymo__function_named(f))
         kymo__named_argument(f);
-    if (by_frames && !f->slices && f->address == code)
-        kymo__recent_add(f); /* for plain_function */
+    if (site)
+        kymo__throttle_push(site, frame, kymo_ticks());
+    else if (kymo__by_frames && !f->slices && f->address == code)
+        kymo__recent_add(f); /* for evaluate_plain */
 }
 
 /* RESULT is what it returns or yields. */
-static void leave(PyObject *code, unsigned detail, const void *frame, PyObject *result,
-                  uint64_t ticks)
+void kymo__call_leave(PyObject *code, unsigned detail, const void *frame, PyObject *result,
+                      uint64_t ticks)
 {
     const struct function *f = called(code);
     if (f->slices == TASK_MAKER || (f->slices == 1 && kymo__tasks)) {
@@ -68,8 +79,14 @@ static void leave(PyObject *code, unsigned detail, const void *frame, PyObject *
             kymo__task_end(frame);
         ticks = kymo_ticks(); /* not before what was recorded meanwhile */
     }
-    if (f->key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
+    struct site *site = NULL;
+    if (f->key == KYMO_LEFT_OUT ||
+        (kymo__throttling() && !(site = kymo__site(code, SITE_FUNCTION))))
+        return;
+    if (!kymo__too_deep_leave() && (!site || kymo__throttle_pop(site, frame, ticks)))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
+    if (site && !site->off)
+        kymo__throttle_count(site);
 }
 
 static const struct function *callable_entry(PyObject *callable)
@@ -85,35 +102,14 @@ static const struct function *callable_entry(PyObject *callable)
 static bool caller_recorded(PyFrameObject *frame)
 {
     PyObject *code = kymo__frame_code(frame);
-    return code_entry(code)->key != KYMO_LEFT_OUT;
+    return kymo__code_entry(code)->key != KYMO_LEFT_OUT;
 }
-
-/* The call of a C function that a frame makes: at most one at a time. When the program sets
-   a profile function of its own, the end of the calls open then is reported to that one and
-   not to us; it shows when the frame goes on. */
-struct c_call {
-    kymo_eval_frame *frame;
-    const void *at; /* the instruction that calls */
-    uint32_t key;   /* 0: none is open */
-    uint32_t epoch;
-};
-
-/* A frame that our evaluator evaluates, while it does so; on the C stack. */
-struct activation {
-    struct activation *outer;
-    kymo_eval_frame *frame;
-    struct c_call calling;
-    unsigned depth;
-    bool throwing; /* it goes on with an exception */
-    bool entered;  /* its enter was recorded */
-};
-static __thread struct activation *innermost;
-static __thread struct c_call calling_before_us; /* of a frame that has no activation */
 
 /* The activation of FRAME, or NULL when it began before us. */
 static struct activation *activation_of(PyFrameObject *frame)
 {
-    return innermost && innermost->frame == kymo__frame_eval(frame) ? innermost : NULL;
+    return kymo__innermost && kymo__innermost->frame == kymo__frame_eval(frame) ? kymo__innermost
+                                                                                : NULL;
 }
 
 static bool is_open(const struct c_call *call)
@@ -122,18 +118,36 @@ static bool is_open(const struct c_call *call)
 }
 
 /* The C call of CALL has ended. */
-static void end_c_call(struct c_call *call, unsigned detail, uint64_t ticks)
+void kymo__c_call_end(struct c_call *call, unsigned detail, uint64_t ticks)
 {
     if (is_open(call) && !kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, call->key, ticks);
+    if (is_open(call) && call->site) {
+        call->site->calls++;
+        call->site->ticks += ticks - call->ticks;
+        kymo__throttle_count(call->site);
+    }
     call->key = 0;
+}
+
+/* Where a C call that FRAME is about to make is counted when there is an overhead budget; NULL
+   when it is switched off. */
+static struct site *c_call_counted(PyFrameObject *frame, uint32_t key)
+{
+    struct site *site = kymo__site(kymo__frame_code(frame), (uint32_t)KYMO_FRAME_LASTI(frame));
+    if (!site || site->off || kymo__throttle_without_c_calls())
+        return NULL;
+    site->key = key;
+    site->c_call = 1;
+    kymo__throttle_count(site);
+    return site;
 }
 
 /* Where the C call of FRAME is kept; NULL when FRAME has no activation and made none. */
 static struct c_call *c_call_of(kymo_eval_frame *frame)
 {
-    if (innermost && innermost->frame == frame)
-        return &innermost->calling;
+    if (kymo__innermost && kymo__innermost->frame == frame)
+        return &kymo__innermost->calling;
     return calling_before_us.frame == frame ? &calling_before_us : NULL;
 }
 
@@ -142,15 +156,19 @@ static void on_c_call(PyFrameObject *object, PyObject *callable, uint64_t ticks)
     kymo_eval_frame *frame = kymo__frame_eval(object);
     struct c_call *call = c_call_of(frame);
     if (call)
-        end_c_call(call, 0, ticks);
+        kymo__c_call_end(call, 0, ticks);
     const struct function *f = callable_entry(callable);
-    if (!f || f->key == KYMO_LEFT_OUT || !caller_recorded(object))
+    struct site *site = NULL;
+    if (!f || f->key == KYMO_LEFT_OUT || !caller_recorded(object) ||
+        (kymo__throttling() && !(site = c_call_counted(object, f->key))))
         return;
     *(call ? call : &calling_before_us) = (struct c_call){
         .frame = frame,
         .at = kymo__eval_position(frame),
         .key = f->key,
         .epoch = kymo__epoch,
+        .site = site,
+        .ticks = ticks,
     };
     if (!kymo__too_deep_enter())
         kymo__trace_enter(0, f->key);
@@ -160,7 +178,7 @@ static void on_c_return(PyFrameObject *object, PyObject *callable, unsigned deta
 {
     struct c_call *call = c_call_of(kymo__frame_eval(object));
     if (call) {
-        end_c_call(call, detail, ticks); /* nothing if it began unseen */
+        kymo__c_call_end(call, detail, ticks); /* nothing if it began unseen */
         return;
     }
     /* What the frames called that have no activation is not remembered for all of them. */
@@ -171,11 +189,11 @@ static void on_c_return(PyFrameObject *object, PyObject *callable, unsigned deta
 
 /* A frame is about to be evaluated, called by CALLER: unless it is the C call of CALLER that
    calls it, that one has ended. */
-static void settle(kymo_eval_frame *caller)
+void kymo__settle(kymo_eval_frame *caller)
 {
     struct c_call *call = c_call_of(caller);
     if (call && call->key && call->at != kymo__eval_position(caller))
-        end_c_call(call, 0, kymo_ticks());
+        kymo__c_call_end(call, 0, kymo_ticks());
 }
 
 static void on_call(PyFrameObject *frame)
@@ -184,7 +202,7 @@ static void on_call(PyFrameObject *frame)
     if (mine && mine->entered)
         return; /* the evaluator has recorded it */
     unsigned detail = mine && mine->throwing ? 2 : kymo__frame_resumes(frame);
-    enter(kymo__frame_code(frame), detail, kymo__frame_eval(frame));
+    kymo__call_enter(kymo__frame_code(frame), detail, kymo__frame_eval(frame));
     if (mine)
         mine->entered = true;
 }
@@ -196,19 +214,17 @@ static void on_return(PyFrameObject *frame, PyObject *result, uint64_t ticks)
     kymo_eval_frame *evaluated = kymo__frame_eval(frame);
     struct c_call *call = c_call_of(evaluated);
     if (call)
-        end_c_call(call, 0, ticks);
+        kymo__c_call_end(call, 0, ticks);
     if (!mine || mine->entered)
-        leave(kymo__frame_code(frame), result ? kymo__frame_yields(frame) : 2, evaluated, result,
-              ticks);
+        kymo__call_leave(kymo__frame_code(frame), result ? kymo__frame_yields(frame) : 2, evaluated,
+                         result, ticks);
 }
 
-static void meet_new_threads(void);
-
-static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *arg)
+int kymo__on_profile_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, PyObject *arg)
 {
     kymo__frames_check(what == PyTrace_CALL);
     uint64_t ticks = kymo_ticks();
-    meet_new_threads();
+    kymo__meet_new_threads();
     switch (what) {
     case PyTrace_CALL:
         on_call(frame);
@@ -217,15 +233,17 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
         on_return(frame, arg, ticks);
         break;
     case PyTrace_C_CALL:
-        if (kymo__tracing.c_calls == 1)
+        if (kymo__tracing.c_calls == 1 && !kymo__by_frames)
             on_c_call(frame, arg, ticks);
         break;
     case PyTrace_C_RETURN:
     case PyTrace_C_EXCEPTION:
-        if (kymo__tracing.c_calls == 1)
+        if (kymo__tracing.c_calls == 1 && !kymo__by_frames)
             on_c_return(frame, arg, what == PyTrace_C_EXCEPTION ? 2 : 0, ticks);
         break;
     }
+    if (what != PyTrace_RETURN) /* its frame is one no more */
+        kymo__drop_c_calls();
     return 0;
 }
 
@@ -233,14 +251,15 @@ static int on_event(PyObject *Py_UNUSED(self), PyFrameObject *frame, int what, P
 
 /* Set it, unless there is somebody else's. 0, or -1 with an exception: an audit hook said
    no. */
-static int set_profile(PyThreadState *state)
+int kymo__profile_set(PyThreadState *state)
 {
-    return state->c_profilefunc ? 0 : _PyEval_SetProfile(state, on_event, NULL);
+    return state->c_profilefunc ? 0 : _PyEval_SetProfile(state, kymo__on_profile_event, NULL);
 }
 
-static void unset_profile(PyThreadState *state)
+void kymo__profile_unset(PyThreadState *state)
 {
-    if (state->c_profilefunc != on_event || _PyEval_SetProfile(state, NULL, NULL) == 0)
+    if (state->c_profilefunc != kymo__on_profile_event ||
+        _PyEval_SetProfile(state, NULL, NULL) == 0)
         return;
     PyErr_Clear(); /* audit hooks have no say in this */
     state->c_profilefunc = NULL;
@@ -248,277 +267,21 @@ static void unset_profile(PyThreadState *state)
         state->cframe->use_tracing = 0;
 }
 
-static PyInterpreterState *interpreter_here(void)
-{
-    return PyThreadState_GetInterpreter(PyThreadState_Get());
-}
+PyThreadState *kymo__newest_thread; /* when profile functions were last set */
 
-static PyThreadState *newest_thread; /* when profile functions were last set */
-
-static void set_profiles(void)
+void kymo__profiles_set(void)
 {
-    newest_thread = PyInterpreterState_ThreadHead(interpreter_here());
-    for (PyThreadState *state = newest_thread; state; state = PyThreadState_Next(state))
-        if (set_profile(state) < 0)
+    kymo__newest_thread = PyInterpreterState_ThreadHead(kymo__interpreter_here());
+    for (PyThreadState *state = kymo__newest_thread; state; state = PyThreadState_Next(state))
+        if (kymo__profile_set(state) < 0)
             PyErr_Clear();
 }
 
-static void unset_profiles(void)
+void kymo__profiles_unset(void)
 {
-    PyThreadState *state = PyInterpreterState_ThreadHead(interpreter_here());
+    PyThreadState *state = PyInterpreterState_ThreadHead(kymo__interpreter_here());
     for (; state; state = PyThreadState_Next(state))
-        unset_profile(state);
-}
-
-/* ---- the evaluator */
-
-/* With an evaluator every Python call uses more C stack, and on 3.11 without one it uses
-   none. A program that recurses as deep as it can must not notice: from DEEP on the
-   evaluator stands aside, for all threads, and profile functions do its work. */
-enum { DEEP = 1000 };
-static unsigned standing_aside; /* how many frames want it to */
-
-static void stand_aside(void)
-{
-    if (!standing_aside++ && _PyInterpreterState_GetEvalFrameFunc(interpreter_here()) == evaluate)
-        _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluator_before);
-    set_profiles();
-}
-
-static void stand_back(PyThreadState *state)
-{
-    if (--standing_aside || !installed)
-        return;
-    if (_PyInterpreterState_GetEvalFrameFunc(interpreter_here()) == evaluator_before)
-        _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluate);
-    if (by_frames)
-        unset_profile(state); /* on other threads it still has frames to see the end of */
-}
-
-/* Nobody else notices threads that begin meanwhile. */
-static void meet_new_threads(void)
-{
-    if (standing_aside && PyInterpreterState_ThreadHead(interpreter_here()) != newest_thread)
-        set_profiles();
-}
-
-/* Where there is no profile function, nobody tells of the end of frames that began before
-   us. These are those of this thread, outermost first; at the next call it shows, by the
-   frame that makes it, which have ended. */
-struct open_frame {
-    PyFrameObject *frame; /* an address only */
-    uint32_t key;
-};
-static __thread struct open_frame *open_frames;
-static __thread size_t open_count;
-static __thread uint32_t open_epoch; /* in which they were read */
-
-/* The frame that called FRAME, borrowed: it is running. */
-static PyFrameObject *back(PyFrameObject *frame)
-{
-    PyFrameObject *result = PyFrame_GetBack(frame);
-    Py_XDECREF(result);
-    return result;
-}
-
-static void read_open_frames(void)
-{
-    free(open_frames);
-    open_frames = NULL;
-    open_count = 0;
-    open_epoch = kymo__epoch;
-    size_t count = 0;
-    for (PyFrameObject *frame = PyEval_GetFrame(); frame; frame = back(frame))
-        count++;
-    if (!count || !(open_frames = calloc(count, sizeof *open_frames)))
-        return;
-    const struct activation *active = innermost; /* these tell of their end themselves */
-    size_t next = count;
-    for (PyFrameObject *frame = PyEval_GetFrame(); frame && next; frame = back(frame)) {
-        if (active && active->frame == kymo__frame_eval(frame))
-            active = active->outer;
-        else
-            open_frames[--next] =
-                (struct open_frame){frame, code_entry(kymo__frame_code(frame))->key};
-    }
-    open_count = count - next;
-    memmove(open_frames, open_frames + next, open_count * sizeof *open_frames);
-}
-
-/* FRAME makes a call: those further in have ended. */
-static void close_frames(PyFrameObject *frame)
-{
-    if (open_epoch != kymo__epoch) {
-        kymo__frames_tell_again();
-        read_open_frames();
-    }
-    uint64_t ticks = kymo_ticks();
-    while (open_count && open_frames[open_count - 1].frame != frame) {
-        uint32_t key = open_frames[--open_count].key;
-        if (key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
-            kymo__trace_at(KYMO_LEAVE, 0, key, ticks);
-    }
-    if (!open_count && open_frames) {
-        free(open_frames);
-        open_frames = NULL;
-    }
-}
-
-/* True when STATE, which is this thread's, has no profile function of ours, nor will. */
-static bool unprofiled(PyThreadState *state)
-{
-    static __thread uint32_t refused; /* the epoch in which an audit hook said no */
-    if (!by_frames && refused != kymo__epoch && set_profile(state) < 0) {
-        refused = kymo__epoch;
-        PyErr_Clear();
-    }
-    return state->c_profilefunc != on_event;
-}
-
-/* MINE, whose evaluation gave RESULT, has ended at TICKS. */
-static void ended(PyThreadState *state, struct activation *mine, PyObject *code, PyObject *result,
-                  uint64_t ticks)
-{
-    if (!installed || !mine->entered || state->c_profilefunc == on_event)
-        return;
-    end_c_call(&mine->calling, 0, ticks);
-    leave(code, result ? kymo__eval_leave_detail(code, mine->frame) : 2, mine->frame, result,
-          ticks);
-}
-
-/* The function of CODE when it is one met lately, that runs in one piece, and nothing is special
-   about this thread now; else NULL. */
-static inline const struct function *plain_function(PyThreadState *state, PyObject *code)
-{
-    const struct function *f = kymo__recent_slot(code);
-    bool plain = f->address == code && !f->slices && by_frames && !state->c_profilefunc &&
-                 innermost && innermost->depth + 1 < DEEP && kymo__epoch_told == kymo__epoch;
-    return __builtin_expect(plain, 1) ? f : NULL;
-}
-
-/* What is done for most calls. AT is the room for the enter in LANE. */
-static inline PyObject *evaluate_plain(PyThreadState *state, kymo_eval_frame *frame, PyObject *code,
-                                       uint32_t key, struct kymo_lane *lane, struct kymo_record *at)
-{
-    struct activation mine; /* field by field: the rest is not looked at */
-    mine.outer = innermost;
-    mine.frame = frame;
-    mine.calling.key = 0;
-    mine.depth = innermost->depth + 1;
-    mine.throwing = false;
-    mine.entered = true;
-    const uint32_t session = lane->session;
-    Py_INCREF(code);
-    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, key));
-    kymo_lane_commit(lane, at + 1);
-    innermost = &mine;
-    PyObject *result = evaluator_before(state, frame, 0);
-    innermost = mine.outer;
-    uint64_t ticks = kymo__counter_read(); /* not used where it is not sound */
-    at = result && installed && !state->c_profilefunc ? kymo_lane_try(&lane, 1) : NULL;
-    if (__builtin_expect(at != NULL && lane->session == session, 1)) {
-        kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, key));
-        kymo_lane_commit(lane, at + 1);
-    } else {
-        if (at)
-            kymo_lane_release(lane, at); /* the key was another session's */
-        ended(state, &mine, code, result, kymo_ticks());
-    }
-    Py_DECREF(code);
-    return result;
-}
-
-/* The interpreter evaluates every frame through this. */
-static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing)
-{
-    /* What profile and trace functions do themselves is nobody's to see. */
-    if (!installed || state->tracing || kymo__eval_creates_generator(frame))
-        return evaluator_before(state, frame, throwing);
-    PyObject *code = kymo__eval_code(frame);
-    const struct function *f = throwing ? NULL : plain_function(state, code);
-    struct kymo_lane *lane;
-    struct kymo_record *at = f ? kymo_lane_try(&lane, 1) : NULL;
-    if (__builtin_expect(at != NULL, 1))
-        return evaluate_plain(state, frame, code, f->key, lane, at);
-    struct activation mine = {
-        .outer = innermost,
-        .frame = frame,
-        .depth = innermost ? innermost->depth + 1 : 0,
-        .throwing = throwing != 0,
-    };
-    Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
-    if (state->c_profilefunc != on_event)
-        settle(kymo__current(state));
-    if (state->c_profilefunc != on_event && unprofiled(state)) {
-        if (!innermost)
-            close_frames(kymo__caller(state));
-        kymo__frames_check(false); /* the frame to come is not on the stack yet */
-        enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
-        mine.entered = true;
-    }
-    bool deep = mine.depth >= DEEP;
-    if (deep)
-        stand_aside();
-    innermost = &mine;
-    PyObject *result = evaluator_before(state, frame, throwing);
-    innermost = mine.outer;
-    uint64_t ticks = kymo_ticks();
-    bool reported = state->c_profilefunc == on_event;
-    if (deep)
-        stand_back(state);
-    if (!reported)
-        ended(state, &mine, code, result, ticks);
-    Py_DECREF(code);
-    return result;
-}
-
-int kymo__hook_init(PyObject *module)
-{
-    (void)module;
-    return 0;
-}
-
-const char *kymo__hook_name(void)
-{
-    return kymo__tracing.c_calls == 1 ? "profile function" : "frame evaluator";
-}
-
-int kymo__hook_install(void)
-{
-    by_frames = kymo__tracing.c_calls != 1 && kymo__frames_are_exact();
-    if (!by_frames && set_profile(PyThreadState_Get()) < 0)
-        return -1;
-    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter_here());
-    if (current == _PyEval_EvalFrameDefault)
-        chained = false;
-    if (current != evaluate && !chained) {
-        evaluator_before = current;
-        if (!standing_aside)
-            _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluate);
-    }
-    installed = true;
-    if (!by_frames || standing_aside)
-        set_profiles();
-    return 0;
-}
-
-void kymo__hook_began(void)
-{
-    if (by_frames)
-        read_open_frames();
-}
-
-void kymo__hook_remove(void)
-{
-    if (!installed)
-        return;
-    installed = false;
-    /* Somebody who came after us calls us; then ours stays in the chain and does nothing. */
-    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter_here());
-    chained = current != evaluate && current != evaluator_before;
-    if (current == evaluate)
-        _PyInterpreterState_SetEvalFrameFunc(interpreter_here(), evaluator_before);
-    unset_profiles();
+        kymo__profile_unset(state);
 }
 
 #endif

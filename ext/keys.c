@@ -113,6 +113,12 @@ void kymo__recent_add(const struct function *f)
 #endif
 }
 
+void kymo__recent_leave_out(const void *address)
+{
+    if (!recent_stopped)
+        *kymo__recent_slot(address) = (struct function){.address = address, .key = KYMO_LEFT_OUT};
+}
+
 void kymo__recent_stop(void)
 {
     recent_stopped = true;
@@ -195,6 +201,12 @@ int kymo__functions_watch(void)
     return 0;
 }
 #endif
+
+uint32_t kymo__name_key(const char *name, uint32_t kind)
+{
+    struct kymo_function function = {.size = sizeof function, .name = name, .kind = kind};
+    return kymo_function_key(&function);
+}
 
 const struct function *kymo__function_add(PyObject *code)
 {

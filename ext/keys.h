@@ -60,6 +60,9 @@ static inline __attribute__((always_inline)) struct function *kymo__recent_slot(
 /* Put F among them, unless this session does without. */
 void kymo__recent_add(const struct function *f);
 
+/* Put ADDRESS among them as one that is not recorded, for a hook that knows those. */
+void kymo__recent_leave_out(const void *address);
+
 /* The session does without them from now on. */
 void kymo__recent_stop(void);
 
@@ -79,6 +82,9 @@ const struct function *kymo__function_add_callable(const void *address, PyObject
 
 /* Store KEY for ADDRESS, which has none. Never NULL. */
 const struct function *kymo__function_insert(const void *address, uint32_t key, uint32_t slices);
+
+/* A key for NAME of KIND (enum kymo_class), which has no file; 0 when there is no room. */
+uint32_t kymo__name_key(const char *name, uint32_t kind);
 
 /* Nothing more is known of ADDRESS. */
 void kymo__function_forget(const void *address);

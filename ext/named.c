@@ -124,9 +124,7 @@ int kymo__named_begin(void)
         return 0;
     counts = PyDict_New();
     witnesses = PyList_New(0);
-    struct kymo_function number = {
-        .size = sizeof number, .name = "Python module id", .kind = KYMO_CLASS_NAME};
-    number_key = kymo_function_key(&number);
+    number_key = kymo__name_key("Python module id", KYMO_CLASS_NAME);
     return counts && witnesses ? 0 : -1;
 }
 

@@ -105,12 +105,6 @@ static PyObject *ask_task(PyObject *object, const char *method)
     return answer;
 }
 
-static uint32_t name_key(const char *name)
-{
-    struct kymo_function function = {.size = sizeof function, .name = name};
-    return kymo_function_key(&function);
-}
-
 void kymo__task_created(PyObject *coro)
 {
     const void *frame = KYMO_COROUTINE_FRAME(coro);
@@ -123,8 +117,8 @@ void kymo__task_created(PyObject *coro)
     if (key == KYMO_LEFT_OUT)
         return;
     if (!made_key) {
-        made_key = name_key("task");
-        await_key = name_key("await");
+        made_key = kymo__name_key("task", KYMO_CLASS_NAME);
+        await_key = kymo__name_key("await", KYMO_CLASS_NAME);
     }
     KYMO_SECTION_LOCK(tasks_section);
     bool room = widen();

@@ -18,6 +18,7 @@ struct frame {
     struct site *site;
     const void *owner;
     uint64_t ticks;
+    int depth; /* kymo__depth before it */
 };
 
 /* A thread's recorded enters that have no leave yet. Kept for the life of the thread. */
@@ -35,6 +36,7 @@ static struct {
     uint64_t events, c_events; /* since the last look */
     double looked;             /* when the last look was, in nanoseconds */
     double cost, c_cost;       /* nanoseconds of one event */
+    bool without_c_calls;
 } t;
 
 KYMO_SECTION(sites_section);
@@ -42,6 +44,11 @@ KYMO_SECTION(sites_section);
 bool kymo__throttling(void)
 {
     return t.budget > 0;
+}
+
+bool kymo__throttle_without_c_calls(void)
+{
+    return t.without_c_calls;
 }
 
 static size_t slot_of(const void *code, uint32_t offset, size_t count)
@@ -105,7 +112,7 @@ void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks)
         stack.frames = frames;
         stack.capacity = capacity;
     }
-    stack.frames[stack.depth++] = (struct frame){site, owner, ticks};
+    stack.frames[stack.depth++] = (struct frame){site, owner, ticks, kymo__depth - 1};
     site->active++;
 }
 
@@ -123,6 +130,8 @@ bool kymo__throttle_pop(struct site *site, const void *owner, uint64_t ticks)
         for (size_t lost = i; lost < stack.depth; lost++)
             stack.frames[lost].site->active--;
         stack.depth = i;
+        if (kymo__tracing.max_depth) /* the ends of calls that are off were counted, too */
+            kymo__depth = stack.frames[i].depth;
         site->calls++;
         site->ticks += spent;
         site->window_ticks += spent;
@@ -165,8 +174,7 @@ static void record_off(const struct site *site)
     if (!site->key || !kymo__lane)
         return;
     if (ticks_session != kymo__lane->session) {
-        struct kymo_function name = {.size = sizeof name, .name = "ticks"};
-        ticks_key = kymo_function_key(&name);
+        ticks_key = kymo__name_key("ticks", KYMO_CLASS_NAME);
         ticks_session = kymo__lane->session;
     }
     struct kymo_lane *lane;
@@ -204,12 +212,36 @@ static void shed(double cost, double elapsed)
     free(candidates);
 }
 
+/* Switch off all C calls. What is left costs less an event. */
+static void shed_c_calls(void)
+{
+    /* Most of them were not met yet. */
+    struct site all = {.key = kymo__name_key("(all C calls)", KYMO_CLASS_NAME)};
+    for (size_t i = 0; i < t.slot_count; i++)
+        if (t.slots[i] && t.slots[i]->c_call) {
+            all.calls += t.slots[i]->calls;
+            all.ticks += t.slots[i]->ticks;
+        }
+    record_off(&all);
+    for (size_t i = 0; i < t.slot_count; i++)
+        if (t.slots[i] && t.slots[i]->c_call) {
+            t.slots[i]->off = 1;
+            record_off(t.slots[i]);
+        }
+    t.without_c_calls = true;
+    t.cost = kymo__tracing.cost_alone;
+}
+
 static void look(void)
 {
     double elapsed = now_ns() - t.looked;
     double cost = (double)t.events * t.cost + (double)t.c_events * t.c_cost;
-    if (cost > t.budget * (elapsed > cost ? elapsed - cost : elapsed / 100))
-        shed(cost, elapsed);
+    if (cost > t.budget * (elapsed > cost ? elapsed - cost : elapsed / 100)) {
+        if (kymo__tracing.cost_alone > 0 && !t.without_c_calls)
+            shed_c_calls();
+        else
+            shed(cost, elapsed);
+    }
     for (size_t i = 0; i < t.slot_count; i++)
         if (t.slots[i])
             t.slots[i]->window = 0, t.slots[i]->window_ticks = 0;
@@ -228,12 +260,12 @@ void kymo__throttle_count(struct site *site)
         look();
 }
 
-void kymo__throttle_begin(double budget, double cost, double c_cost)
+void kymo__throttle_begin(void)
 {
     kymo__throttle_end();
-    t.budget = budget;
-    t.cost = cost;
-    t.c_cost = c_cost;
+    t.budget = kymo__tracing.overhead;
+    t.cost = kymo__tracing.cost;
+    t.c_cost = kymo__tracing.c_cost;
     t.looked = now_ns();
 }
 

@@ -3,9 +3,11 @@
    What tracing costs is events times the cost of one, measured before (_calibration.py). While that
    is more than the budget allows, the callables that are tiniest and most frequent are
    switched off through the interpreter's own switches, after which they cost nothing:
-   Python functions by code object, C calls by call site. Each one that is switched off is
-   recorded with what it had done until then. What stays on stays exact: every recorded
-   enter keeps its leave, which is why this keeps a stack of its own per thread. */
+   Python functions by code object, C calls by call site. 3.10 and 3.11 have no such switches:
+   there C calls go first and all together, and a Python function that is off costs the look
+   that finds it so. Each one that is switched off is recorded with what it had done until
+   then. What stays on stays exact: every recorded enter keeps its leave, which is why this
+   keeps a stack of its own per thread. */
 #ifndef KYMO_EXT_THROTTLE_H
 #define KYMO_EXT_THROTTLE_H
 
@@ -28,14 +30,16 @@ struct site {
 };
 #define SITE_FUNCTION 0xffffffffu
 
-/* Keep to BUDGET, a fraction of the time the program takes without us; an event of a
-   Python call costs COST nanoseconds, one of a C call C_COST. */
-void kymo__throttle_begin(double budget, double cost, double c_cost);
+/* Keep to the budget of kymo__tracing, a fraction of the time the program takes without us. */
+void kymo__throttle_begin(void);
 void kymo__throttle_end(void);
 
 /* After a pause: the recorded enters of before have ended unseen. */
 void kymo__throttle_resume(void);
 bool kymo__throttling(void);
+
+/* C calls were switched off all together. */
+bool kymo__throttle_without_c_calls(void);
 
 /* The site, made if it is new; NULL when memory is short. */
 struct site *kymo__site(const void *code, uint32_t offset);

@@ -37,7 +37,7 @@ static int begin(void)
     if (kymo__tracing.gc && kymo__collector_install() < 0)
         return -1;
     if (kymo__tracing.overhead > 0)
-        kymo__throttle_begin(kymo__tracing.overhead, kymo__tracing.cost, kymo__tracing.c_cost);
+        kymo__throttle_begin();
     if ((kymo__tracing.c_calls == 2 && kymo__thunks_install(thunk_list) < 0) ||
         kymo__hook_install() < 0) {
         kymo__thunks_remove();
@@ -135,12 +135,13 @@ void kymo__tracer_register(void)
     (void)kymo_tracer_register(&tracer, NULL);
 }
 
-/* trace(c_calls, gc, max_depth, overhead, cost, c_cost): the session that this thread starts next is traced. */
+/* trace(c_calls, gc, max_depth, overhead, cost, c_cost, cost_alone): the session that this thread
+   starts next is traced. */
 static PyObject *tracing_want(PyObject *Py_UNUSED(module), PyObject *args)
 {
     struct tracing wanted = {.wanted = 1};
-    if (!PyArg_ParseTuple(args, "iii|ddd:trace", &wanted.c_calls, &wanted.gc, &wanted.max_depth,
-                          &wanted.overhead, &wanted.cost, &wanted.c_cost))
+    if (!PyArg_ParseTuple(args, "iii|dddd:trace", &wanted.c_calls, &wanted.gc, &wanted.max_depth,
+                          &wanted.overhead, &wanted.cost, &wanted.c_cost, &wanted.cost_alone))
         return NULL;
     if (!kymo_running())
         kymo__tracing = wanted;
@@ -174,6 +175,11 @@ static PyObject *tracing_hook(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
     return PyUnicode_FromString(kymo__hook_name());
 }
 
+static PyObject *tracing_can_throttle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(kymo__hook_can_throttle());
+}
+
 /* Run FUNCTION of the library, which takes the GIL itself, and raise what it says. */
 static PyObject *without_gil(PyObject *module, int (*function)(void))
 {
@@ -205,11 +211,12 @@ PyMethodDef kymo__tracing_methods[] = {
      "Record calls again, after pause; the frames open by then are read anew.\n\n"
      "Raises SessionError when no session runs."},
     {"trace", tracing_want, METH_VARARGS,
-     "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0)"},
+     "trace(c_calls, gc, max_depth, overhead=0, cost=0, c_cost=0, cost_alone=0)"},
     {"trace_failure", tracing_failure, METH_NOARGS, "trace_failure()"},
     {"trace_thunks", tracing_thunks, METH_O, "trace_thunks(list)"},
     {"trace_named", kymo__named_set, METH_VARARGS, "trace_named(code, prefix)"},
     {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},
+    {"trace_can_throttle", tracing_can_throttle, METH_NOARGS, "trace_can_throttle()"},
     {"trace_filter", kymo__filter_set, METH_VARARGS, "trace_filter(include, exclude)"},
     {0},
 };

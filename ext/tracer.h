@@ -29,6 +29,8 @@ struct tracing {
     int max_depth;       /* calls nested deeper are not recorded; 0: no limit */
     double overhead;     /* the budget, 0.05 for five percent; 0: none, everything is recorded */
     double cost, c_cost; /* of an event of a Python call and of a C call, in nanoseconds */
+    double cost_alone;   /* of a Python call's when C calls are seen no more; 0 where they are
+                            switched off one by one */
 };
 extern struct tracing kymo__tracing;
 
@@ -101,6 +103,9 @@ void kymo__hook_remove(void);
 /* Tracing has begun: the open frames are recorded. */
 void kymo__hook_began(void);
 const char *kymo__hook_name(void);
+
+/* Can it keep to an overhead budget? */
+bool kymo__hook_can_throttle(void);
 
 /* frames.c: the frames that are open when tracing begins, or goes on after a pause. */
 

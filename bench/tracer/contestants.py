@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import inspect
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -126,7 +124,7 @@ class Profile(Contestant):
 
 def has_budget() -> bool:
     """Can kymo keep to an overhead budget here?"""
-    return "overhead" in inspect.signature(kymo.start).parameters and sys.version_info >= (3, 12)
+    return kymo._core.trace_can_throttle()
 
 
 def contestants(

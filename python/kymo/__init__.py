@@ -184,7 +184,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _cost_of_events(c_calls: bool) -> tuple[float, float]:
+def _cost_of_events(c_calls: bool) -> tuple[float, float, float]:
     from kymo._calibration import costs  # most sessions have no budget
 
     return costs(c_calls)
@@ -247,7 +247,7 @@ def start(
     max_depth: calls nested deeper than this are not recorded; 0 means no limit.
     overhead: the share of its time the program may lose to tracing, 0.05 for 5 %; the
         tiniest and most frequent calls are switched off until it fits, and the capture
-        says which. 0 records everything. Needs Python 3.12 or later.
+        says which. 0 records everything.
     flight: keep only the last part, in memory, and write it when the session ends and
         whenever `flight_write` asks for it: "10s", "100M" (of packed records), or both as
         "10s,100M".
@@ -264,11 +264,11 @@ def start(
         raise ValueError(f"level must be 1 to 19, not {level}")
     if max_depth < 0:
         raise ValueError(f"max_depth must not be negative, and is {max_depth}")
-    if overhead < 0 or (overhead and _core.trace_hook() != "sys.monitoring"):
+    if overhead < 0 or (overhead and not _core.trace_can_throttle()):
         raise ValueError(
             f"overhead must be a fraction such as 0.05, not {overhead}"
             if overhead < 0
-            else "an overhead budget needs Python 3.12 or later"
+            else "an overhead budget is not possible with Python 3.11.0 to 3.11.3"
         )
     flight_bytes, flight_ns, slow_ns = _flight_options(flight, slow)
     sampling = _sample_options(sample)
@@ -276,7 +276,7 @@ def start(
         fast = c_calls == "fast"
         if fast:
             _core.trace_thunks(_native_callables())
-        cost = _cost_of_events(c_calls is True) if overhead else (0.0, 0.0)
+        cost = _cost_of_events(c_calls is True) if overhead else ()
         left_out = [*exclude, *_patterns.own(), *(() if stdlib else _patterns.stdlib())]
         _core.trace_filter(list(include), left_out)
         _core.trace(2 if fast else bool(c_calls), gc, max_depth, overhead, *cost)

@@ -44,9 +44,16 @@ def _least(loop: Callable[[int], None]) -> int:
     return min(times)
 
 
+def costs(c_calls: bool) -> tuple[float, float, float]:
+    """Nanoseconds that recording an event costs: one of a Python call, one of a C call, and one of
+    a Python call after C calls were switched off, where that happens to all of them together."""
+    python, c = _costs(c_calls)
+    all_together = c_calls and _core.trace_hook() != "sys.monitoring"
+    return python, c, _costs(False)[0] if all_together else 0.0
+
+
 @functools.cache
-def costs(c_calls: bool) -> tuple[float, float]:
-    """Nanoseconds that an event of a Python call and one of a C call cost when recorded."""
+def _costs(c_calls: bool) -> tuple[float, float]:
     loops = (_python_calls, _c_calls)
     without = [_least(loop) for loop in loops]
     with tempfile.TemporaryDirectory(prefix="kymo-") as directory:
@@ -58,7 +65,7 @@ def costs(c_calls: bool) -> tuple[float, float]:
             traced = [_least(loop) for loop in loops]
         finally:
             _core.stop()
-    # A Python call is a start and a return, and a call event where C calls are seen too.
-    events = (3 if c_calls else 2, 2)
+    # A Python call is a start and a return; sys.monitoring reports the call, too, with C calls.
+    events = (3 if c_calls and _core.trace_hook() == "sys.monitoring" else 2, 2)
     python, c = ((t - w) / _CALLS / n for t, w, n in zip(traced, without, events, strict=True))
     return max(python * _AT_LARGE, 1.0), max(c * _AT_LARGE, 1.0)

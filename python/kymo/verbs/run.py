@@ -43,8 +43,8 @@ def _share(text: str) -> float:
         share = 0
     if not 0 < share <= 10:
         raise ValueError("a share of the program's time like 5%")
-    if kymo._core.trace_hook() != "sys.monitoring":
-        raise ValueError("possible before Python 3.12")
+    if not kymo._core.trace_can_throttle():
+        raise ValueError("possible with Python 3.11.0 to 3.11.3")
     return share
 
 

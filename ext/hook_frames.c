@@ -1,0 +1,309 @@
+/* hook_frames.c — calls as a frame evaluator sees them: 3.10 and 3.11. See hook_older.h.
+
+   The interpreter evaluates every frame through it, on every thread. */
+#include "tracer.h"
+
+#if !KYMO_HAS_MONITORING
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hook_older.h"
+#include "throttle.h"
+
+static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing);
+static _PyFrameEvalFunction evaluator_before; /* what ours calls */
+static bool chained; /* ours is called by an evaluator that was set later */
+static bool installed;
+
+/* With an evaluator every Python call uses more C stack, and on 3.11 without one it uses
+   none. A program that recurses as deep as it can must not notice: from DEEP on the
+   evaluator stands aside, for all threads, and profile functions do its work. */
+enum { DEEP = 1000 };
+static unsigned standing_aside; /* how many frames want it to */
+
+static void stand_aside(void)
+{
+    if (!standing_aside++ &&
+        _PyInterpreterState_GetEvalFrameFunc(kymo__interpreter_here()) == evaluate)
+        _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluator_before);
+    kymo__profiles_set();
+}
+
+static void stand_back(PyThreadState *state)
+{
+    if (--standing_aside || !installed)
+        return;
+    if (_PyInterpreterState_GetEvalFrameFunc(kymo__interpreter_here()) == evaluator_before)
+        _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluate);
+    if (kymo__by_frames)
+        kymo__profile_unset(state); /* on other threads it still has frames to see the end of */
+}
+
+/* Nobody else notices threads that begin meanwhile. */
+void kymo__meet_new_threads(void)
+{
+    if (standing_aside &&
+        PyInterpreterState_ThreadHead(kymo__interpreter_here()) != kymo__newest_thread)
+        kymo__profiles_set();
+}
+
+/* Where there is no profile function, nobody tells of the end of frames that began before
+   us. These are those of this thread, outermost first; at the next call it shows, by the
+   frame that makes it, which have ended. */
+struct open_frame {
+    PyFrameObject *frame; /* an address only */
+    uint32_t key;
+};
+static __thread struct open_frame *open_frames;
+static __thread size_t open_count;
+static __thread uint32_t open_epoch; /* in which they were read */
+
+/* The frame that called FRAME, borrowed: it is running. */
+static PyFrameObject *back(PyFrameObject *frame)
+{
+    PyFrameObject *result = PyFrame_GetBack(frame);
+    Py_XDECREF(result);
+    return result;
+}
+
+static void read_open_frames(void)
+{
+    free(open_frames);
+    open_frames = NULL;
+    open_count = 0;
+    open_epoch = kymo__epoch;
+    size_t count = 0;
+    for (PyFrameObject *frame = PyEval_GetFrame(); frame; frame = back(frame))
+        count++;
+    if (!count || !(open_frames = calloc(count, sizeof *open_frames)))
+        return;
+    const struct activation *active = kymo__innermost; /* these tell of their end themselves */
+    size_t next = count;
+    for (PyFrameObject *frame = PyEval_GetFrame(); frame && next; frame = back(frame)) {
+        if (active && active->frame == kymo__frame_eval(frame))
+            active = active->outer;
+        else
+            open_frames[--next] =
+                (struct open_frame){frame, kymo__code_entry(kymo__frame_code(frame))->key};
+    }
+    open_count = count - next;
+    memmove(open_frames, open_frames + next, open_count * sizeof *open_frames);
+}
+
+/* FRAME makes a call: those further in have ended. */
+static void close_frames(PyFrameObject *frame)
+{
+    if (open_epoch != kymo__epoch) {
+        kymo__frames_tell_again();
+        read_open_frames();
+    }
+    uint64_t ticks = kymo_ticks();
+    while (open_count && open_frames[open_count - 1].frame != frame) {
+        uint32_t key = open_frames[--open_count].key;
+        if (key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
+            kymo__trace_at(KYMO_LEAVE, 0, key, ticks);
+    }
+    if (!open_count && open_frames) {
+        free(open_frames);
+        open_frames = NULL;
+    }
+}
+
+/* When the overhead budget has no room for C calls: their profile functions go, and the evaluator
+   records. */
+void kymo__drop_c_calls(void)
+{
+    if (kymo__by_frames || !kymo__throttle_without_c_calls())
+        return;
+    kymo__by_frames = true;
+    read_open_frames();
+    if (!standing_aside)
+        kymo__profiles_unset();
+}
+
+/* True when STATE, which is this thread's, has no profile function of ours, nor will. */
+static bool unprofiled(PyThreadState *state)
+{
+    static __thread uint32_t refused; /* the epoch in which an audit hook said no */
+    if (!kymo__by_frames && refused != kymo__epoch && kymo__profile_set(state) < 0) {
+        refused = kymo__epoch;
+        PyErr_Clear();
+    }
+    return state->c_profilefunc != kymo__on_profile_event;
+}
+
+/* MINE, whose evaluation gave RESULT, has ended at TICKS. */
+static void ended(PyThreadState *state, struct activation *mine, PyObject *code, PyObject *result,
+                  uint64_t ticks)
+{
+    if (!installed || !mine->entered || state->c_profilefunc == kymo__on_profile_event)
+        return;
+    kymo__c_call_end(&mine->calling, 0, ticks);
+    kymo__call_leave(code, result ? kymo__eval_leave_detail(code, mine->frame) : 2, mine->frame,
+                     result, ticks);
+}
+
+/* The function of CODE when it is one met lately and nothing is special about this thread now;
+   else NULL. Those are functions that run in one piece, and ones that are not recorded. */
+static inline const struct function *usual_function(PyThreadState *state, PyObject *code)
+{
+    const struct function *f = kymo__recent_slot(code);
+    bool usual = f->address == code && kymo__by_frames && !state->c_profilefunc &&
+                 kymo__innermost && kymo__innermost->depth + 1 < DEEP &&
+                 kymo__epoch_told == kymo__epoch;
+    return __builtin_expect(usual, 1) ? f : NULL;
+}
+
+/* A call that is not recorded. */
+static PyObject *evaluate_left_out(PyThreadState *state, kymo_eval_frame *frame, int throwing)
+{
+    struct activation mine; /* field by field: the rest is not looked at */
+    mine.outer = kymo__innermost;
+    mine.frame = frame;
+    mine.calling.key = 0;
+    mine.depth = kymo__innermost->depth + 1;
+    mine.throwing = throwing != 0;
+    mine.entered = false;
+    if (kymo__innermost->calling.key)
+        kymo__settle(kymo__current(state));
+    kymo__innermost = &mine;
+    PyObject *result = evaluator_before(state, frame, throwing);
+    kymo__innermost = mine.outer;
+    return result;
+}
+
+/* What is done for most calls. AT is the room for the enter in LANE. */
+static inline PyObject *evaluate_plain(PyThreadState *state, kymo_eval_frame *frame, PyObject *code,
+                                       uint32_t key, struct kymo_lane *lane, struct kymo_record *at)
+{
+    struct activation mine; /* field by field: the rest is not looked at */
+    mine.outer = kymo__innermost;
+    mine.frame = frame;
+    mine.calling.key = 0;
+    mine.depth = kymo__innermost->depth + 1;
+    mine.throwing = false;
+    mine.entered = true;
+    const uint32_t session = lane->session;
+    Py_INCREF(code);
+    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, key));
+    kymo_lane_commit(lane, at + 1);
+    kymo__innermost = &mine;
+    PyObject *result = evaluator_before(state, frame, 0);
+    kymo__innermost = mine.outer;
+    uint64_t ticks = kymo__counter_read(); /* not used where it is not sound */
+    at = result && installed && !state->c_profilefunc ? kymo_lane_try(&lane, 1) : NULL;
+    if (__builtin_expect(at != NULL && lane->session == session, 1)) {
+        kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, key));
+        kymo_lane_commit(lane, at + 1);
+    } else {
+        if (at)
+            kymo_lane_release(lane, at); /* the key was another session's */
+        ended(state, &mine, code, result, kymo_ticks());
+    }
+    Py_DECREF(code);
+    return result;
+}
+
+/* The interpreter evaluates every frame through this. */
+static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing)
+{
+    /* What profile and trace functions do themselves is nobody's to see. */
+    if (!installed || state->tracing || kymo__eval_creates_generator(frame))
+        return evaluator_before(state, frame, throwing);
+    PyObject *code = kymo__eval_code(frame);
+    const struct function *f = usual_function(state, code);
+    if (f && f->key == KYMO_LEFT_OUT)
+        return evaluate_left_out(state, frame, throwing);
+    struct kymo_lane *lane;
+    struct kymo_record *at = f && !throwing ? kymo_lane_try(&lane, 1) : NULL;
+    if (__builtin_expect(at != NULL, 1))
+        return evaluate_plain(state, frame, code, f->key, lane, at);
+    struct activation mine = {
+        .outer = kymo__innermost,
+        .frame = frame,
+        .depth = kymo__innermost ? kymo__innermost->depth + 1 : 0,
+        .throwing = throwing != 0,
+    };
+    Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
+    if (state->c_profilefunc != kymo__on_profile_event)
+        kymo__settle(kymo__current(state));
+    if (state->c_profilefunc != kymo__on_profile_event && unprofiled(state)) {
+        if (!kymo__innermost)
+            close_frames(kymo__caller(state));
+        kymo__frames_check(false); /* the frame to come is not on the stack yet */
+        kymo__call_enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
+        mine.entered = true;
+    }
+    bool deep = mine.depth >= DEEP;
+    if (deep)
+        stand_aside();
+    kymo__innermost = &mine;
+    PyObject *result = evaluator_before(state, frame, throwing);
+    kymo__innermost = mine.outer;
+    uint64_t ticks = kymo_ticks();
+    bool reported = state->c_profilefunc == kymo__on_profile_event;
+    if (deep)
+        stand_back(state);
+    if (!reported)
+        ended(state, &mine, code, result, ticks);
+    Py_DECREF(code);
+    return result;
+}
+
+int kymo__hook_init(PyObject *module)
+{
+    (void)module;
+    return 0;
+}
+
+const char *kymo__hook_name(void)
+{
+    return kymo__tracing.c_calls == 1 ? "profile function" : "frame evaluator";
+}
+
+bool kymo__hook_can_throttle(void)
+{
+    return kymo__frames_are_exact();
+}
+
+int kymo__hook_install(void)
+{
+    kymo__by_frames = kymo__frames_are_exact() &&
+                      (kymo__tracing.c_calls != 1 || kymo__throttle_without_c_calls());
+    if (!kymo__by_frames && kymo__profile_set(PyThreadState_Get()) < 0)
+        return -1;
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(kymo__interpreter_here());
+    if (current == _PyEval_EvalFrameDefault)
+        chained = false;
+    if (current != evaluate && !chained) {
+        evaluator_before = current;
+        if (!standing_aside)
+            _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluate);
+    }
+    installed = true;
+    if (!kymo__by_frames || standing_aside)
+        kymo__profiles_set();
+    return 0;
+}
+
+void kymo__hook_began(void)
+{
+    if (kymo__by_frames)
+        read_open_frames();
+}
+
+void kymo__hook_remove(void)
+{
+    if (!installed)
+        return;
+    installed = false;
+    /* Somebody who came after us calls us; then ours stays in the chain and does nothing. */
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(kymo__interpreter_here());
+    chained = current != evaluate && current != evaluator_before;
+    if (current == evaluate)
+        _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluator_before);
+    kymo__profiles_unset();
+}
+
+#endif

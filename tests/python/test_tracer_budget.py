@@ -1,0 +1,272 @@
+"""An overhead budget: what is switched off, what is said of it, and that the rest stays exact."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ran import execute, write
+from traced import MONITORING, Trace, Traced, read_trace
+
+import kymo
+
+CAN = kymo._core.trace_can_throttle()
+pytestmark = pytest.mark.skipif(not CAN, reason="3.11.0 to 3.11.3 cannot")
+BUDGET = 0.02
+WITH_AND_WITHOUT_C = pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
+
+
+def tiny(n: int) -> int:
+    return n + 1
+
+
+def busy(calls: int) -> None:
+    for n in range(calls):
+        tiny(n)
+
+
+def counting(calls: int) -> Iterator[int]:
+    for n in range(calls):
+        yield len("four") + n
+
+
+def deep(n: int) -> int:
+    return 1 + deep(n - 1) if n else 0
+
+
+def failing() -> None:
+    try:
+        raise ValueError
+    except ValueError:
+        pass
+
+
+def entered(trace: Trace, name: str) -> int:
+    return sum(e.kind == "enter" and e.name.endswith(name) for e in trace.events)
+
+
+def off(trace: Trace) -> dict[str, int]:
+    """What was switched off, with its calls until then."""
+    found: Counter[str] = Counter()
+    for event in trace.events:
+        if event.kind == "off":
+            found[event.name.rpartition("<locals>.")[2]] += event.id
+    return found
+
+
+@WITH_AND_WITHOUT_C
+def test_the_tiniest_are_switched_off_and_the_rest_stays_exact(
+    traced: Traced, c_calls: bool
+) -> None:
+    def program() -> None:
+        for _ in range(30):
+            busy(10_000)
+            deep(20)
+
+    trace = traced(program, overhead=BUDGET, c_calls=c_calls, gc=False)
+
+    assert 0 < entered(trace, "tiny") < 30_000
+    assert entered(trace, "busy") == 30
+    assert entered(trace, "deep") == 30 * 21 or "deep" in off(trace)
+    assert off(trace)["tiny"] > 0
+
+
+@WITH_AND_WITHOUT_C
+def test_what_is_switched_off_says_how_often_it_was_called(traced: Traced, c_calls: bool) -> None:
+    trace = traced(lambda: busy(200_000), overhead=BUDGET, c_calls=c_calls, gc=False)
+
+    # The call in which it was decided is recorded to its end, and is not over when it is said.
+    assert entered(trace, "tiny") - off(trace)["tiny"] in (0, 1)
+    (said,) = (e for e in trace.events if e.kind == "off" and e.name == "tiny")
+    after = [e for e in trace.events if e.time > said.time and e.name == "tiny"]
+    assert [e.kind for e in after] in ([], ["leave"], ["enter", "leave"])
+
+
+@WITH_AND_WITHOUT_C
+def test_with_room_for_everything_nothing_is_switched_off(traced: Traced, c_calls: bool) -> None:
+    trace = traced(lambda: busy(20_000), overhead=1000.0, c_calls=c_calls)
+
+    assert off(trace) == {}
+    assert entered(trace, "tiny") == 20_000
+
+
+@pytest.mark.skipif(not MONITORING, reason="one by one since 3.12")
+def test_c_calls_are_switched_off_by_place(traced: Traced) -> None:
+    def often() -> None:
+        for _ in range(100_000):
+            len("four")
+
+    def seldom() -> int:
+        time.sleep(0.001)
+        return len("five")
+
+    def program() -> None:
+        often()
+        for _ in range(3):
+            seldom()
+
+    trace = traced(program, overhead=BUDGET, gc=False)
+
+    recorded = entered(trace, "len")
+    assert off(trace)["len"] > 0
+    assert 3 < recorded < 50_000
+    assert trace.find("seldom")[-1].calls[-1].name == "len"
+
+
+@pytest.mark.skipif(MONITORING, reason="all together before 3.12")
+def test_c_calls_are_switched_off_all_together(traced: Traced) -> None:
+    def program() -> None:
+        sum(counting(50_000))
+        sorted([3, 1, 2], key=tiny)
+        time.sleep(0)
+
+    trace = traced(program, overhead=BUDGET, gc=False)
+
+    said = off(trace)
+    assert 0 < entered(trace, "len") < 20_000
+    assert said["(all C calls)"] >= said["len"] > 0
+    assert entered(trace, "sorted") == entered(trace, "sleep") == 0
+
+
+@WITH_AND_WITHOUT_C
+def test_every_kind_of_call_stays_nested(traced: Traced, c_calls: bool) -> None:
+    """`traced` checks the nesting of all that was recorded."""
+
+    def program() -> int:
+        total = 0
+        for _ in range(20):
+            busy(2000)
+            total += sum(counting(2000))
+            total += deep(200)
+            total += sorted(range(500), key=lambda n: -n)[0]
+            for _ in range(500):
+                failing()
+        return total
+
+    plain = program()
+    trace = traced(program, overhead=BUDGET, c_calls=c_calls, gc=False)
+
+    assert trace.result == plain
+    assert off(trace)
+
+
+@WITH_AND_WITHOUT_C
+def test_every_thread_stays_nested(traced: Traced, c_calls: bool) -> None:
+    def program() -> None:
+        threads = [threading.Thread(target=lambda: (busy(30_000), deep(50))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        busy(30_000)
+        for thread in threads:
+            thread.join()
+
+    trace = traced(program, overhead=BUDGET, c_calls=c_calls, gc=False)
+
+    assert off(trace)["tiny"]
+    assert entered(trace, "busy") == 5
+
+
+def test_a_depth_limit_holds_within_a_budget(traced: Traced) -> None:
+    def inner() -> None:
+        busy(2000)
+
+    def outer() -> None:
+        inner()
+
+    def program() -> None:
+        for _ in range(50):
+            outer()
+
+    # The caller of `program`, this test and all around it count, too.
+    trace = traced(program, overhead=BUDGET, c_calls=False, gc=False, max_depth=3)
+
+    found = {call.plain for call in trace.calls()}
+    assert {"program", "outer", "inner"} <= found
+    assert "tiny" not in found and "busy" not in found
+
+
+@WITH_AND_WITHOUT_C
+def test_after_a_pause_what_is_off_stays_off(capture_path: Path, c_calls: bool) -> None:
+    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+    busy(100_000)
+    kymo.pause()
+    busy(1000)
+    kymo.resume()
+    busy(20_000)
+    kymo.stop()
+
+    trace = read_trace(capture_path)
+    assert entered(trace, "tiny") < 50_000
+    assert entered(trace, "busy") == 2
+
+
+@WITH_AND_WITHOUT_C
+def test_the_next_session_begins_with_everything(capture_path: Path, c_calls: bool) -> None:
+    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls)
+    busy(100_000)
+    kymo.stop()
+    kymo.start(capture_path, c_calls=c_calls)
+    busy(1000)
+    len("four")
+    kymo.stop()
+
+    trace = read_trace(capture_path)
+    assert off(trace) == {}
+    assert entered(trace, "tiny") == 1000
+    assert entered(trace, "len") == int(c_calls)
+
+
+def test_what_is_off_costs_a_fraction(capture_path: Path) -> None:
+    def least(function: Callable[[], object]) -> int:
+        times = []
+        for _ in range(5):
+            before = time.thread_time_ns()
+            function()
+            times.append(time.thread_time_ns() - before)
+        return min(times)
+
+    def cost(**options: Any) -> int:
+        kymo.start(capture_path, gc=False, **options)
+        try:
+            busy(20_000)  # what is to go is switched off by now
+            return least(lambda: busy(20_000))
+        finally:
+            kymo.stop()
+
+    assert cost(overhead=BUDGET) < cost() * 0.7
+
+
+def test_kymo_run_and_report_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(
+        "busy.py",
+        """
+        def tiny(n):
+            return n + 1
+        for n in range(200_000):
+            tiny(n)
+        print("done")
+        """,
+    )
+    kymo_command = [sys.executable, "-m", "kymo"]
+
+    done = execute(*kymo_command, "run", "--overhead", "2%", "-o", "x.kymo", "busy.py")
+    report = execute(*kymo_command, "report", "x.kymo")
+
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "not recorded to the end, to keep to the overhead budget" in report.stdout
+    assert "tiny" in report.stdout
+
+
+@pytest.mark.parametrize("share", ["0", "-5%", "much", "2000%"])
+def test_a_budget_that_is_none_is_one_line(share: str) -> None:
+    done = execute(sys.executable, "-m", "kymo", "run", f"--overhead={share}", "-c", "pass")
+
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "--overhead" in done.stderr
