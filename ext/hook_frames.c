@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "hook_older.h"
+#include "tasks.h"
 #include "throttle.h"
 
 static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing);
 static _PyFrameEvalFunction evaluator_before; /* what ours calls */
 static bool chained; /* ours is called by an evaluator that was set later */
 static bool installed;
+static uint32_t usual_epoch; /* the epoch, while the evaluator alone records; else 0 */
 
 /* With an evaluator every Python call uses more C stack, and on 3.11 without one it uses
    none. A program that recurses as deep as it can must not notice: from DEEP on the
@@ -117,6 +119,7 @@ void kymo__drop_c_calls(void)
     if (kymo__by_frames || !kymo__throttle_without_c_calls())
         return;
     kymo__by_frames = true;
+    usual_epoch = kymo__epoch;
     read_open_frames();
     if (!standing_aside)
         kymo__profiles_unset();
@@ -144,88 +147,87 @@ static void ended(PyThreadState *state, struct activation *mine, PyObject *code,
                      result, ticks);
 }
 
-/* The function of CODE when it is one met lately and nothing is special about this thread now;
-   else NULL. Those are functions that run in one piece, and ones that are not recorded. */
-static inline const struct function *usual_function(PyThreadState *state, PyObject *code)
+/* Begin MINE, the evaluation of FRAME: one of many, of which the rest is not looked at. */
+KYMO_INLINE void activate(struct activation *mine, kymo_eval_frame *frame, bool entered)
 {
-    const struct function *f = kymo__recent_slot(code);
-    bool usual = f->address == code && kymo__by_frames && !state->c_profilefunc &&
-                 kymo__innermost && kymo__innermost->depth + 1 < DEEP &&
-                 kymo__epoch_told == kymo__epoch;
-    return __builtin_expect(usual, 1) ? f : NULL;
+    struct activation *outer = kymo__innermost;
+    mine->outer = outer;
+    mine->frame = frame;
+    mine->calling.key = 0;
+    mine->depth = outer->depth + 1;
+    mine->epoch = outer->epoch;
+    mine->throwing = false;
+    mine->entered = entered;
+    kymo__innermost = mine;
 }
 
 /* A call that is not recorded. */
-static PyObject *evaluate_left_out(PyThreadState *state, kymo_eval_frame *frame, int throwing)
+static __attribute__((noinline)) PyObject *evaluate_left_out(PyThreadState *state,
+                                                             kymo_eval_frame *frame)
 {
-    struct activation mine; /* field by field: the rest is not looked at */
-    mine.outer = kymo__innermost;
-    mine.frame = frame;
-    mine.calling.key = 0;
-    mine.depth = kymo__innermost->depth + 1;
-    mine.throwing = throwing != 0;
-    mine.entered = false;
+    struct activation mine;
     if (kymo__innermost->calling.key)
         kymo__settle(kymo__current(state));
-    kymo__innermost = &mine;
-    PyObject *result = evaluator_before(state, frame, throwing);
+    activate(&mine, frame, false);
+    PyObject *result = evaluator_before(state, frame, 0);
     kymo__innermost = mine.outer;
     return result;
 }
 
-/* What is done for most calls. AT is the room for the enter in LANE. */
-static inline PyObject *evaluate_plain(PyThreadState *state, kymo_eval_frame *frame, PyObject *code,
-                                       uint32_t key, struct kymo_lane *lane, struct kymo_record *at)
+/* A call of CODE, or with SLICES one slice of it, whose enter is recorded as KEY. */
+KYMO_INLINE PyObject *evaluate_entered(PyThreadState *state, kymo_eval_frame *frame, PyObject *code,
+                                       uint32_t key, bool slices)
 {
-    struct activation mine; /* field by field: the rest is not looked at */
-    mine.outer = kymo__innermost;
-    mine.frame = frame;
-    mine.calling.key = 0;
-    mine.depth = kymo__innermost->depth + 1;
-    mine.throwing = false;
-    mine.entered = true;
-    const uint32_t session = lane->session;
-    Py_INCREF(code);
-    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, key));
-    kymo_lane_commit(lane, at + 1);
-    kymo__innermost = &mine;
+    struct activation mine;
+    activate(&mine, frame, true);
+    Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
     PyObject *result = evaluator_before(state, frame, 0);
     kymo__innermost = mine.outer;
     uint64_t ticks = kymo__counter_read(); /* not used where it is not sound */
-    at = result && installed && !state->c_profilefunc ? kymo_lane_try(&lane, 1) : NULL;
-    if (__builtin_expect(at != NULL && lane->session == session, 1)) {
-        kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, key));
+    bool usual = mine.epoch == usual_epoch && !state->c_profilefunc && !(slices && kymo__tasks);
+    struct kymo_lane *lane;
+    struct kymo_record *at = __builtin_expect(usual, 1) ? kymo_lane_try(&lane, 1) : NULL;
+    if (__builtin_expect(at != NULL, 1)) {
+        unsigned detail = !result ? 2 : slices ? kymo__eval_leave_detail(code, frame) : 0;
+        kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, detail, key));
         kymo_lane_commit(lane, at + 1);
     } else {
-        if (at)
-            kymo_lane_release(lane, at); /* the key was another session's */
         ended(state, &mine, code, result, kymo_ticks());
     }
     Py_DECREF(code);
     return result;
 }
 
-/* The interpreter evaluates every frame through this. */
-static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing)
+static PyObject *evaluate_slowly(PyThreadState *state, kymo_eval_frame *frame, int throwing);
+
+/* A slice of a generator or coroutine, whose function is KEY. */
+static __attribute__((noinline)) PyObject *
+evaluate_slice(PyThreadState *state, kymo_eval_frame *frame, PyObject *code, uint32_t key)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at;
+    if (kymo__tasks || kymo__eval_creates_generator(frame) || !(at = kymo_lane_try(&lane, 2)))
+        return evaluate_slowly(state, frame, 0);
+    kymo__store_slice(at, kymo__counter_read(), kymo__eval_resumes(frame), key, frame);
+    kymo_lane_commit(lane, at + 2);
+    return evaluate_entered(state, frame, code, key, true);
+}
+
+/* Whatever is special about the call, the thread or the time. */
+static __attribute__((noinline)) PyObject *evaluate_slowly(PyThreadState *state,
+                                                           kymo_eval_frame *frame, int throwing)
 {
     /* What profile and trace functions do themselves is nobody's to see. */
     if (!installed || state->tracing || kymo__eval_creates_generator(frame))
         return evaluator_before(state, frame, throwing);
     PyObject *code = kymo__eval_code(frame);
-    const struct function *f = usual_function(state, code);
-    if (f && f->key == KYMO_LEFT_OUT)
-        return evaluate_left_out(state, frame, throwing);
-    struct kymo_lane *lane;
-    struct kymo_record *at = f && !throwing ? kymo_lane_try(&lane, 1) : NULL;
-    if (__builtin_expect(at != NULL, 1))
-        return evaluate_plain(state, frame, code, f->key, lane, at);
     struct activation mine = {
         .outer = kymo__innermost,
         .frame = frame,
         .depth = kymo__innermost ? kymo__innermost->depth + 1 : 0,
         .throwing = throwing != 0,
     };
-    Py_INCREF(code); /* a frame may drop its code's last reference when it ends */
+    Py_INCREF(code);
     if (state->c_profilefunc != kymo__on_profile_event)
         kymo__settle(kymo__current(state));
     if (state->c_profilefunc != kymo__on_profile_event && unprofiled(state)) {
@@ -235,6 +237,7 @@ static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int thro
         kymo__call_enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
         mine.entered = true;
     }
+    mine.epoch = kymo__epoch_told;
     bool deep = mine.depth >= DEEP;
     if (deep)
         stand_aside();
@@ -249,6 +252,31 @@ static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int thro
         ended(state, &mine, code, result, ticks);
     Py_DECREF(code);
     return result;
+}
+
+/* The interpreter evaluates every frame through this. What can be is done here: calls of functions
+   met lately, while nothing is special about this thread. */
+static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int throwing)
+{
+    PyObject *code = kymo__eval_code(frame);
+    const struct function *f = kymo__recent_slot(code);
+    const struct activation *outer = kymo__innermost;
+    bool usual = outer && outer->epoch == usual_epoch && outer->depth + 1 < DEEP &&
+                 f->address == code && !throwing && !state->tracing && !state->c_profilefunc;
+    if (__builtin_expect(!usual, 0))
+        return evaluate_slowly(state, frame, throwing);
+    const uint32_t key = f->key;
+    if (__builtin_expect(key == KYMO_LEFT_OUT, 0))
+        return evaluate_left_out(state, frame);
+    if (__builtin_expect(f->slices, 0))
+        return evaluate_slice(state, frame, code, key);
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_try(&lane, 1);
+    if (__builtin_expect(!at, 0))
+        return evaluate_slowly(state, frame, throwing);
+    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_ENTER, 0, key));
+    kymo_lane_commit(lane, at + 1);
+    return evaluate_entered(state, frame, code, key, false);
 }
 
 int kymo__hook_init(PyObject *module)
@@ -282,6 +310,7 @@ int kymo__hook_install(void)
             _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluate);
     }
     installed = true;
+    usual_epoch = kymo__by_frames ? kymo__epoch : 0;
     if (!kymo__by_frames || standing_aside)
         kymo__profiles_set();
     return 0;
@@ -298,6 +327,7 @@ void kymo__hook_remove(void)
     if (!installed)
         return;
     installed = false;
+    usual_epoch = 0;
     /* Somebody who came after us calls us; then ours stays in the chain and does nothing. */
     _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(kymo__interpreter_here());
     chained = current != evaluate && current != evaluator_before;

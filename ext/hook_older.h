@@ -31,8 +31,9 @@ struct activation {
     kymo_eval_frame *frame;
     struct c_call calling;
     unsigned depth;
-    bool throwing; /* it goes on with an exception */
-    bool entered;  /* its enter was recorded */
+    uint32_t epoch; /* for which this thread told of its frames; see tracer.h */
+    bool throwing;  /* it goes on with an exception */
+    bool entered;   /* its enter was recorded */
 };
 extern __thread struct activation *kymo__innermost;
 

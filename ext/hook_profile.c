@@ -61,8 +61,8 @@ void kymo__call_enter(PyObject *code, unsigned detail, const void *frame)
         kymo__named_argument(f);
     if (site)
         kymo__throttle_push(site, frame, kymo_ticks());
-    else if (kymo__by_frames && !f->slices && f->address == code)
-        kymo__recent_add(f); /* for evaluate_plain */
+    else if (kymo__by_frames && f->slices <= 1 && f->address == code)
+        kymo__recent_add(f); /* for hook_frames.c */
 }
 
 /* RESULT is what it returns or yields. */

@@ -25,7 +25,7 @@ static const struct cli_option options[] = {
     {"max-depth", 0, "N", "no calls nested deeper than N"},
     {"overhead", 0, "5%",
      "the share of its time the program may lose: the tiniest, most frequent calls are switched "
-     "off until it fits, and the capture says which; Python 3.12 and later"},
+     "off until it fits, and the capture says which"},
     {"flight", 0, "10s|100M",
      "a flight recorder: keep only the last seconds or megabytes, in memory, and write them at "
      "the end, on SIGUSR2, and on an exception that nobody catches; both as 10s,100M"},
