@@ -15,6 +15,7 @@
 #include "named.h"
 #include "tasks.h"
 #include "throttle.h"
+#include "unseen.h"
 
 struct callback {
     PyObject_HEAD vectorcallfunc call;
@@ -135,9 +136,17 @@ static uint64_t leave_special(const struct function *f, PyObject *const *args, u
     return kymo_ticks();
 }
 
+/* An event is about to be recorded; see kymo__frames_check. */
+KYMO_INLINE void before_event(bool entering)
+{
+    kymo__frames_check(entering);
+    if (__builtin_expect(kymo__unseen, 0))
+        kymo__unseen_settle();
+}
+
 KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
-    kymo__frames_check(true);
+    before_event(true);
     const struct function *f = called(args);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
@@ -152,7 +161,7 @@ KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_dis
 
 KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_disable)
 {
-    kymo__frames_check(false);
+    before_event(false);
     uint64_t ticks = kymo_ticks();
     const struct function *f = called(args);
     if (__builtin_expect(f->slices, 0))
@@ -294,25 +303,15 @@ KYMO_INLINE bool end_is_unseen(PyObject *const *args)
            instruction_at(args[0], offset_of(args)).code == CALL_FUNCTION_EX;
 }
 
-/* A call of KEY whose end nobody will tell. It is recorded as over at once: the call counts,
-   its time is its caller's, and what it calls back lies beside it. */
-static void record_at_once(uint32_t key)
-{
-    if (!kymo__too_deep_enter())
-        kymo__trace_enter(0, key);
-    if (!kymo__too_deep_leave())
-        kymo__trace_at(KYMO_LEAVE, 0, key, kymo_ticks());
-}
-
 static __attribute__((noinline)) PyObject *call_slowly(PyObject *const *args)
 {
-    kymo__frames_check(false);
+    before_event(false);
     const struct function *f = callable_of(args);
     const struct function *caller = code_of(args);
     if (!f || f->key == KYMO_LEFT_OUT || caller->key == KYMO_LEFT_OUT)
         Py_RETURN_NONE;
     if (end_is_unseen(args)) {
-        record_at_once(f->key);
+        kymo__unseen_begin(f->key);
     } else if (!kymo__too_deep_enter()) {
         kymo__trace_enter(0, f->key);
         if (f->slices == TASK_TYPE)
@@ -325,7 +324,7 @@ static __attribute__((noinline)) PyObject *call_slowly(PyObject *const *args)
 
 static __attribute__((noinline)) PyObject *c_leave(PyObject *const *args, unsigned detail)
 {
-    kymo__frames_check(false);
+    before_event(false);
     uint64_t ticks = kymo_ticks();
     const struct function *f = callable_of(args);
     if (f && f->key != KYMO_LEFT_OUT && code_of(args)->key != KYMO_LEFT_OUT &&
@@ -429,6 +428,16 @@ CALLBACK(on_raise_throttled,
 static struct site *call_site(PyObject *const *args)
 {
     return kymo__site(args[0], (uint32_t)offset_of(args));
+}
+
+/* A call of KEY whose end nobody will tell. Here it is recorded as over at once, and what it calls
+   back lies beside it: what would show its end may be switched off. */
+static void record_at_once(uint32_t key)
+{
+    if (!kymo__too_deep_enter())
+        kymo__trace_enter(0, key);
+    if (!kymo__too_deep_leave())
+        kymo__trace_at(KYMO_LEAVE, 0, key, kymo_ticks());
 }
 
 static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *args,

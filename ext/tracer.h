@@ -7,6 +7,7 @@
    collector.c  garbage collections
    tasks.c      asyncio tasks
    thunks.c     C calls the cheap way, instead of what the hook reports
+   unseen.c     C calls whose end is not reported
    throttle.c   switching off what costs more than the budget allows
    hook_*.c     how the interpreter tells us of calls; one is chosen by version
    tracer.c     the tracer as the core knows it

@@ -32,6 +32,8 @@ struct kymo_record {
     uint64_t word;
 };
 
+#define KYMO_NO_SESSION UINT32_MAX /* the number of no session, nor of there being none */
+
 struct kymo_lane {
     struct kymo_record *next; /* where the next record goes. All: the owner, while claimed */
     struct kymo_record *end;  /* of the room there is */

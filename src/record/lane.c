@@ -82,7 +82,7 @@ static void system_name(uint32_t tid, char name[32])
 static void join_quietly(struct kymo_session *s, struct kymo_local *local)
 {
     local->lane.session = s->number;
-    local->lane.quick = kymo__load_relaxed(&kymo__clock_counter) ? s->number : KYMO__NO_SESSION;
+    local->lane.quick = kymo__load_relaxed(&kymo__clock_counter) ? s->number : KYMO_NO_SESSION;
     local->names = &s->names;
     local->chunk = NULL;
     local->lane.end = &kymo__nowhere;

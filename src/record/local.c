@@ -93,7 +93,7 @@ static struct kymo_local *local_new(uint32_t tid)
         return NULL;
     local->lane.next = local->lane.end = &kymo__nowhere;
     local->lane.running = kymo__switch;
-    local->lane.quick = KYMO__NO_SESSION;
+    local->lane.quick = KYMO_NO_SESSION;
     local->gap = &local->spare;
     local->tid = tid;
     return local;

@@ -19,8 +19,6 @@ struct kymo_switch_page {
 };
 extern struct kymo_switch_page *kymo__page;
 
-#define KYMO__NO_SESSION UINT32_MAX /* the number of none, nor of there being none */
-
 /* The number of the running session, or 0. Acquire: what the session set up before
    it was switched on is seen. */
 static inline uint32_t kymo__switch_now(void)

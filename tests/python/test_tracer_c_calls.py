@@ -7,12 +7,14 @@ import functools
 import operator
 import re
 import sys
+import time
 import types
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from traced import MONITORING, Trace, Traced, shown
+from traced import MONITORING, Trace, Traced, read_trace, shown, trace
 
 import kymo
 
@@ -187,28 +189,145 @@ def test_methods_around_anything_keep_the_nesting(traced: Traced) -> None:
     assert calls.count("<lambda>") == 40
 
 
-@pytest.mark.skipif(not STARS, reason="reported since 3.13")
-@pytest.mark.parametrize("overhead", [0, 0.9])
-def test_a_method_around_c_that_is_called_with_star_arguments_is_a_call(
-    traced: Traced, overhead: float
-) -> None:
-    """Nobody tells when it ends: it is over at once, and what it calls back lies beside it."""
-    ordered = types.MethodType(sorted, [2, 1])
-    wrong = types.MethodType(len, 1)
+def back(number: int) -> int:
+    return -number
 
-    def by(number: int) -> int:
-        return -number
+
+ORDERED = types.MethodType(sorted, [2, 1])
+WRONG = types.MethodType(len, 1)
+
+stars = pytest.mark.skipif(not STARS, reason="reported since 3.13")
+
+
+@stars
+def test_a_method_around_c_with_star_arguments_lasts_until_its_caller_goes_on(
+    traced: Traced,
+) -> None:
+    """Nobody tells when it ends."""
 
     def program() -> list[int]:
-        with contextlib.suppress(TypeError):
-            wrong(*())
-        return ordered(*(), **{"key": by})
+        try:
+            WRONG(*())
+        except TypeError:
+            ORDERED(*(), **{"key": back})
+        return ORDERED(*(), **{"key": back})
 
-    result = traced(program, overhead=overhead)
+    result = traced(program)
 
     assert result.result == [2, 1]
-    calls = [str(call) for call in result.only("program").calls]
-    assert [name for name in calls if "suppress" not in name] == ["len", "sorted", "by", "by"]
+    once = ["  sorted", "    back", "    back"]
+    assert shown(result, "program") == ["program", "  len", *once, *once]
+
+
+@stars
+def test_such_a_call_has_its_duration(traced: Traced) -> None:
+    nap = types.MethodType(time.sleep, 0.05)
+
+    def program() -> None:
+        nap(*())
+        len("over")
+
+    events = [e for e in traced(program).events if e.name in ("sleep", "len")]
+
+    assert [(e.name, e.kind) for e in events] == [
+        ("sleep", "enter"),
+        ("sleep", "leave"),
+        ("len", "enter"),
+        ("len", "leave"),
+    ]
+    assert events[1].time - events[0].time >= 50_000_000
+
+
+@stars
+def test_whatever_the_caller_does_next_ends_such_a_call(traced: Traced) -> None:
+    class Thing:
+        @property
+        def value(self) -> int:
+            return 1
+
+        def __getitem__(self, at: int) -> int:
+            return at
+
+        def __init__(self) -> None:
+            pass
+
+    def numbers() -> Iterator[int]:
+        yield 1
+        yield ORDERED(*(), **{"key": back})[0]
+
+    thing = Thing()
+
+    def program() -> None:
+        for _ in range(20):  # until the instructions are specialised
+            ORDERED(*())
+            thing.value  # noqa: B018
+            ORDERED(*())
+            thing[1]
+            ORDERED(*())
+            Thing()
+            ORDERED(*())
+            for _ in numbers():
+                ORDERED(*())
+            with contextlib.suppress(TypeError):
+                WRONG(*())
+
+    (called,) = traced(program).find("program")
+
+    (inner,) = {str(c.calls[0]) for c in called.calls if str(c) == "numbers resume>yield"}
+    assert inner == "sorted"
+    others = [str(c) for c in called.calls if not c.calls]
+    assert others.count("sorted") == 20 * 6
+    assert others.count("len") == 20
+    assert not [c for c in called.calls if c.name == "sorted" and c.calls]
+
+
+@stars
+def test_such_calls_nest(traced: Traced) -> None:
+    def deeper(n: int) -> int:
+        return types.MethodType(max, [n])(*(), **{"key": lambda _: deeper(n - 1) if n else 0})
+
+    def program() -> None:
+        deeper(8)
+        len("over")
+
+    result = traced(program)
+
+    assert len(result.find("max")) == 9
+    assert [str(c) for c in result.only("program").calls] == ["deeper", "len"]
+
+
+@stars
+def test_such_a_call_may_pause_and_stop_the_session(capture_path: Path) -> None:
+    def pausing(number: int) -> int:
+        kymo.pause()
+        kymo.resume()
+        return number
+
+    def stopping(number: int) -> int:
+        if kymo.running():
+            kymo.stop()
+        return number
+
+    for callback in (pausing, stopping):
+        kymo.start(capture_path)
+        ORDERED(*(), **{"key": callback})
+        back(1)
+        if kymo.running():
+            kymo.stop()
+        read_trace(capture_path)  # and check it
+    result = trace(capture_path, lambda: back(ORDERED(*())[0]))
+    assert [len(result.find(name)) for name in ("sorted", "back")] == [1, 1]
+
+
+@stars
+def test_within_a_budget_such_a_call_is_over_at_once(traced: Traced) -> None:
+    """What would show its end may be switched off."""
+
+    def program() -> list[int]:
+        return ORDERED(*(), **{"key": back})
+
+    calls = [str(call) for call in traced(program, overhead=0.9).only("program").calls]
+    assert calls == ["sorted", "back", "back"]
 
 
 @pytest.mark.skipif(not STARS, reason="reported since 3.13")
