@@ -99,8 +99,8 @@ def test_a_null_pointer_is_told(tmp_path: Path) -> None:
 
     check(done, signal.SIGSEGV, "<module>", "read_null", "string_at")
     assert ", address 0x0. " in done.stderr
-    # The native function that failed is the last one.
-    assert re.search(r"strlen|string_at", crashed(done.stderr).splitlines()[-1])
+    # The native function that failed is the last one; C libraries are often without its name.
+    assert re.search(r"strlen|string_at|libc\.so", crashed(done.stderr).splitlines()[-1])
 
 
 def test_without_the_option_nothing_is_said(tmp_path: Path) -> None:
