@@ -1,0 +1,285 @@
+/* Sampling does not get into a program's way, and nothing of it stays. */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define FAULT_MANY_SESSIONS
+#include "alloc.h"
+#include "sampling.h"
+#include "stackfile.h"
+
+/* ---- in a program's way ---- */
+
+/* A program that closes everything and opens its own. 0, or what went wrong. */
+static int close_all_and_stop(void)
+{
+    if (start_at("numbers", 1000, KYMO_SAMPLED_CPU) < 0)
+        return 1;
+    kymo_instant("known from now on");
+    int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (first > 100)
+        return 2; /* ours are in the way */
+    for (int i = first; i < 65536; i++)
+        close(i);
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
+        ;
+    kymo_stop(); /* fails: the file was closed too */
+    for (int i = first; i < 1024; i++)
+        if (fcntl(i, F_GETFD) < 0 && i != first)
+            return 3; /* one that is not ours was closed */
+    return 0;
+}
+
+static void descriptors_of_the_program_are_its_own(void)
+{
+    const struct rlimit few = {.rlim_cur = 1024, .rlim_max = 1024};
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_NOFILE, &few);
+        _exit(close_all_and_stop());
+    }
+    CHECK(child > 0);
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
+static void *write_late(void *arg)
+{
+    fault_sleep(100 * MS);
+    CHECK_EQ(write(*(int *)arg, "x", 1), 1);
+    return NULL;
+}
+
+static void a_read_that_waits_is_not_interrupted(void)
+{
+    int ends[2];
+    pthread_t thread;
+    CHECK_EQ(pipe(ends), 0);
+    CHECK_OK(start_at("read", 2000, KYMO_SAMPLED_WALL));
+    CHECK_EQ(pthread_create(&thread, NULL, write_late, &ends[1]), 0);
+    char byte = 0;
+    ssize_t n = read(ends[0], &byte, 1);
+    pthread_join(thread, NULL);
+    CHECK_OK(kymo_stop());
+    CHECK_EQ(n, 1);
+    CHECK_EQ(byte, 'x');
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void errno_is_not_touched(void)
+{
+    CHECK_OK(start_at("errno", 5000, KYMO_SAMPLED_WALL));
+    bool kept = true;
+    errno = 77;
+    for (int i = 0; i < 2000; i++) {
+        compute(20000);
+        kept = kept && errno == 77;
+    }
+    CHECK_OK(kymo_stop());
+    CHECK(kept);
+}
+
+static void *work_deaf(void *arg)
+{
+    sigset_t every;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, NULL);
+    work(100 * MS); /* its timer sends a signal, which waits */
+    __atomic_store_n((uint32_t *)arg, 1u, __ATOMIC_RELEASE);
+    while (__atomic_load_n((uint32_t *)arg, __ATOMIC_ACQUIRE) != 2)
+        fault_sleep(MS);
+    sigemptyset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, NULL); /* and would end the process */
+    return NULL;
+}
+
+static void a_signal_that_a_thread_has_blocked_until_after_stop_does_no_harm(void)
+{
+    uint32_t step = 0;
+    pthread_t thread;
+    CHECK_OK(start_at("deaf", 1000, KYMO_SAMPLED_CPU));
+    CHECK_EQ(pthread_create(&thread, NULL, work_deaf, &step), 0);
+    while (__atomic_load_n(&step, __ATOMIC_ACQUIRE) != 1)
+        fault_sleep(MS);
+    CHECK_OK(kymo_stop());
+    __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+}
+
+static uint32_t handled;
+
+static void handle(int number)
+{
+    (void)number;
+    __atomic_fetch_add(&handled, 1u, __ATOMIC_RELAXED);
+}
+
+static void a_signal_with_a_handler_is_left_to_the_program(void)
+{
+    const struct sigaction action = {.sa_handler = handle};
+    struct sigaction now;
+    CHECK_EQ(sigaction(SIGRTMAX - 1, &action, NULL), 0);
+    CHECK_OK(start_at("handler", 1000, KYMO_SAMPLED_CPU));
+    work(50 * MS);
+    CHECK_EQ(handled, 0);
+    raise(SIGRTMAX - 1);
+    CHECK_EQ(handled, 1);
+    CHECK_OK(kymo_stop());
+    CHECK_EQ(sigaction(SIGRTMAX - 1, NULL, &now), 0);
+    CHECK(now.sa_handler == handle);
+    CHECK_EQ(atoll(stackfile_meta(check_path("handler"), "sample.signal")), SIGRTMAX - 2);
+    signal(SIGRTMAX - 1, SIG_DFL);
+}
+
+static void a_program_that_takes_the_signal_has_it(void)
+{
+    needs_signals_in_time();
+    const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    struct sigaction now;
+    CHECK_OK(start_at("taken", 1000, KYMO_SAMPLED_CPU));
+    kymo_instant("known from now on");
+    work(20 * MS);
+    int number = signal_in_use();
+    CHECK_EQ(sigaction(number, &action, NULL), 0);
+    for (int i = 0; i < 200 && timers_now(); i++)
+        fault_sleep(5 * MS);
+    CHECK_EQ(timers_now(), 0); /* it was noticed */
+    __atomic_store_n(&handled, 0u, __ATOMIC_RELAXED);
+    work(50 * MS);
+    CHECK_EQ(handled, 0);
+    CHECK_OK(kymo_stop());
+    CHECK_EQ(sigaction(number, NULL, &now), 0);
+    CHECK(now.sa_handler == handle);
+    CHECK(strstr(stackfile_meta(check_path("taken"), "sample.ended"), "the program") != NULL);
+    signal(number, SIG_DFL);
+}
+
+static void what_cannot_be_is_refused(void)
+{
+    CHECK_EQ(start_at("refused", 10001, KYMO_SAMPLED_CPU), -EINVAL);
+    CHECK_EQ(start_at("refused", 100, 2), -EINVAL);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        signal(number, handle);
+    signal(SIGPROF, handle);
+    int rc = start_at("refused", 100, KYMO_SAMPLED_CPU);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        signal(number, SIG_DFL);
+    signal(SIGPROF, SIG_DFL);
+    CHECK_EQ(rc, -KYMO_ESIGNALS);
+    CHECK(access(check_path("refused"), F_OK) != 0);
+    CHECK(access(check_path("refused.live"), F_OK) != 0);
+}
+
+static void want_of_memory_is_said_and_leaves_nothing(void)
+{
+    int rc = -ENOMEM;
+    for (long n = 0; n < 200 && rc == -ENOMEM; n++) {
+        kymo__alloc_fail_after(n);
+        rc = start_at("memory", 100, KYMO_SAMPLED_CPU);
+        kymo__alloc_fail_after(-1);
+        if (rc == -ENOMEM) {
+            CHECK(access(check_path("memory"), F_OK) != 0);
+            CHECK_EQ(signal_in_use(), 0);
+        }
+    }
+    CHECK_OK(rc);
+    CHECK_OK(kymo_stop());
+}
+
+/* ---- what stays ---- */
+
+static void *brief(void *arg)
+{
+    if (arg)
+        kymo_instant("brief");
+    compute(2000);
+    return NULL;
+}
+
+static void ten_thousand_threads_leave_no_timer(void)
+{
+    enum { AT_ONCE = 20 };
+    const int rounds = FAULT_TIMES(10000, 1000) / AT_ONCE;
+    pthread_t threads[AT_ONCE];
+    /* A sanitizer has a thread of its own. */
+    int others = FAULT_TSAN ? 2 : 1;
+    CHECK_OK(start_at("brief", 1000, KYMO_SAMPLED_CPU));
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < AT_ONCE; i++)
+            CHECK_EQ(pthread_create(&threads[i], NULL, brief, i % 4 ? NULL : &threads), 0);
+        for (int i = 0; i < AT_ONCE; i++)
+            pthread_join(threads[i], NULL);
+    }
+    int timers = 0;
+    for (int i = 0; i < 200 && (timers = timers_now()) > others; i++)
+        fault_sleep(5 * MS);
+    struct kymo_stats stats = fault_stats();
+    CHECK_OK(kymo_stop());
+    CHECK_LE(timers, others);
+    CHECK_EQ(timers_now(), 0);
+    CHECK_LE((uint64_t)rounds * AT_ONCE / 4, stats.threads);
+
+    struct kymo_capture *capture;
+    CHECK_OK(kymo_open(check_path("brief"), &capture));
+    CHECK_EQ(fault_info(capture).lost_records, 0);
+    kymo_close(capture);
+}
+
+static void ten_thousand_threads_leave_no_timer_without_the_exact_clock(void)
+{
+    without_clocks(ten_thousand_threads_leave_no_timer);
+}
+
+static void a_thousand_sessions_leave_nothing_behind(void)
+{
+    const int cycles = FAULT_TIMES(1000, 100);
+    pthread_t threads[2];
+    long resident = 0;
+    int files = 0, tasks = 0;
+    quit = 0;
+    CHECK_EQ(pthread_create(&threads[0], NULL, work_until_told, NULL), 0);
+    CHECK_EQ(pthread_create(&threads[1], NULL, work_until_told, &quit), 0);
+    for (int i = 0; i < cycles; i++) {
+        if (i == cycles / 4) {
+            resident = fault_resident();
+            files = fault_entries("/proc/self/fd");
+            tasks = fault_entries("/proc/self/task");
+        }
+        CHECK_OK(start_at("cycle", 1000, i % 3 ? KYMO_SAMPLED_CPU : KYMO_SAMPLED_WALL));
+        CHECK(signal_in_use() != 0);
+        if (i % 8 == 0)
+            work(3 * MS);
+        CHECK_OK(kymo_stop());
+        CHECK_EQ(signal_in_use(), 0);
+    }
+    int files_after = fault_entries("/proc/self/fd"), tasks_after = tasks;
+    for (int i = 0; i < 200 && (tasks_after = fault_entries("/proc/self/task")) > tasks; i++)
+        fault_sleep(MS);
+    __atomic_store_n(&quit, 1u, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(files_after, files);
+    CHECK_LE(tasks_after, tasks);
+    CHECK_EQ(timers_now(), 0);
+    if (!FAULT_ASAN && !FAULT_TSAN) /* they keep what was freed */
+        CHECK_LE(fault_resident(), resident + (2 << 20));
+}
+
+static const struct check_case cases[] = {
+    /* First, before this process has had a session: the lock that fork then takes is a new one in
+       the child, which thread sanitizer believes to be held there still. */
+    CHECK_CASE(descriptors_of_the_program_are_its_own),
+    CHECK_CASE(a_read_that_waits_is_not_interrupted),
+    CHECK_CASE(errno_is_not_touched),
+    CHECK_CASE(a_signal_that_a_thread_has_blocked_until_after_stop_does_no_harm),
+    CHECK_CASE(a_signal_with_a_handler_is_left_to_the_program),
+    CHECK_CASE(a_program_that_takes_the_signal_has_it),
+    CHECK_CASE(what_cannot_be_is_refused),
+    CHECK_CASE(want_of_memory_is_said_and_leaves_nothing),
+    CHECK_CASE(ten_thousand_threads_leave_no_timer),
+    CHECK_CASE(ten_thousand_threads_leave_no_timer_without_the_exact_clock),
+    CHECK_CASE(a_thousand_sessions_leave_nothing_behind),
+};
+SAMPLING_MAIN(cases)
