@@ -169,15 +169,6 @@ static void what_a_tracer_turns_in_at_the_end_does_not_push_out_the_rest(void)
     kymo_close(capture);
 }
 
-static uint64_t resident_bytes(void)
-{
-    unsigned long pages = 0, ignored = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    CHECK(file && fscanf(file, "%lu %lu", &ignored, &pages) == 2);
-    fclose(file);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static void memory_and_file_stay_bounded_over_ten_million_records(void)
 {
     if (FAULT_TSAN || FAULT_ASAN)
@@ -187,10 +178,10 @@ static void memory_and_file_stay_bounded_over_ten_million_records(void)
     options.budget = budget;
     CHECK_OK(kymo_start(&options));
     record(0, 1000000);
-    uint64_t before = resident_bytes(), most = 0;
+    uint64_t before = (uint64_t)fault_resident(), most = 0;
     for (uint64_t i = 1; i < 10; i++) {
         record(i * 1000000, (i + 1) * 1000000);
-        uint64_t now = resident_bytes();
+        uint64_t now = (uint64_t)fault_resident();
         most = now > most ? now : most;
     }
     CHECK_LE(fault_stats().written_bytes, 65536);
