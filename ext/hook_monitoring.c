@@ -461,7 +461,7 @@ static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *a
         kymo__trace_enter(0, f->key);
         if (f->slices == TASK_TYPE)
             kymo__task_created(args[3]);
-        kymo__throttle_push(site, args[2], kymo_ticks());
+        kymo__throttle_push(site, KYMO_CURRENT_FRAME(), kymo_ticks());
     }
     Py_RETURN_NONE;
 }
@@ -474,7 +474,7 @@ static PyObject *throttled_c_leave(PyObject *const *args, unsigned detail)
     struct site *site = f && f->key != KYMO_LEFT_OUT ? call_site(args) : NULL;
     if (!site || !site->active)
         Py_RETURN_NONE;
-    if (!kymo__too_deep_leave() && kymo__throttle_pop(site, args[2], ticks))
+    if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     kymo__throttle_count(site); /* last: it may record something itself */
     Py_RETURN_NONE;

@@ -47,7 +47,8 @@ struct site *kymo__site(const void *code, uint32_t offset);
 /* An event of SITE happened. Now and then looks whether the budget is kept. */
 void kymo__throttle_count(struct site *site);
 
-/* A recorded enter of SITE, by the frame or callable OWNER. */
+/* A recorded enter of SITE, by the frame OWNER: the one that is called, or calls what is no
+   Python function. */
 void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks);
 
 /* True when the leave of SITE by OWNER at TICKS belongs to a recorded enter; it is then

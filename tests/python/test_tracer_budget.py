@@ -271,3 +271,23 @@ def test_a_budget_that_is_none_is_one_line(share: str) -> None:
 
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "--overhead" in done.stderr
+
+
+def test_recursion_through_a_c_call_stays_nested(traced: Traced) -> None:
+    """The calls that are open when they are switched off have calls of the same place inside."""
+
+    def through(n: int) -> int:
+        return 1 + sum(map(through, [n - 1])) if n else 0
+
+    def program() -> int:
+        return sum(through(1500) for _ in range(4))
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        trace = traced(program, overhead=BUDGET, gc=False)
+    finally:
+        sys.setrecursionlimit(limit)
+
+    assert trace.result == 6000
+    assert off(trace)
