@@ -11,6 +11,7 @@
 #include "core.h"
 #include "named.h"
 #include "tasks.h"
+#include "throttle.h"
 #include "tracer.h"
 
 /* Before the first session and where memory fails: two slots, always empty. */
@@ -164,6 +165,7 @@ void kymo__functions_end(void)
 static void on_code_end(PyCodeObject *code)
 {
     kymo__function_forget(code);
+    kymo__throttle_forget(code);
     kymo__code_died(code);
 }
 

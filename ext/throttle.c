@@ -60,7 +60,7 @@ static size_t slot_of(const void *code, uint32_t offset, size_t count)
 
 static bool widen(void)
 {
-    if ((t.used + 1) * 2 <= t.slot_count)
+    if ((t.used + 2) * 2 <= t.slot_count) /* the site, and that of its function */
         return true;
     size_t count = t.slot_count ? t.slot_count * 2 : 4096;
     struct site **slots = calloc(count, sizeof *slots);
@@ -80,22 +80,55 @@ static bool widen(void)
     return true;
 }
 
+/* Where the site is, or would be. */
+static struct site **slot_for(const void *code, uint32_t offset)
+{
+    size_t at = slot_of(code, offset, t.slot_count);
+    while (t.slots[at] && (t.slots[at]->code != code || t.slots[at]->offset != offset))
+        at = (at + 1) & (t.slot_count - 1);
+    return &t.slots[at];
+}
+
+/* The site, made if it is new; there is room. */
+static struct site *site_of(const void *code, uint32_t offset)
+{
+    struct site **slot = slot_for(code, offset);
+    if (!*slot && (*slot = calloc(1, sizeof **slot))) {
+        **slot = (struct site){.code = code, .offset = offset};
+        t.used++;
+    }
+    return *slot;
+}
+
 struct site *kymo__site(const void *code, uint32_t offset)
 {
     struct site *site = NULL;
     KYMO_SECTION_LOCK(sites_section);
     if (widen()) {
-        size_t at = slot_of(code, offset, t.slot_count);
-        while (t.slots[at] && (t.slots[at]->code != code || t.slots[at]->offset != offset))
-            at = (at + 1) & (t.slot_count - 1);
-        if (!t.slots[at] && (t.slots[at] = calloc(1, sizeof *site))) {
-            *t.slots[at] = (struct site){.code = code, .offset = offset};
-            t.used++;
+        struct site *known = *slot_for(code, offset);
+        struct site *function = known ? NULL : site_of(code, SITE_FUNCTION);
+        site = known || !function ? known : site_of(code, offset);
+        if (site && function && site != function) {
+            site->next = function->next;
+            function->next = site;
         }
-        site = t.slots[at];
     }
     KYMO_SECTION_UNLOCK(sites_section);
     return site;
+}
+
+void kymo__throttle_forget(const void *code)
+{
+    KYMO_SECTION_LOCK(sites_section);
+    struct site *site = t.slot_count ? *slot_for(code, SITE_FUNCTION) : NULL;
+    for (; site; site = site->next)
+        *site = (struct site){
+            .code = code,
+            .offset = site->offset,
+            .active = site->active, /* in the stack of a thread that lost its leave */
+            .next = site->next,
+        };
+    KYMO_SECTION_UNLOCK(sites_section);
 }
 
 void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks)

@@ -27,6 +27,7 @@ struct site {
     uint32_t c_call;       /* its events cost what C calls cost */
     uint64_t calls, ticks; /* recorded so far, and their time */
     uint64_t window_ticks; /* time since the last look */
+    struct site *next;     /* another of the same code, from that of the function on */
 };
 #define SITE_FUNCTION 0xffffffffu
 
@@ -43,6 +44,9 @@ bool kymo__throttle_without_c_calls(void);
 
 /* The site, made if it is new; NULL when memory is short. */
 struct site *kymo__site(const void *code, uint32_t offset);
+
+/* CODE died: what comes to lie at its place is met for the first time. */
+void kymo__throttle_forget(const void *code);
 
 /* An event of SITE happened. Now and then looks whether the budget is kept. */
 void kymo__throttle_count(struct site *site);

@@ -273,6 +273,32 @@ def test_a_budget_that_is_none_is_one_line(share: str) -> None:
     assert done.stderr.count("\n") == 1 and "--overhead" in done.stderr
 
 
+@WITH_AND_WITHOUT_C
+def test_code_in_the_place_of_what_was_switched_off_is_recorded(
+    traced: Traced, c_calls: bool
+) -> None:
+    places = set()
+
+    def made(number: int) -> None:
+        names: dict[str, Any] = {}
+        exec(f"def hot{number}(n): return n", names)
+        hot = names.pop(f"hot{number}")
+        places.add(id(hot.__code__))
+        for n in range(20_000):
+            hot(n)
+
+    def program() -> None:
+        for number in range(5):
+            made(number)
+
+    trace = traced(program, overhead=BUDGET, c_calls=c_calls, gc=False)
+
+    if len(places) == 5:
+        pytest.skip("no code object has the place of another")
+    assert "hot0" in off(trace)
+    assert all(entered(trace, f"hot{number}") for number in range(5))
+
+
 def test_recursion_through_a_c_call_stays_nested(traced: Traced) -> None:
     """The calls that are open when they are switched off have calls of the same place inside."""
 
