@@ -223,6 +223,12 @@ static void record_off(const struct site *site)
     kymo_lane_commit(lane, at + 4);
 }
 
+/* How much of ELAPSED the program had, of which COST was ours, as far as that can be told. */
+static double programs_own(double elapsed, double cost)
+{
+    return elapsed - cost > elapsed / 100 ? elapsed - cost : elapsed / 100;
+}
+
 /* Switch off until what is left fits. COST nanoseconds of ours were in ELAPSED. */
 static void shed(double cost, double elapsed)
 {
@@ -236,7 +242,7 @@ static void shed(double cost, double elapsed)
     }
     if (count)
         qsort(candidates, count, sizeof *candidates, by_mean);
-    double program = elapsed > cost ? elapsed - cost : elapsed / 100;
+    double program = programs_own(elapsed, cost);
     for (size_t i = 0; i < count && cost > t.budget * 0.5 * program; i++) {
         candidates[i]->off = 1;
         cost -= cost_of(candidates[i]);
@@ -269,7 +275,7 @@ static void look(void)
 {
     double elapsed = now_ns() - t.looked;
     double cost = (double)t.events * t.cost + (double)t.c_events * t.c_cost;
-    if (cost > t.budget * (elapsed > cost ? elapsed - cost : elapsed / 100)) {
+    if (cost > t.budget * programs_own(elapsed, cost)) {
         if (kymo__tracing.cost_alone > 0 && !t.without_c_calls)
             shed_c_calls();
         else
