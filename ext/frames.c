@@ -3,6 +3,7 @@
    Nobody will report their beginning, but their ends will be reported; recorded as open
    from the start they give every later call its right place. */
 #include "core.h"
+#include "throttle.h"
 #include "tracer.h"
 
 #include <frameobject.h>
@@ -38,8 +39,10 @@ static PyObject **codes_of(PyFrameObject *frame, size_t *count)
     return codes;
 }
 
-static uint32_t key_of(PyObject *code)
+uint32_t kymo__frames_key(PyObject *code)
 {
+    if (kymo__throttle_is_off(code))
+        return KYMO_LEFT_OUT; /* its end would not be recorded */
     const struct function *f = kymo__function_find(code);
     return (f ? f : kymo__function_add(code))->key;
 }
@@ -51,7 +54,7 @@ static void record_own(uint64_t ticks, bool skip)
     size_t count;
     PyObject **codes = codes_of(frame, &count);
     while (count-- > (size_t)skip) {
-        uint32_t key = key_of(codes[count]);
+        uint32_t key = kymo__frames_key(codes[count]);
         if (key != KYMO_LEFT_OUT)
             kymo__trace_at(KYMO_ENTER, 3, key, ticks);
     }
@@ -61,32 +64,37 @@ static void record_own(uint64_t ticks, bool skip)
 uint32_t kymo__epoch;
 __thread uint32_t kymo__epoch_told;
 
-/* System ids of the threads whose frames were recorded for them when tracing began. */
-static uint32_t *told;
+/* The threads whose frames were recorded for them when tracing began. */
+static struct told {
+    uint32_t tid; /* the system's id */
+    size_t frames;
+} * told;
 static size_t told_count;
 static uint64_t paused; /* tick of the last pause; 0: there was none */
 
-static bool was_told(uint32_t tid)
+/* The one of this thread, or NULL. */
+static const struct told *told_of_this(void)
 {
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
     for (size_t i = 0; i < told_count; i++)
-        if (told[i] == tid)
-            return true;
-    return false;
+        if (told[i].tid == tid)
+            return &told[i];
+    return NULL;
 }
 
 #ifndef Py_GIL_DISABLED
-static void remember_told(uint32_t tid)
+static void remember_told(uint32_t tid, size_t frames)
 {
     static size_t told_capacity;
     if (told_count == told_capacity) {
         size_t capacity = told_capacity ? told_capacity * 2 : 64;
-        uint32_t *grown = realloc(told, capacity * sizeof *told);
+        struct told *grown = realloc(told, capacity * sizeof *told);
         if (!grown)
             return;
         told = grown;
         told_capacity = capacity;
     }
-    told[told_count++] = tid;
+    told[told_count++] = (struct told){tid, frames};
 }
 
 /* The system's id of STATE's thread, or 0. Versions that do not keep it have it in the
@@ -109,8 +117,8 @@ static uint32_t system_id(PyThreadState *state)
     return id;
 }
 
-/* Record the open frames of another thread. False when it has to do so itself. */
-static bool record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
+/* Record the open frames of another thread, unless it has to do so itself. */
+static void record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
 {
     PyFrameObject *frame = PyThreadState_GetFrame(state);
     size_t count;
@@ -119,7 +127,7 @@ static bool record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
     uint32_t *keys = count ? malloc(count * sizeof *keys) : NULL;
     /* Keys first: they may not be defined inside a claim. */
     for (size_t i = 0; keys && i < count; i++)
-        keys[i] = key_of(codes[i]);
+        keys[i] = kymo__frames_key(codes[i]);
     struct kymo_record *at = NULL;
     struct kymo_lane *lane = keys ? kymo_lane_of_thread(tid, 1, &at) : NULL;
     for (size_t i = count; lane && i-- > 0;) {
@@ -134,9 +142,16 @@ static bool record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
     }
     if (lane)
         kymo_lane_commit(lane, at);
+    size_t recorded = 0;
+    for (size_t i = 0; lane && i < count; i++)
+        if (keys[i] != KYMO_LEFT_OUT) {
+            kymo__throttle_expect(codes[i]);
+            recorded++;
+        }
+    if (lane)
+        remember_told(tid, recorded);
     free(keys);
     free(codes);
-    return lane != NULL;
 }
 
 static void record_others(void)
@@ -151,8 +166,8 @@ static void record_others(void)
     for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
          state = PyThreadState_Next(state)) {
         uint32_t tid = state == own ? 0 : system_id(state);
-        if (tid && record_other(state, tid, ticks))
-            remember_told(tid);
+        if (tid)
+            record_other(state, tid, ticks);
     }
 }
 #else
@@ -223,7 +238,7 @@ static void tell(bool entering)
 /* Were this thread's frames recorded when tracing began? */
 static bool told_before(void)
 {
-    return kymo__epoch_told == kymo__epoch || was_told((uint32_t)syscall(SYS_gettid));
+    return kymo__epoch_told == kymo__epoch || told_of_this();
 }
 
 void kymo__frames_tell(bool entering)
@@ -235,9 +250,12 @@ void kymo__frames_tell(bool entering)
     PyErr_Restore(type, value, trace);
     if (paused)
         record_resync(paused);
-    if (paused || !told_before())
+    const struct told *before = paused ? NULL : told_of_this();
+    if (!before)
         tell(entering);
     kymo__epoch_told = kymo__epoch;
+    if (kymo__throttling() && (!before || before->frames))
+        kymo__hook_told(entering, before ? before->frames : 0);
 }
 
 void kymo__frames_tell_again(void)
@@ -246,6 +264,8 @@ void kymo__frames_tell_again(void)
     if (paused || told_before())
         record_resync(paused ? paused : kymo_ticks());
     tell(false);
+    if (kymo__throttling())
+        kymo__hook_told(false, 0);
 }
 
 void kymo__frames_prepare(void)

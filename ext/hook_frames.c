@@ -87,10 +87,34 @@ static void read_open_frames(void)
             active = active->outer;
         else
             open_frames[--next] =
-                (struct open_frame){frame, kymo__code_entry(kymo__frame_code(frame))->key};
+                (struct open_frame){frame, kymo__frames_key(kymo__frame_code(frame))};
     }
     open_count = count - next;
     memmove(open_frames, open_frames + next, open_count * sizeof *open_frames);
+}
+
+/* Only the frames that tell of their end themselves; the others are those below. */
+void kymo__hook_told(bool entering, size_t expected)
+{
+    size_t count = 0;
+    for (PyFrameObject *frame = PyEval_GetFrame(); frame; frame = back(frame))
+        count++;
+    PyFrameObject **frames = count ? malloc(count * sizeof *frames) : NULL;
+    const struct activation *active = kymo__innermost;
+    count = 0;
+    for (PyFrameObject *frame = PyEval_GetFrame(); frames && frame; frame = back(frame)) {
+        bool own = active && active->frame == kymo__frame_eval(frame);
+        active = own ? active->outer : active;
+        if (own && !entering)
+            frames[count++] = frame;
+        entering = false;
+    }
+    while (count-- > 0) {
+        PyObject *code = kymo__frame_code(frames[count]);
+        if (kymo__code_entry(code)->key != KYMO_LEFT_OUT)
+            kymo__throttle_open(code, kymo__frame_eval(frames[count]), expected);
+    }
+    free(frames);
 }
 
 /* FRAME makes a call: those further in have ended. */
@@ -161,16 +185,20 @@ KYMO_INLINE void activate(struct activation *mine, kymo_eval_frame *frame, bool 
     kymo__innermost = mine;
 }
 
-/* A call that is not recorded. */
+/* A call of CODE that is not recorded. Where the frames are told anew meanwhile it may be. */
 static __attribute__((noinline)) PyObject *evaluate_left_out(PyThreadState *state,
-                                                             kymo_eval_frame *frame)
+                                                             kymo_eval_frame *frame, PyObject *code)
 {
     struct activation mine;
     if (kymo__innermost->calling.key)
         kymo__settle(kymo__current(state));
-    activate(&mine, frame, false);
+    activate(&mine, frame, !kymo__eval_creates_generator(frame));
+    Py_INCREF(code);
     PyObject *result = evaluator_before(state, frame, 0);
     kymo__innermost = mine.outer;
+    if (__builtin_expect(mine.epoch != usual_epoch, 0))
+        ended(state, &mine, code, result, kymo_ticks());
+    Py_DECREF(code);
     return result;
 }
 
@@ -267,7 +295,7 @@ static PyObject *evaluate(PyThreadState *state, kymo_eval_frame *frame, int thro
         return evaluate_slowly(state, frame, throwing);
     const uint32_t key = f->key;
     if (__builtin_expect(key == KYMO_LEFT_OUT, 0))
-        return evaluate_left_out(state, frame);
+        return evaluate_left_out(state, frame, code);
     if (__builtin_expect(f->slices, 0))
         return evaluate_slice(state, frame, code, key);
     struct kymo_lane *lane;

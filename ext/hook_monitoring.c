@@ -10,6 +10,7 @@
 
 #include <opcode.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "ccalls.h"
 #include "named.h"
@@ -614,6 +615,28 @@ fail:
 }
 
 void kymo__hook_began(void) {}
+
+void kymo__hook_told(bool entering, size_t expected)
+{
+    const struct _PyInterpreterFrame *innermost = KYMO_CURRENT_FRAME(), **frames = NULL;
+    size_t count = 0;
+    for (const struct _PyInterpreterFrame *frame = innermost; frame; frame = frame->previous)
+        count++;
+    if (!count || !(frames = malloc(count * sizeof *frames)))
+        return;
+    size_t next = 0;
+    for (const struct _PyInterpreterFrame *frame = innermost; frame; frame = frame->previous)
+        if (frame->owner < KYMO_OWNED_BY_NOBODY)
+            frames[next++] = frame;
+    for (size_t known = 0; next-- > (size_t)entering && (!expected || known < expected);) {
+        PyObject *code = (PyObject *)(uintptr_t)KYMO_FRAME_CODE(frames[next]);
+        if (code_of(&code)->key == KYMO_LEFT_OUT)
+            continue;
+        kymo__throttle_open(code, frames[next], expected);
+        known++;
+    }
+    free(frames);
+}
 
 void kymo__hook_remove(void)
 {

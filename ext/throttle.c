@@ -131,7 +131,20 @@ void kymo__throttle_forget(const void *code)
     KYMO_SECTION_UNLOCK(sites_section);
 }
 
-void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks)
+bool kymo__throttle_is_off(const void *code)
+{
+    const struct site *site = kymo__throttling() ? kymo__site(code, SITE_FUNCTION) : NULL;
+    return site && site->off;
+}
+
+void kymo__throttle_expect(const void *code)
+{
+    struct site *site = kymo__throttling() ? kymo__site(code, SITE_FUNCTION) : NULL;
+    if (site)
+        site->active++;
+}
+
+static void push(struct site *site, const void *owner, uint64_t ticks, int depth)
 {
     if (stack.session != t.session) {
         stack.session = t.session;
@@ -145,8 +158,23 @@ void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks)
         stack.frames = frames;
         stack.capacity = capacity;
     }
-    stack.frames[stack.depth++] = (struct frame){site, owner, ticks, kymo__depth - 1};
+    stack.frames[stack.depth++] = (struct frame){site, owner, ticks, depth};
     site->active++;
+}
+
+void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks)
+{
+    push(site, owner, ticks, kymo__depth - 1);
+}
+
+void kymo__throttle_open(const void *code, const void *owner, bool expected)
+{
+    struct site *site = kymo__site(code, SITE_FUNCTION);
+    if (!site || (site->off && !expected))
+        return;
+    push(site, owner, kymo_ticks(), 0); /* it does not count for max_depth */
+    if (expected && site->active)
+        site->active--;
 }
 
 bool kymo__throttle_pop(struct site *site, const void *owner, uint64_t ticks)

@@ -51,6 +51,17 @@ void kymo__throttle_forget(const void *code);
 /* An event of SITE happened. Now and then looks whether the budget is kept. */
 void kymo__throttle_count(struct site *site);
 
+/* Is the Python function of CODE switched off? */
+bool kymo__throttle_is_off(const void *code);
+
+/* A call of CODE that was open already was recorded for another thread, which tells of it
+   with its first event. */
+void kymo__throttle_expect(const void *code);
+
+/* A call of CODE by the frame OWNER of this thread is open already, and recorded unless it is
+   off; EXPECTED when that was said before. */
+void kymo__throttle_open(const void *code, const void *owner, bool expected);
+
 /* A recorded enter of SITE, by the frame OWNER: the one that is called, or calls what is no
    Python function. */
 void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks);

@@ -105,6 +105,11 @@ void kymo__hook_remove(void);
 void kymo__hook_began(void);
 const char *kymo__hook_name(void);
 
+/* This thread's open frames were just recorded, without the innermost when ENTERING; or, when
+   EXPECTED is not 0, so many of the outermost were when tracing began. With an overhead budget,
+   throttle.h is to know them. */
+void kymo__hook_told(bool entering, size_t expected);
+
 /* Can it keep to an overhead budget? */
 bool kymo__hook_can_throttle(void);
 
@@ -125,6 +130,9 @@ void kymo__frames_resume(void);
 extern uint32_t kymo__epoch;
 extern __thread uint32_t kymo__epoch_told;
 void kymo__frames_tell(bool entering);
+
+/* The key that an open frame of CODE is told with; KYMO_LEFT_OUT when it is not. */
+uint32_t kymo__frames_key(PyObject *code);
 
 /* This thread tells of its frames, whatever was recorded of them before. */
 void kymo__frames_tell_again(void);

@@ -317,3 +317,102 @@ def test_recursion_through_a_c_call_stays_nested(traced: Traced) -> None:
 
     assert trace.result == 6000
     assert off(trace)
+
+
+@WITH_AND_WITHOUT_C
+def test_tracing_goes_on_inside_what_is_off(capture_path: Path, c_calls: bool) -> None:
+    """Its end is not recorded, and so it is not told as open either."""
+
+    def hot(n: int) -> None:
+        if n < 0:
+            kymo.pause()
+            kymo.resume()
+            tiny(n)
+
+    def program() -> None:
+        for n in range(20_000):
+            hot(n)
+        hot(-1)
+        busy(1)
+
+    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+    program()
+    kymo.stop()
+
+    trace = read_trace(capture_path)
+    assert "hot" in off(trace)
+    assert trace.only("busy").left == "return"
+    assert trace.find("program")[-1].left == "return"
+
+
+@WITH_AND_WITHOUT_C
+def test_the_next_session_begins_inside_what_was_off(capture_path: Path, c_calls: bool) -> None:
+    def hot(n: int) -> None:
+        if n < 0:
+            kymo.stop()
+            kymo.start(capture_path, c_calls=c_calls, gc=False)
+
+    def program() -> None:
+        for n in range(20_000):
+            hot(n)
+        hot(-1)
+        busy(1)
+
+    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+    program()
+    kymo.stop()
+
+    trace = read_trace(capture_path)
+    assert str(trace.only("hot")) == "hot open>return"
+    assert trace.only("busy").left == "return"
+
+
+@WITH_AND_WITHOUT_C
+def test_a_call_open_from_the_start_keeps_its_end(capture_path: Path, c_calls: bool) -> None:
+    def hot(n: int) -> None:
+        if n < 0:
+            kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+            for inner in range(20_000):
+                hot(inner)
+
+    def program() -> None:
+        hot(-1)
+        busy(1)
+
+    program()
+    tiny(0)  # without C calls the end of what was open shows at the next call
+    kymo.stop()
+
+    trace = read_trace(capture_path)
+    assert "hot" in off(trace)
+    assert trace.find("hot")[0].left == "return"
+    assert trace.only("program").left == "return"
+
+
+@WITH_AND_WITHOUT_C
+def test_a_call_open_on_another_thread_keeps_its_end(capture_path: Path, c_calls: bool) -> None:
+    go = threading.Event()
+    inside = threading.Event()
+
+    def hot(wait: bool) -> None:
+        if wait:
+            inside.set()
+            go.wait()
+
+    def thread() -> None:
+        hot(True)
+        busy(1)
+
+    other = threading.Thread(target=thread)
+    other.start()
+    inside.wait()
+    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+    for _ in range(20_000):
+        hot(False)
+    go.set()
+    other.join()
+    kymo.stop()
+
+    trace = read_trace(capture_path)
+    assert "hot" in off(trace)
+    assert trace.only("busy").left == "return"
