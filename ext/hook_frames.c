@@ -23,6 +23,7 @@ static uint32_t usual_epoch; /* the epoch, while the evaluator alone records; el
    evaluator stands aside, for all threads, and profile functions do its work. */
 enum { DEEP = 1000 };
 static unsigned standing_aside; /* how many frames want it to */
+static bool stood_aside;        /* since tracing began or went on, with more than one thread */
 
 static void stand_aside(void)
 {
@@ -30,6 +31,7 @@ static void stand_aside(void)
         _PyInterpreterState_GetEvalFrameFunc(kymo__interpreter_here()) == evaluate)
         _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluator_before);
     kymo__profiles_set();
+    stood_aside |= kymo__newest_thread && PyThreadState_Next(kymo__newest_thread);
 }
 
 static void stand_back(PyThreadState *state)
@@ -38,7 +40,7 @@ static void stand_back(PyThreadState *state)
         return;
     if (_PyInterpreterState_GetEvalFrameFunc(kymo__interpreter_here()) == evaluator_before)
         _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluate);
-    if (kymo__by_frames)
+    if (kymo__by_frames && !kymo__profile_alone())
         kymo__profile_unset(state); /* on other threads it still has frames to see the end of */
 }
 
@@ -56,6 +58,7 @@ void kymo__meet_new_threads(void)
 struct open_frame {
     PyFrameObject *frame; /* an address only */
     uint32_t key;
+    const struct activation *inside; /* the next further out, of before; or NULL */
 };
 static __thread struct open_frame *open_frames;
 static __thread size_t open_count;
@@ -87,48 +90,50 @@ static void read_open_frames(void)
             active = active->outer;
         else
             open_frames[--next] =
-                (struct open_frame){frame, kymo__frames_key(kymo__frame_code(frame))};
+                (struct open_frame){frame, kymo__frames_key(kymo__frame_code(frame)), active};
     }
     open_count = count - next;
     memmove(open_frames, open_frames + next, open_count * sizeof *open_frames);
 }
 
-/* Only the frames that tell of their end themselves; the others are those below. */
 void kymo__hook_told(bool entering, size_t expected)
 {
     size_t count = 0;
     for (PyFrameObject *frame = PyEval_GetFrame(); frame; frame = back(frame))
         count++;
     PyFrameObject **frames = count ? malloc(count * sizeof *frames) : NULL;
-    const struct activation *active = kymo__innermost;
+    if (!frames)
+        return;
     count = 0;
-    for (PyFrameObject *frame = PyEval_GetFrame(); frames && frame; frame = back(frame)) {
-        bool own = active && active->frame == kymo__frame_eval(frame);
-        active = own ? active->outer : active;
-        if (own && !entering)
-            frames[count++] = frame;
-        entering = false;
-    }
-    while (count-- > 0) {
+    for (PyFrameObject *frame = PyEval_GetFrame(); frame; frame = back(frame))
+        frames[count++] = frame;
+    for (size_t known = 0; count-- > (size_t)entering && (!expected || known < expected);) {
         PyObject *code = kymo__frame_code(frames[count]);
-        if (kymo__code_entry(code)->key != KYMO_LEFT_OUT)
-            kymo__throttle_open(code, kymo__frame_eval(frames[count]), expected);
+        if (kymo__code_entry(code)->key == KYMO_LEFT_OUT)
+            continue;
+        kymo__throttle_open(code, kymo__frame_eval(frames[count]), expected);
+        known++;
     }
     free(frames);
 }
 
-/* FRAME makes a call: those further in have ended. */
-static void close_frames(PyFrameObject *frame)
+/* The innermost of them, when it lies right inside ACTIVE; else NULL. */
+static const struct open_frame *open_inside(const struct activation *active)
 {
-    if (open_epoch != kymo__epoch) {
-        kymo__frames_tell_again();
-        read_open_frames();
-    }
-    uint64_t ticks = kymo_ticks();
-    while (open_count && open_frames[open_count - 1].frame != frame) {
-        uint32_t key = open_frames[--open_count].key;
-        if (key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
-            kymo__trace_at(KYMO_LEAVE, 0, key, ticks);
+    bool found =
+        open_count && open_epoch == kymo__epoch && open_frames[open_count - 1].inside == active;
+    return found ? &open_frames[open_count - 1] : NULL;
+}
+
+/* Those inside ACTIVE have ended, up to FRAME; recorded at TICKS, unless that is 0. */
+static void close_inside(const struct activation *active, const PyFrameObject *frame,
+                         uint64_t ticks)
+{
+    const struct open_frame *open;
+    while ((open = open_inside(active)) && open->frame != frame) {
+        open_count--;
+        if (ticks && open->key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
+            kymo__trace_at(KYMO_LEAVE, 0, open->key, ticks);
     }
     if (!open_count && open_frames) {
         free(open_frames);
@@ -136,16 +141,46 @@ static void close_frames(PyFrameObject *frame)
     }
 }
 
+/* The profile function has seen the end of FRAME. */
+void kymo__open_frame_ended(const PyFrameObject *frame)
+{
+    if (open_count && open_frames[open_count - 1].frame == frame)
+        open_count--;
+}
+
+/* FRAME makes a call: those further in have ended. */
+static void close_frames(PyFrameObject *frame)
+{
+    /* Frames with an activation tell of their end also where others are still to be read. */
+    if (open_epoch != kymo__epoch && (!kymo__innermost || kymo__epoch_told != kymo__epoch)) {
+        kymo__frames_tell_again();
+        read_open_frames();
+    }
+    if (open_inside(kymo__innermost))
+        close_inside(kymo__innermost, frame, kymo_ticks());
+}
+
+/* While the evaluator stands aside, nobody remembers all C calls that are open. */
+bool kymo__hook_can_drop_c_calls(void)
+{
+    return !standing_aside;
+}
+
 /* When the overhead budget has no room for C calls: their profile functions go, and the evaluator
-   records. */
+   records. One stays where it has frames to see the end of: those that began while the evaluator
+   stood aside. */
 void kymo__drop_c_calls(void)
 {
     if (kymo__by_frames || !kymo__throttle_without_c_calls())
         return;
     kymo__by_frames = true;
     usual_epoch = kymo__epoch;
+    if (standing_aside || kymo__profile_alone())
+        return;
     read_open_frames();
-    if (!standing_aside)
+    if (stood_aside)
+        kymo__profile_unset(PyThreadState_Get());
+    else
         kymo__profiles_unset();
 }
 
@@ -164,9 +199,15 @@ static bool unprofiled(PyThreadState *state)
 static void ended(PyThreadState *state, struct activation *mine, PyObject *code, PyObject *result,
                   uint64_t ticks)
 {
-    if (!installed || !mine->entered || state->c_profilefunc == kymo__on_profile_event)
+    if (!installed || !mine->entered || state->c_profilefunc == kymo__on_profile_event) {
+        close_inside(mine, NULL, 0);
         return;
-    kymo__c_call_end(&mine->calling, 0, ticks);
+    }
+    close_inside(mine, NULL, ticks);
+    if (mine->calling.key) {
+        kymo__c_call_end(&mine->calling, 0, ticks);
+        ticks = kymo_ticks(); /* the budget may have recorded something */
+    }
     kymo__call_leave(code, result ? kymo__eval_leave_detail(code, mine->frame) : 2, mine->frame,
                      result, ticks);
 }
@@ -259,8 +300,7 @@ static __attribute__((noinline)) PyObject *evaluate_slowly(PyThreadState *state,
     if (state->c_profilefunc != kymo__on_profile_event)
         kymo__settle(kymo__current(state));
     if (state->c_profilefunc != kymo__on_profile_event && unprofiled(state)) {
-        if (!kymo__innermost)
-            close_frames(kymo__caller(state));
+        close_frames(kymo__caller(state));
         kymo__frames_check(false); /* the frame to come is not on the stack yet */
         kymo__call_enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
         mine.entered = true;
@@ -278,6 +318,8 @@ static __attribute__((noinline)) PyObject *evaluate_slowly(PyThreadState *state,
         stand_back(state);
     if (!reported)
         ended(state, &mine, code, result, ticks);
+    else
+        close_inside(&mine, NULL, 0);
     Py_DECREF(code);
     return result;
 }
@@ -338,6 +380,7 @@ int kymo__hook_install(void)
             _PyInterpreterState_SetEvalFrameFunc(kymo__interpreter_here(), evaluate);
     }
     installed = true;
+    stood_aside = standing_aside;
     usual_epoch = kymo__by_frames ? kymo__epoch : 0;
     if (!kymo__by_frames || standing_aside)
         kymo__profiles_set();

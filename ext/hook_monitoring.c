@@ -582,6 +582,11 @@ bool kymo__hook_can_throttle(void)
     return true;
 }
 
+bool kymo__hook_can_drop_c_calls(void)
+{
+    return false;
+}
+
 int kymo__hook_install(void)
 {
     long bits = 0;

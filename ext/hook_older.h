@@ -62,6 +62,10 @@ void kymo__c_call_end(struct c_call *call, unsigned detail, uint64_t ticks);
    calls it, that one has ended. */
 void kymo__settle(kymo_eval_frame *caller);
 
+/* True when this thread has open frames that only the profile function saw begin: the evaluator
+   stood aside. */
+bool kymo__profile_alone(void);
+
 /* The profile function. */
 int kymo__on_profile_event(PyObject *self, PyFrameObject *frame, int what, PyObject *arg);
 
@@ -74,6 +78,9 @@ void kymo__profiles_unset(void);
 extern PyThreadState *kymo__newest_thread; /* when profile functions were last set */
 
 /* ---- hook_frames.c */
+
+/* The profile function has seen the end of FRAME, which has no activation. */
+void kymo__open_frame_ended(const PyFrameObject *frame);
 
 /* Nobody else notices threads that begin while the evaluator stands aside. */
 void kymo__meet_new_threads(void);

@@ -188,17 +188,35 @@ static void on_c_return(PyFrameObject *object, PyObject *callable, unsigned deta
 }
 
 /* A frame is about to be evaluated, called by CALLER: unless it is the C call of CALLER that
-   calls it, that one has ended. */
+   calls it, that one has ended. So has that of a frame that is gone. */
 void kymo__settle(kymo_eval_frame *caller)
 {
     struct c_call *call = c_call_of(caller);
-    if (call && call->key && call->at != kymo__eval_position(caller))
+    bool gone = !call && !kymo__innermost;
+    if (gone)
+        call = &calling_before_us;
+    if (call && call->key && (gone || call->at != kymo__eval_position(caller)))
         kymo__c_call_end(call, 0, kymo_ticks());
+}
+
+static __thread struct {
+    uint32_t epoch;
+    unsigned frames; /* that only the profile function saw begin */
+} alone;
+
+bool kymo__profile_alone(void)
+{
+    return alone.epoch == kymo__epoch && alone.frames;
 }
 
 static void on_call(PyFrameObject *frame)
 {
     struct activation *mine = activation_of(frame);
+    if (!mine && alone.epoch != kymo__epoch) {
+        alone.epoch = kymo__epoch;
+        alone.frames = 0;
+    }
+    alone.frames += !mine;
     if (mine && mine->entered)
         return; /* the evaluator has recorded it */
     unsigned detail = mine && mine->throwing ? 2 : kymo__frame_resumes(frame);
@@ -213,8 +231,14 @@ static void on_return(PyFrameObject *frame, PyObject *result, uint64_t ticks)
     const struct activation *mine = activation_of(frame);
     kymo_eval_frame *evaluated = kymo__frame_eval(frame);
     struct c_call *call = c_call_of(evaluated);
-    if (call)
+    if (call && call->key) {
         kymo__c_call_end(call, 0, ticks);
+        ticks = kymo_ticks(); /* the budget may have recorded something */
+    }
+    if (!mine) {
+        alone.frames -= kymo__profile_alone();
+        kymo__open_frame_ended(frame);
+    }
     if (!mine || mine->entered)
         kymo__call_leave(kymo__frame_code(frame), result ? kymo__frame_yields(frame) : 2, evaluated,
                          result, ticks);

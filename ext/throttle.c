@@ -304,10 +304,10 @@ static void look(void)
     double elapsed = now_ns() - t.looked;
     double cost = (double)t.events * t.cost + (double)t.c_events * t.c_cost;
     if (cost > t.budget * programs_own(elapsed, cost)) {
-        if (kymo__tracing.cost_alone > 0 && !t.without_c_calls)
-            shed_c_calls();
-        else
+        if (t.without_c_calls || kymo__tracing.cost_alone <= 0)
             shed(cost, elapsed);
+        else if (kymo__hook_can_drop_c_calls())
+            shed_c_calls();
     }
     for (size_t i = 0; i < t.slot_count; i++)
         if (t.slots[i])

@@ -113,6 +113,9 @@ void kymo__hook_told(bool entering, size_t expected);
 /* Can it keep to an overhead budget? */
 bool kymo__hook_can_throttle(void);
 
+/* Can it do without C calls from now on? Only asked where all of them are switched off together. */
+bool kymo__hook_can_drop_c_calls(void);
+
 /* frames.c: the frames that are open when tracing begins, or goes on after a pause. */
 
 /* The hook is about to be installed: from now on threads tell of their frames. */

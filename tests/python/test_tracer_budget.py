@@ -47,6 +47,14 @@ def failing() -> None:
         pass
 
 
+@pytest.fixture
+def room_to_recurse() -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
 def entered(trace: Trace, name: str) -> int:
     return sum(e.kind == "enter" and e.name.endswith(name) for e in trace.events)
 
@@ -299,6 +307,7 @@ def test_code_in_the_place_of_what_was_switched_off_is_recorded(
     assert all(entered(trace, f"hot{number}") for number in range(5))
 
 
+@pytest.mark.usefixtures("room_to_recurse")
 def test_recursion_through_a_c_call_stays_nested(traced: Traced) -> None:
     """The calls that are open when they are switched off have calls of the same place inside."""
 
@@ -308,12 +317,7 @@ def test_recursion_through_a_c_call_stays_nested(traced: Traced) -> None:
     def program() -> int:
         return sum(through(1500) for _ in range(4))
 
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(20_000)
-    try:
-        trace = traced(program, overhead=BUDGET, gc=False)
-    finally:
-        sys.setrecursionlimit(limit)
+    trace = traced(program, overhead=BUDGET, gc=False)
 
     assert trace.result == 6000
     assert off(trace)
@@ -416,3 +420,76 @@ def test_a_call_open_on_another_thread_keeps_its_end(capture_path: Path, c_calls
     trace = read_trace(capture_path)
     assert "hot" in off(trace)
     assert trace.only("busy").left == "return"
+
+
+def test_a_c_call_of_a_frame_open_from_the_start_ends_with_it(capture_path: Path) -> None:
+    def inner() -> None:
+        kymo.start(capture_path, overhead=BUDGET, gc=False)
+        sorted(range(20_000), key=tiny)  # in which C calls are switched off before 3.12
+
+    def program() -> None:
+        inner()
+        busy(1)
+
+    program()
+    kymo.stop()
+
+    trace = read_trace(capture_path)
+    assert off(trace)
+    assert trace.only("inner").left == trace.only("sorted").left == "return"
+
+
+@pytest.mark.usefixtures("room_to_recurse")
+def test_what_is_switched_off_deep_in_a_recursion_stays_nested(traced: Traced) -> None:
+    def down(n: int) -> int:
+        if n:
+            return 1 + down(n - 1)
+        for _ in range(20_000):
+            len("four")
+        return 0
+
+    def program() -> None:
+        for _ in range(2):
+            down(1500)
+            busy(20_000)
+
+    trace = traced(program, overhead=BUDGET, gc=False)
+
+    assert off(trace)
+    assert entered(trace, "busy") == 2
+
+
+@pytest.mark.usefixtures("room_to_recurse")
+@WITH_AND_WITHOUT_C
+def test_calls_of_other_threads_stay_nested_when_one_is_deep(traced: Traced, c_calls: bool) -> None:
+    is_deep, is_inside, is_back = (threading.Event() for _ in range(3))
+
+    def down(n: int) -> int:
+        if n:
+            return 1 + down(n - 1)
+        is_deep.set()
+        is_inside.wait()
+        return 0
+
+    def inside() -> None:
+        is_inside.set()
+        is_back.wait()
+        busy(20_000)
+        deep(1500)
+
+    def waits() -> None:
+        is_deep.wait()
+        inside()
+        busy(1)
+
+    def program() -> None:
+        other = threading.Thread(target=waits)
+        other.start()
+        down(1500)
+        is_back.set()
+        other.join()
+
+    trace = traced(program, overhead=BUDGET, c_calls=c_calls, gc=False)
+
+    assert off(trace)
+    assert trace.only("inside").left == trace.only("waits").left == "return"

@@ -546,6 +546,32 @@ def test_what_happens_in_a_pause_is_not_recorded(capture_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
+def test_tracing_goes_on_in_a_call_that_began_in_a_pause(capture_path: Path, c_calls: bool) -> None:
+    def inner(go_on: Callable[[], None]) -> None:
+        go_on()
+        leaf()
+
+    def outer(stop: Callable[[], None], go_on: Callable[[], None]) -> None:
+        stop()
+        inner(go_on)
+        leaf()
+
+    def start() -> None:
+        kymo.start(capture_path, c_calls=c_calls)
+
+    for stop, go_on in ((kymo.pause, kymo.resume), (kymo.stop, start)):
+        start()
+        outer(stop, go_on)
+        leaf()
+        kymo.stop()
+        result = read_trace(capture_path)
+
+        assert str(result.only("inner")) == "inner open>return"
+        assert str(result.find("outer")[-1]) == "outer open>return"
+        assert len(result.find("leaf")) == 3
+
+
 # ---- other interpreters
 
 
