@@ -118,7 +118,14 @@ static void enter_special(const struct function *f, unsigned detail)
     const void *frame = KYMO_CURRENT_FRAME();
     kymo__trace_enter_slice(detail, f->key, frame);
     if (kymo__tasks)
-        kymo__task_enter(frame, detail == 0);
+        kymo__task_enter(frame, f->key, detail == 0);
+}
+
+/* The same where it is too deep to be recorded: the lanes of tasks lie beside the calls. */
+static void enter_deep(const struct function *f, unsigned detail)
+{
+    if (f->slices == 1 && kymo__tasks)
+        kymo__task_enter(KYMO_CURRENT_FRAME(), f->key, detail == 0);
 }
 
 /* It ends at TICKS, which is recorded next; ARGS are those of the event. Returns the tick to
@@ -156,6 +163,8 @@ KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_dis
             enter_special(f, detail);
         else
             kymo__trace_enter(detail, f->key);
+    } else {
+        enter_deep(f, detail);
     }
     Py_RETURN_NONE;
 }
@@ -394,6 +403,8 @@ static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool ma
         else
             kymo__trace_enter(detail, f->key);
         kymo__throttle_push(site, frame, kymo_ticks());
+    } else {
+        enter_deep(f, detail);
     }
     Py_RETURN_NONE;
 }

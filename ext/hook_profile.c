@@ -49,14 +49,15 @@ void kymo__call_enter(PyObject *code, unsigned detail, const void *frame)
             kymo__recent_leave_out(code);
         return;
     }
-    if (kymo__too_deep_enter())
-        return;
-    if (f->slices == 1)
+    bool deep = kymo__too_deep_enter();
+    if (!deep && f->slices == 1)
         kymo__trace_enter_slice(detail, f->key, frame);
-    else
+    else if (!deep)
         kymo__trace_enter(detail, f->key);
     if (f->slices == 1 && kymo__tasks)
-        kymo__task_enter(frame, detail == 0);
+        kymo__task_enter(frame, f->key, detail == 0);
+    if (deep)
+        return;
     if (kymo__function_named(f))
         kymo__named_argument(f);
     if (site)

@@ -8,11 +8,14 @@
 
 #include "core.h"
 #include "keys.h"
+#include "throttle.h"
 
 struct task {
     const void *frame;   /* NULL: free; REMOVED: was used */
     uint32_t key;        /* of the coroutine's function */
     bool waiting;        /* inside an "await" span */
+    bool begun;          /* its first slice was seen */
+    bool returned;       /* by the function that made it */
     const void *awaited; /* frame of the task it waits for, or NULL */
 };
 #define REMOVED ((const void *)1)
@@ -76,6 +79,24 @@ static void mark(unsigned kind, uint32_t key, const void *id, unsigned tag)
     }
 }
 
+/* TASK is no more: its spans end. */
+static void finish(const struct task *task)
+{
+    if (task->waiting)
+        mark(KYMO_ASYNC_END, await_key, task->frame, 0);
+    mark(KYMO_FLOW_OUT, await_key, task->frame, 1);
+    mark(KYMO_ASYNC_END, task->key, task->frame, 0);
+}
+
+/* Nothing more is known of TASK; returns what was. */
+static struct task forget(struct task *task)
+{
+    struct task was = *task;
+    task->frame = REMOVED;
+    kymo__tasks--;
+    return was;
+}
+
 /* The type of tasks that TYPE is or is derived from, or NULL. */
 static PyTypeObject *task_type(const PyTypeObject *type)
 {
@@ -105,7 +126,7 @@ static PyObject *ask_task(PyObject *object, const char *method)
     return answer;
 }
 
-void kymo__task_created(PyObject *coro)
+static void created(PyObject *coro, bool returned)
 {
     const void *frame = KYMO_COROUTINE_FRAME(coro);
     PyObject *code = frame ? KYMO_COROUTINE_CODE(coro) : NULL;
@@ -113,26 +134,37 @@ void kymo__task_created(PyObject *coro)
         return;
     const struct function *f = kymo__function_find(code);
     uint32_t key = (f ? f : kymo__function_add(code))->key;
+    bool off = kymo__throttle_is_off(code);
     Py_DECREF(code);
-    if (key == KYMO_LEFT_OUT)
+    if (key == KYMO_LEFT_OUT || off)
         return;
     if (!made_key) {
         made_key = kymo__name_key("task", KYMO_CLASS_NAME);
         await_key = kymo__name_key("await", KYMO_CLASS_NAME);
     }
     KYMO_SECTION_LOCK(tasks_section);
+    struct task before = {0};
     bool room = widen();
     if (room) {
         struct task *task = find(frame);
+        if (task->frame == frame)
+            before = forget(task); /* a coroutine that never ran was here */
         used += !task->frame;
-        kymo__tasks += task->frame != frame;
-        *task = (struct task){.frame = frame, .key = key};
+        kymo__tasks++;
+        *task = (struct task){.frame = frame, .key = key, .returned = returned};
     }
     KYMO_SECTION_UNLOCK(tasks_section);
+    if (before.frame)
+        finish(&before);
     if (room) {
         mark(KYMO_FLOW_OUT, made_key, frame, 0);
         mark(KYMO_ASYNC_BEGIN, key, frame, 0);
     }
+}
+
+void kymo__task_created(PyObject *coro)
+{
+    created(coro, false);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -151,25 +183,35 @@ void kymo__task_returned(PyObject *made)
     PyObject *coro = ask_task(made, "get_coro"), *done = ask_task(made, "done");
     const void *frame = coro && done == Py_False ? KYMO_COROUTINE_FRAME(coro) : NULL;
     KYMO_SECTION_LOCK(tasks_section);
-    bool known = frame && task_of(frame); /* the call of its type was seen */
+    struct task *task = frame ? task_of(frame) : NULL;
+    bool known = task && !task->returned; /* the call of its type was seen */
+    if (known)
+        task->returned = true;
     KYMO_SECTION_UNLOCK(tasks_section);
     if (frame && !known)
-        kymo__task_created(coro);
+        created(coro, true);
     Py_XDECREF(coro);
     Py_XDECREF(done);
 }
 
-void kymo__task_enter(const void *frame, bool first)
+void kymo__task_enter(const void *frame, uint32_t key, bool first)
 {
     KYMO_SECTION_LOCK(tasks_section);
-    struct task *task = task_of(frame);
+    struct task *task = task_of(frame), gone = {0};
+    if (task && (task->key != key || (first && task->begun))) {
+        gone = forget(task); /* it ended unseen, and another coroutine is at its place */
+        task = NULL;
+    }
     bool waiting = task && task->waiting;
     const void *awaited = task ? task->awaited : NULL;
     if (task) {
         task->waiting = false;
         task->awaited = NULL;
+        task->begun = true;
     }
     KYMO_SECTION_UNLOCK(tasks_section);
+    if (gone.frame)
+        finish(&gone);
     if (task && first)
         mark(KYMO_FLOW_IN, made_key, frame, 0);
     if (waiting)
@@ -204,16 +246,27 @@ void kymo__task_suspend(const void *frame, PyObject *awaited)
 void kymo__task_end(const void *frame)
 {
     KYMO_SECTION_LOCK(tasks_section);
-    struct task *task = task_of(frame);
-    uint32_t key = task ? task->key : 0;
-    if (task) {
-        task->frame = REMOVED;
-        kymo__tasks--;
-    }
+    struct task *task = task_of(frame), gone = {0};
+    if (task)
+        gone = forget(task);
     KYMO_SECTION_UNLOCK(tasks_section);
-    if (key) {
-        mark(KYMO_FLOW_OUT, await_key, frame, 1);
-        mark(KYMO_ASYNC_END, key, frame, 0);
+    if (gone.frame)
+        finish(&gone);
+}
+
+void kymo__tasks_drop(uint32_t key)
+{
+    for (size_t i = 0; kymo__tasks; i++) {
+        struct task gone = {0};
+        KYMO_SECTION_LOCK(tasks_section);
+        bool over = i >= capacity;
+        if (!over && tasks[i].frame && tasks[i].frame != REMOVED && tasks[i].key == key)
+            gone = forget(&tasks[i]);
+        KYMO_SECTION_UNLOCK(tasks_section);
+        if (over)
+            return;
+        if (gone.frame)
+            finish(&gone);
     }
 }
 

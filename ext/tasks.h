@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* How many tasks are alive; nothing below needs to be called while it is 0. */
 extern unsigned kymo__tasks;
@@ -28,12 +29,15 @@ bool kymo__makes_tasks(const char *file, const char *name);
 void kymo__task_returned(PyObject *made);
 
 /* A slice of the coroutine whose frame is FRAME begins (after its enter was recorded): the
-   first when FIRST. */
-void kymo__task_enter(const void *frame, bool first);
+   first when FIRST. KEY is its function's. */
+void kymo__task_enter(const void *frame, uint32_t key, bool first);
 
 /* It ends (before its leave is recorded): for good, or waiting for AWAITED. */
 void kymo__task_suspend(const void *frame, PyObject *awaited);
 void kymo__task_end(const void *frame);
+
+/* Coroutines of the function KEY are seen no more: their tasks have no lanes from now on. */
+void kymo__tasks_drop(uint32_t key);
 
 /* The session is over, or about to begin. */
 void kymo__tasks_reset(void);

@@ -10,6 +10,7 @@
 #include <kymo/lane.h>
 
 #include "core.h"
+#include "tasks.h"
 #include "tracer.h"
 
 enum { LOOK_EVENTS = 4096 }; /* between two looks at the budget */
@@ -275,6 +276,8 @@ static void shed(double cost, double elapsed)
         candidates[i]->off = 1;
         cost -= cost_of(candidates[i]);
         record_off(candidates[i]);
+        if (candidates[i]->offset == SITE_FUNCTION)
+            kymo__tasks_drop(candidates[i]->key);
     }
     free(candidates);
 }
@@ -323,8 +326,12 @@ void kymo__throttle_count(struct site *site)
         t.c_events++;
     else
         t.events++;
+    if (t.events + t.c_events < LOOK_EVENTS)
+        return;
+    KYMO_SECTION_LOCK(sites_section); /* without a GIL others may add some */
     if (t.events + t.c_events >= LOOK_EVENTS)
         look();
+    KYMO_SECTION_UNLOCK(sites_section);
 }
 
 void kymo__throttle_begin(void)
@@ -338,10 +345,12 @@ void kymo__throttle_begin(void)
 
 void kymo__throttle_resume(void)
 {
+    KYMO_SECTION_LOCK(sites_section);
     t.session++; /* the threads' stacks are void */
     for (size_t i = 0; i < t.slot_count; i++)
         if (t.slots[i])
             t.slots[i]->active = 0;
+    KYMO_SECTION_UNLOCK(sites_section);
 }
 
 void kymo__throttle_end(void)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import sys
+import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from traced import Trace, Traced
+
+import kymo
 
 EVERY_WAY = pytest.mark.parametrize(
     "options",
@@ -159,6 +164,69 @@ def test_a_task_that_ends_as_it_is_made_leaves_nothing_open(
 
     assert all(lane[-1] == "end" for lane in lanes(trace, "nap"))
     assert len(lanes(trace, "nap")) >= 1
+
+
+@EVERY_WAY
+def test_the_lanes_of_tasks_too_deep_to_be_recorded_are_whole(
+    traced: Traced, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        await asyncio.gather(nap(2), nap(1))
+
+    trace = traced(run(main), max_depth=2, **options)
+
+    wait = ["await begin", "await end"]
+    assert lanes(trace, "nap") == [["begin", *wait * n, "end"] for n in (2, 1)]
+
+
+@pytest.mark.skipif(not kymo._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
+@EVERY_WAY
+def test_the_lanes_of_a_coroutine_end_when_it_is_switched_off(
+    traced: Traced, options: dict[str, Any]
+) -> None:
+    async def long() -> None:
+        await asyncio.sleep(0)
+        time.sleep(0.001)
+        await asyncio.sleep(0)
+
+    async def main() -> None:
+        for _ in range(5000):
+            await asyncio.create_task(nap(1))
+        for _ in range(20):
+            await asyncio.create_task(long())
+
+    trace = traced(run(main), overhead=0.02, gc=False, **options)
+
+    assert "nap" in {e.name for e in trace.events if e.kind == "off"}
+    naps = lanes(trace, "nap")
+    assert 0 < len(naps) < 5000
+    assert all(lane[-1] == "end" and len(lane) % 2 == 0 for lane in naps)
+    wait = ["await begin", "await end"]
+    assert lanes(trace, "long") == [["begin", *wait * 2, "end"]] * 20
+
+
+def test_a_task_at_the_place_of_one_that_never_ran_has_a_lane_of_its_own(traced: Traced) -> None:
+    def program() -> None:
+        unused = asyncio.new_event_loop()
+        coroutine = nap(1)
+        task = unused.create_task(coroutine)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        unused.close()
+        del unused, coroutine, task
+        gc.collect()
+        asyncio.run(main())
+
+    async def main() -> None:
+        for _ in range(3):
+            await asyncio.gather(*(asyncio.create_task(nap(1)) for _ in range(10)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trace = traced(program, c_calls=False)
+
+    never_ran, *ran = lanes(trace, "nap")
+    assert never_ran in (["begin"], ["begin", "end"])
+    assert ran == [["begin", "await begin", "await end", "end"]] * 30
 
 
 def test_a_create_task_of_the_program_makes_no_lanes(traced: Traced) -> None:
