@@ -418,12 +418,10 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
     may_disable &= f->slices != TASK_MAKER;
     if (f->slices)
         ticks = leave_special(f, args, detail, ticks);
-    if (!site)
+    if (!site || (site->off && !site->active)) /* its enter did not count either, for max_depth */
         return may_disable ? switch_off() : Py_NewRef(Py_None);
     if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
-    else if (site->off && !site->active && may_disable)
-        return switch_off();
     kymo__throttle_count(site);
     Py_RETURN_NONE;
 }

@@ -84,6 +84,8 @@ void kymo__call_leave(PyObject *code, unsigned detail, const void *frame, PyObje
     if (f->key == KYMO_LEFT_OUT ||
         (kymo__throttling() && !(site = kymo__site(code, SITE_FUNCTION))))
         return;
+    if (site && site->off && !site->active)
+        return; /* its enter did not count either, for max_depth */
     if (!kymo__too_deep_leave() && (!site || kymo__throttle_pop(site, frame, ticks)))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     if (site && !site->off)

@@ -59,6 +59,7 @@ static void *tracer_create(void *user, struct kymo_queue *queue)
     int rc = begin();
     if (rc < 0) {
         kymo__functions_end();
+        kymo__throttle_end();
         failure = KYMO_FETCH_EXCEPTION();
     }
     PyGILState_Release(gil);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -197,6 +198,34 @@ def test_a_depth_limit_holds_within_a_budget(traced: Traced) -> None:
     found = {call.plain for call in trace.calls()}
     assert {"program", "outer", "inner"} <= found
     assert "tiny" not in found and "busy" not in found
+
+
+@WITH_AND_WITHOUT_C
+def test_a_depth_limit_holds_after_exceptions_in_what_is_off(traced: Traced, c_calls: bool) -> None:
+    def raising() -> None:
+        raise ValueError
+
+    def too_deep() -> None:
+        pass
+
+    def leaf() -> None:
+        too_deep()
+
+    def inner() -> None:
+        for _ in range(3000):
+            with contextlib.suppress(ValueError):
+                raising()
+        leaf()
+
+    def program() -> None:
+        for _ in range(5):
+            inner()
+
+    trace = traced(program, overhead=BUDGET, c_calls=c_calls, gc=False, max_depth=3)
+
+    assert off(trace)["raising"]
+    assert entered(trace, "leaf") == 5
+    assert entered(trace, "too_deep") == 0
 
 
 @WITH_AND_WITHOUT_C

@@ -489,6 +489,29 @@ kymo.stop()
     assert len(read_trace(tmp_path / "t.kymo").find("leaf")) == 1
 
 
+@pytest.mark.skipif(not kymo._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
+def test_a_session_after_a_start_that_failed_does_not_have_its_budget(
+    run_code: RunCode, tmp_path: Path
+) -> None:
+    event = "sys.monitoring.register_callback" if MONITORING else "sys.setprofile"
+    code = f"""{VETO}
+from kymo._calibration import costs
+costs(True)
+armed = True
+try:
+    kymo.start(sys.argv[1], overhead=0.02)
+except PermissionError:
+    armed = False
+kymo.start(sys.argv[1])
+for _ in range(10_000):
+    leaf()
+kymo.stop()
+"""
+    run_code(code, tmp_path / "t.kymo", event)
+
+    assert len(read_trace(tmp_path / "t.kymo").find("leaf")) == 10_000
+
+
 def test_an_audit_hook_that_says_no_later_does_not_stop_the_stop(
     run_code: RunCode, tmp_path: Path
 ) -> None:
