@@ -98,7 +98,7 @@ static void remember_told(uint32_t tid, size_t frames)
 }
 
 /* The system's id of STATE's thread, or 0. Versions that do not keep it have it in the
-   objects of the module threading. */
+   objects of the module threading; not asked for as `native_id`, which would be a call. */
 static uint32_t system_id(PyThreadState *state)
 {
     uint32_t id = KYMO_NATIVE_THREAD_ID(state);
@@ -107,7 +107,7 @@ static uint32_t system_id(PyThreadState *state)
     PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
     PyObject *ident = active ? PyLong_FromUnsignedLong(state->thread_id) : NULL;
     PyObject *thread = ident ? PyDict_GetItemWithError(active, ident) : NULL; /* borrowed */
-    PyObject *native = thread ? PyObject_GetAttrString(thread, "native_id") : NULL;
+    PyObject *native = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
     if (native)
         id = (uint32_t)PyLong_AsUnsignedLong(native);
     Py_XDECREF(native);
@@ -264,8 +264,10 @@ void kymo__frames_tell_again(void)
     if (paused || told_before())
         record_resync(paused ? paused : kymo_ticks());
     tell(false);
-    if (kymo__throttling())
+    if (kymo__throttling()) {
+        kymo__throttle_close_all();
         kymo__hook_told(false, 0);
+    }
 }
 
 void kymo__frames_prepare(void)

@@ -56,7 +56,8 @@ void kymo__meet_new_threads(void)
    us. These are those of this thread, outermost first; at the next call it shows, by the
    frame that makes it, which have ended. */
 struct open_frame {
-    PyFrameObject *frame; /* an address only */
+    PyFrameObject *frame; /* an address only, as the next */
+    const void *owner;    /* of its call; throttle.h */
     uint32_t key;
     const struct activation *inside; /* the next further out, of before; or NULL */
 };
@@ -89,8 +90,12 @@ static void read_open_frames(void)
         if (active && active->frame == kymo__frame_eval(frame))
             active = active->outer;
         else
-            open_frames[--next] =
-                (struct open_frame){frame, kymo__frames_key(kymo__frame_code(frame)), active};
+            open_frames[--next] = (struct open_frame){
+                .frame = frame,
+                .owner = kymo__frame_eval(frame),
+                .key = kymo__frames_key(kymo__frame_code(frame)),
+                .inside = active,
+            };
     }
     open_count = count - next;
     memmove(open_frames, open_frames + next, open_count * sizeof *open_frames);
@@ -132,8 +137,12 @@ static void close_inside(const struct activation *active, const PyFrameObject *f
     const struct open_frame *open;
     while ((open = open_inside(active)) && open->frame != frame) {
         open_count--;
-        if (ticks && open->key != KYMO_LEFT_OUT && !kymo__too_deep_leave())
+        if (open->key != KYMO_LEFT_OUT && kymo__throttling())
+            kymo__throttle_close(open->owner);
+        if (ticks && open->key != KYMO_LEFT_OUT) {
+            kymo__depth = 0; /* they do not count for max_depth */
             kymo__trace_at(KYMO_LEAVE, 0, open->key, ticks);
+        }
     }
     if (!open_count && open_frames) {
         free(open_frames);

@@ -418,9 +418,9 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
     may_disable &= f->slices != TASK_MAKER;
     if (f->slices)
         ticks = leave_special(f, args, detail, ticks);
-    if (!site || (site->off && !site->active)) /* its enter did not count either, for max_depth */
+    if (!site || (site->off && !site->active))
         return may_disable ? switch_off() : Py_NewRef(Py_None);
-    if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
+    if (kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     kymo__throttle_count(site);
     Py_RETURN_NONE;
@@ -455,8 +455,10 @@ static PyObject *on_call_throttled(PyObject *Py_UNUSED(self), PyObject *const *a
 {
     kymo__frames_check(false);
     struct site *site = call_site(args);
-    if (!site || site->off || code_of(args)->key == KYMO_LEFT_OUT)
+    if (!site || (site->off && !site->active) || code_of(args)->key == KYMO_LEFT_OUT)
         return switch_off();
+    if (site->off)
+        Py_RETURN_NONE; /* it would go with the ends of the calls that are open */
     const struct function *f = callable_of(args);
     site->c_call = f != NULL;
     kymo__throttle_count(site);
@@ -482,9 +484,11 @@ static PyObject *throttled_c_leave(PyObject *const *args, unsigned detail)
     uint64_t ticks = kymo_ticks();
     const struct function *f = callable_of(args);
     struct site *site = f && f->key != KYMO_LEFT_OUT ? call_site(args) : NULL;
+    if (site && !site->active && !site->off)
+        (void)kymo__too_deep_leave();
     if (!site || !site->active)
         Py_RETURN_NONE;
-    if (!kymo__too_deep_leave() && kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
+    if (kymo__throttle_pop(site, KYMO_CURRENT_FRAME(), ticks))
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     kymo__throttle_count(site); /* last: it may record something itself */
     Py_RETURN_NONE;

@@ -21,6 +21,8 @@ struct c_call {
     const void *at; /* the instruction that calls */
     uint32_t key;   /* 0: none is open */
     uint32_t epoch;
+    int depth;         /* kymo__depth before it */
+    bool deep;         /* too deep to be recorded */
     struct site *site; /* when there is an overhead budget, with the tick it began at */
     uint64_t ticks;
 };

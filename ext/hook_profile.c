@@ -84,9 +84,7 @@ void kymo__call_leave(PyObject *code, unsigned detail, const void *frame, PyObje
     if (f->key == KYMO_LEFT_OUT ||
         (kymo__throttling() && !(site = kymo__site(code, SITE_FUNCTION))))
         return;
-    if (site && site->off && !site->active)
-        return; /* its enter did not count either, for max_depth */
-    if (!kymo__too_deep_leave() && (!site || kymo__throttle_pop(site, frame, ticks)))
+    if (site ? kymo__throttle_pop(site, frame, ticks) : !kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     if (site && !site->off)
         kymo__throttle_count(site);
@@ -123,8 +121,11 @@ static bool is_open(const struct c_call *call)
 /* The C call of CALL has ended. */
 void kymo__c_call_end(struct c_call *call, unsigned detail, uint64_t ticks)
 {
-    if (is_open(call) && !kymo__too_deep_leave())
-        kymo__trace_at(KYMO_LEAVE, detail, call->key, ticks);
+    if (is_open(call)) {
+        kymo__depth = call->depth;
+        if (!call->deep)
+            kymo__trace_at(KYMO_LEAVE, detail, call->key, ticks);
+    }
     if (is_open(call) && call->site) {
         call->site->calls++;
         call->site->ticks += ticks - call->ticks;
@@ -165,15 +166,19 @@ static void on_c_call(PyFrameObject *object, PyObject *callable, uint64_t ticks)
     if (!f || f->key == KYMO_LEFT_OUT || !caller_recorded(object) ||
         (kymo__throttling() && !(site = c_call_counted(object, f->key))))
         return;
+    int depth = kymo__depth;
+    bool deep = kymo__too_deep_enter();
     *(call ? call : &calling_before_us) = (struct c_call){
         .frame = frame,
         .at = kymo__eval_position(frame),
         .key = f->key,
         .epoch = kymo__epoch,
+        .depth = depth,
+        .deep = deep,
         .site = site,
         .ticks = ticks,
     };
-    if (!kymo__too_deep_enter())
+    if (!deep)
         kymo__trace_enter(0, f->key);
 }
 

@@ -178,27 +178,50 @@ void kymo__throttle_open(const void *code, const void *owner, bool expected)
         site->active--;
 }
 
+/* Take those from AT on off the stack. */
+static void cut(size_t at)
+{
+    for (size_t i = at; i < stack.depth; i++)
+        stack.frames[i].site->active--;
+    stack.depth = at;
+}
+
+void kymo__throttle_close_all(void)
+{
+    if (stack.session == t.session)
+        cut(0);
+}
+
+void kymo__throttle_close(const void *owner)
+{
+    size_t i = stack.session == t.session ? stack.depth : 0;
+    while (i > 0 && stack.frames[i - 1].owner != owner)
+        i--;
+    if (i)
+        cut(i - 1);
+}
+
 bool kymo__throttle_pop(struct site *site, const void *owner, uint64_t ticks)
 {
     if (stack.session != t.session)
         stack.depth = 0;
+    if (site->off && !site->active)
+        return false; /* its enter did not count either, for max_depth */
     if (!stack.depth)
-        return !site->off; /* it was open when tracing began */
+        return !kymo__too_deep_leave() && !site->off; /* it was open when tracing began */
     /* Mostly the innermost; deeper when leaves were lost on the way. */
     for (size_t i = stack.depth; i-- > 0 && stack.depth - i < 64;) {
         if (stack.frames[i].site != site || stack.frames[i].owner != owner)
             continue;
         uint64_t spent = ticks - stack.frames[i].ticks;
-        for (size_t lost = i; lost < stack.depth; lost++)
-            stack.frames[lost].site->active--;
-        stack.depth = i;
-        if (kymo__tracing.max_depth) /* the ends of calls that are off were counted, too */
-            kymo__depth = stack.frames[i].depth;
+        cut(i);
+        kymo__depth = stack.frames[i].depth; /* those in between may have counted one-sidedly */
         site->calls++;
         site->ticks += spent;
         site->window_ticks += spent;
         return true;
     }
+    (void)kymo__too_deep_leave();
     return false;
 }
 

@@ -62,12 +62,18 @@ void kymo__throttle_expect(const void *code);
    off; EXPECTED when that was said before. */
 void kymo__throttle_open(const void *code, const void *owner, bool expected);
 
+/* The call by OWNER that was open already has ended, and so have those inside. */
+void kymo__throttle_close(const void *owner);
+
+/* All that were open on this thread were closed. */
+void kymo__throttle_close_all(void);
+
 /* A recorded enter of SITE, by the frame OWNER: the one that is called, or calls what is no
    Python function. */
 void kymo__throttle_push(struct site *site, const void *owner, uint64_t ticks);
 
 /* True when the leave of SITE by OWNER at TICKS belongs to a recorded enter; it is then
-   taken off the stack. */
+   taken off the stack. Counts it for max_depth. */
 bool kymo__throttle_pop(struct site *site, const void *owner, uint64_t ticks);
 
 #endif

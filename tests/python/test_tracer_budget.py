@@ -228,6 +228,27 @@ def test_a_depth_limit_holds_after_exceptions_in_what_is_off(traced: Traced, c_c
     assert entered(trace, "too_deep") == 0
 
 
+def test_c_calls_too_deep_for_the_limit_do_not_count_twice(traced: Traced) -> None:
+    def inner(calls: int) -> None:
+        for _ in range(calls):
+            len("four")
+
+    def outer() -> None:
+        inner(100)
+        sorted([3, 1, 2], key=tiny)
+        inner(1)
+
+    def program() -> None:
+        for _ in range(50):
+            outer()
+
+    trace = traced(program, overhead=1000.0, gc=False, max_depth=3)
+
+    assert entered(trace, "outer") == 50
+    assert entered(trace, "inner") == 100
+    assert entered(trace, "len") == entered(trace, "tiny") == 0
+
+
 @WITH_AND_WITHOUT_C
 def test_after_a_pause_what_is_off_stays_off(capture_path: Path, c_calls: bool) -> None:
     kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
@@ -336,8 +357,9 @@ def test_code_in_the_place_of_what_was_switched_off_is_recorded(
     assert all(entered(trace, f"hot{number}") for number in range(5))
 
 
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "with-another-tool"])
 @pytest.mark.usefixtures("room_to_recurse")
-def test_recursion_through_a_c_call_stays_nested(traced: Traced) -> None:
+def test_recursion_through_a_c_call_stays_nested(traced: Traced, others: bool) -> None:
     """The calls that are open when they are switched off have calls of the same place inside."""
 
     def through(n: int) -> int:
@@ -346,7 +368,14 @@ def test_recursion_through_a_c_call_stays_nested(traced: Traced) -> None:
     def program() -> int:
         return sum(through(1500) for _ in range(4))
 
+    monitoring: Any = getattr(sys, "monitoring", None)
+    if others and monitoring:  # then the interpreter keeps the switches of each place by tool
+        monitoring.use_tool_id(0, "another")
+        monitoring.set_local_events(0, through.__code__, monitoring.events.CALL)
     trace = traced(program, overhead=BUDGET, gc=False)
+    if others and monitoring:
+        monitoring.set_local_events(0, through.__code__, 0)
+        monitoring.free_tool_id(0)
 
     assert trace.result == 6000
     assert off(trace)
