@@ -226,6 +226,19 @@ static void name_thread(void)
     PyErr_Clear();
 }
 
+bool kymo__frames_name(void)
+{
+    static __thread uint32_t named; /* the epoch in which this thread was */
+    if (named == kymo__epoch || !PyEval_GetFrame())
+        return named == kymo__epoch;
+    named = kymo__epoch;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    name_thread();
+    PyErr_Restore(type, value, trace);
+    return true;
+}
+
 static void tell(bool entering)
 {
     kymo__epoch_told = kymo__epoch;
@@ -244,10 +257,7 @@ static bool told_before(void)
 void kymo__frames_tell(bool entering)
 {
     kymo__depth = 0;
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    name_thread();
-    PyErr_Restore(type, value, trace);
+    (void)kymo__frames_name();
     if (paused)
         record_resync(paused);
     const struct told *before = paused ? NULL : told_of_this();

@@ -160,8 +160,8 @@ void kymo__open_frame_ended(const PyFrameObject *frame)
 /* FRAME makes a call: those further in have ended. */
 static void close_frames(PyFrameObject *frame)
 {
-    /* Frames with an activation tell of their end also where others are still to be read. */
-    if (open_epoch != kymo__epoch && (!kymo__innermost || kymo__epoch_told != kymo__epoch)) {
+    /* Inside an activation of this epoch all frames have one. */
+    if (open_epoch != kymo__epoch && (!kymo__innermost || kymo__innermost->epoch != kymo__epoch)) {
         kymo__frames_tell_again();
         read_open_frames();
     }
@@ -197,9 +197,12 @@ void kymo__drop_c_calls(void)
 static bool unprofiled(PyThreadState *state)
 {
     static __thread uint32_t refused; /* the epoch in which an audit hook said no */
-    if (!kymo__by_frames && refused != kymo__epoch && kymo__profile_set(state) < 0) {
+    bool removed = !kymo__by_frames && !state->c_profilefunc && refused != kymo__epoch;
+    if (removed && kymo__profile_set(state) < 0) {
         refused = kymo__epoch;
         PyErr_Clear();
+    } else if (removed && !kymo__innermost && kymo__epoch_told == kymo__epoch) {
+        kymo__frames_tell_again(); /* the program took it away, and frames may have ended unseen */
     }
     return state->c_profilefunc != kymo__on_profile_event;
 }
@@ -314,7 +317,8 @@ static __attribute__((noinline)) PyObject *evaluate_slowly(PyThreadState *state,
         kymo__call_enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
         mine.entered = true;
     }
-    mine.epoch = kymo__epoch_told;
+    /* The first frame of a thread is not on the stack yet; what it calls comes here, too. */
+    mine.epoch = kymo__frames_name() ? kymo__epoch_told : 0;
     bool deep = mine.depth >= DEEP;
     if (deep)
         stand_aside();

@@ -134,6 +134,9 @@ extern uint32_t kymo__epoch;
 extern __thread uint32_t kymo__epoch_told;
 void kymo__frames_tell(bool entering);
 
+/* Record this thread's name, once. False while it has no frame, which the name is found by. */
+bool kymo__frames_name(void);
+
 /* The key that an open frame of CODE is told with; KYMO_LEFT_OUT when it is not. */
 uint32_t kymo__frames_key(PyObject *code);
 

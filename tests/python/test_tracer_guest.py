@@ -535,6 +535,47 @@ kymo.stop()
     assert len(read_trace(tmp_path / "t.kymo2").find("leaf")) == 1
 
 
+@pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
+def test_frames_that_end_after_a_profile_function_was_removed(
+    capture_path: Path, c_calls: bool
+) -> None:
+    go, inside = threading.Event(), threading.Event()
+
+    def waits() -> None:
+        inside.set()
+        go.wait()
+        sys.setprofile(None)
+
+    def thread() -> None:
+        waits()
+        leaf()
+
+    other = threading.Thread(target=thread, name="other")
+    other.start()
+    inside.wait()
+    kymo.start(capture_path, c_calls=c_calls)
+    go.set()
+    other.join()
+    kymo.stop()
+
+    result = read_trace(capture_path)
+    (call,) = result.find("leaf")
+    assert any(call in caller.calls for caller in result.find("thread"))
+
+
+@pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
+def test_threads_have_their_names(capture_path: Path, c_calls: bool) -> None:
+    kymo.start(capture_path, c_calls=c_calls)
+    for name in ("first", "second"):
+        thread = threading.Thread(target=leaf, name=name)
+        thread.start()
+        thread.join()
+    kymo.stop()
+
+    with kymo.open(capture_path) as capture:
+        assert [thread.name for thread in capture.threads] == ["MainThread", "first", "second"]
+
+
 # ---- pause and resume
 
 
