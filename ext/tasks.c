@@ -126,6 +126,16 @@ static PyObject *ask_task(PyObject *object, const char *method)
     return answer;
 }
 
+/* The coroutine of OBJECT if that is a task that is not done, else NULL; no exception. One that
+   was done when it was made has none, and 3.12.1 crashes when it is asked for. */
+static PyObject *coro_of(PyObject *object)
+{
+    PyObject *done = ask_task(object, "done");
+    PyObject *coro = done == Py_False ? ask_task(object, "get_coro") : NULL;
+    Py_XDECREF(done);
+    return coro;
+}
+
 static void created(PyObject *coro, bool returned)
 {
     const void *frame = KYMO_COROUTINE_FRAME(coro);
@@ -180,8 +190,8 @@ bool kymo__makes_tasks(const char *file, const char *name)
 
 void kymo__task_returned(PyObject *made)
 {
-    PyObject *coro = ask_task(made, "get_coro"), *done = ask_task(made, "done");
-    const void *frame = coro && done == Py_False ? KYMO_COROUTINE_FRAME(coro) : NULL;
+    PyObject *coro = coro_of(made);
+    const void *frame = coro ? KYMO_COROUTINE_FRAME(coro) : NULL;
     KYMO_SECTION_LOCK(tasks_section);
     struct task *task = frame ? task_of(frame) : NULL;
     bool known = task && !task->returned; /* the call of its type was seen */
@@ -191,7 +201,6 @@ void kymo__task_returned(PyObject *made)
     if (frame && !known)
         created(coro, true);
     Py_XDECREF(coro);
-    Py_XDECREF(done);
 }
 
 void kymo__task_enter(const void *frame, uint32_t key, bool first)
@@ -223,7 +232,7 @@ void kymo__task_enter(const void *frame, uint32_t key, bool first)
 /* The frame of the coroutine that AWAITED runs, if it is a task; else NULL. */
 static const void *frame_awaited(PyObject *awaited)
 {
-    PyObject *coro = ask_task(awaited, "get_coro");
+    PyObject *coro = coro_of(awaited);
     const void *frame = coro ? KYMO_COROUTINE_FRAME(coro) : NULL;
     Py_XDECREF(coro);
     return frame;
