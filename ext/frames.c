@@ -48,11 +48,13 @@ uint32_t kymo__frames_key(PyObject *code)
 }
 
 /* Record this thread's open frames, without the innermost when SKIP. */
-static void record_own(uint64_t ticks, bool skip)
+static void record_own(bool skip)
 {
     PyFrameObject *frame = PyEval_GetFrame();
     size_t count;
     PyObject **codes = codes_of(frame, &count);
+    uint64_t ticks =
+        kymo_ticks(); /* not before: frame objects are made, which may collect garbage */
     while (count-- > (size_t)skip) {
         uint32_t key = kymo__frames_key(codes[count]);
         if (key != KYMO_LEFT_OUT)
@@ -244,7 +246,7 @@ static void tell(bool entering)
     kymo__epoch_told = kymo__epoch;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* an unwinding frame has its exception set */
-    record_own(kymo_ticks(), entering);
+    record_own(entering);
     PyErr_Restore(type, value, trace);
 }
 
@@ -257,13 +259,13 @@ static bool told_before(void)
 void kymo__frames_tell(bool entering)
 {
     kymo__depth = 0;
-    (void)kymo__frames_name();
+    kymo__epoch_told = kymo__epoch; /* first: a collection meanwhile is an event, too */
     if (paused)
         record_resync(paused);
     const struct told *before = paused ? NULL : told_of_this();
     if (!before)
         tell(entering);
-    kymo__epoch_told = kymo__epoch;
+    (void)kymo__frames_name();
     if (kymo__throttling() && (!before || before->frames))
         kymo__hook_told(entering, before ? before->frames : 0);
 }

@@ -442,6 +442,24 @@ def test_gc_callbacks_of_others_stay(capture_path: Path) -> None:
     read_trace(capture_path)
 
 
+def test_garbage_is_collected_while_open_frames_are_told(capture_path: Path) -> None:
+    def down(n: int) -> None:
+        if n:
+            return down(n - 1)
+        gc.set_threshold(10)
+        kymo.start(capture_path)
+        leaf()
+
+    thresholds = gc.get_threshold()
+    try:
+        down(500)
+        kymo.stop()
+    finally:
+        gc.set_threshold(*thresholds)
+
+    assert len(read_trace(capture_path).find("down")) == 501
+
+
 def test_emptying_gc_callbacks_while_tracing_does_no_harm(capture_path: Path) -> None:
     before = list(gc.callbacks)
     kymo.start(capture_path)
