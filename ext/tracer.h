@@ -9,7 +9,8 @@
    thunks.c     C calls the cheap way, instead of what the hook reports
    unseen.c     C calls whose end is not reported
    throttle.c   switching off what costs more than the budget allows
-   hook_*.c     how the interpreter tells us of calls; one is chosen by version
+   hook_*.c     how the interpreter tells us of calls: hook_events.h for 3.12 and later,
+                hook_older.h for those before
    tracer.c     the tracer as the core knows it
 
    The recording path is kymo__trace below and the look-up in keys.h. */
