@@ -382,15 +382,12 @@ def test_recursion_through_a_c_call_stays_nested(traced: Traced, others: bool) -
     assert off(trace)
 
 
-@WITH_AND_WITHOUT_C
-def test_tracing_goes_on_inside_what_is_off(capture_path: Path, c_calls: bool) -> None:
-    """Its end is not recorded, and so it is not told as open either."""
+def program_with(inside: Callable[[], object]) -> Callable[[], None]:
+    """One whose `hot` is called until it is switched off, and once more with INSIDE in it."""
 
     def hot(n: int) -> None:
         if n < 0:
-            kymo.pause()
-            kymo.resume()
-            tiny(n)
+            inside()
 
     def program() -> None:
         for n in range(20_000):
@@ -398,34 +395,35 @@ def test_tracing_goes_on_inside_what_is_off(capture_path: Path, c_calls: bool) -
         hot(-1)
         busy(1)
 
-    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
-    program()
-    kymo.stop()
+    return program
 
-    trace = read_trace(capture_path)
+
+@WITH_AND_WITHOUT_C
+def test_tracing_goes_on_inside_what_is_off(traced: Traced, c_calls: bool) -> None:
+    """Its end is not recorded, and so it is not told as open either."""
+
+    def again() -> None:
+        kymo.pause()
+        kymo.resume()
+        tiny(1)
+
+    trace = traced(program_with(again), overhead=BUDGET, c_calls=c_calls, gc=False)
+
     assert "hot" in off(trace)
     assert trace.only("busy").left == "return"
     assert trace.find("program")[-1].left == "return"
 
 
 @WITH_AND_WITHOUT_C
-def test_the_next_session_begins_inside_what_was_off(capture_path: Path, c_calls: bool) -> None:
-    def hot(n: int) -> None:
-        if n < 0:
-            kymo.stop()
-            kymo.start(capture_path, c_calls=c_calls, gc=False)
+def test_the_next_session_begins_inside_what_was_off(
+    traced: Traced, capture_path: Path, c_calls: bool
+) -> None:
+    def next_session() -> None:
+        kymo.stop()
+        kymo.start(capture_path, c_calls=c_calls, gc=False)
 
-    def program() -> None:
-        for n in range(20_000):
-            hot(n)
-        hot(-1)
-        busy(1)
+    trace = traced(program_with(next_session), overhead=BUDGET, c_calls=c_calls, gc=False)
 
-    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
-    program()
-    kymo.stop()
-
-    trace = read_trace(capture_path)
     assert str(trace.only("hot")) == "hot open>return"
     assert trace.only("busy").left == "return"
 
