@@ -48,10 +48,25 @@ static void print_losses(const struct cli_report *report)
     printf("%s\n", kymo__cli_colour(CLI_PLAIN));
 }
 
+enum { OFF_NAMED = 3 }; /* of those switched off, that the summary names */
+
+/* Names of what was switched off, after *NAMED others: of what stands for MANY functions, or of
+   the functions. */
+static void put_off(const struct kymo_survey *s, bool many, uint64_t *named)
+{
+    for (uint32_t i = 0; i < s->callables.count && *named < OFF_NAMED; i++) {
+        const struct kymo_callable *callable = &s->callables.all[i];
+        if (!s->functions.of[i] || !s->functions.of[i]->off ||
+            (callable->class == KYMO_CLASS_NAME) != many)
+            continue;
+        fputs((*named)++ ? ", " : "", stdout);
+        kymo__cli_put_clean(stdout, callable->name);
+    }
+}
+
 /* Functions that were not recorded to the end. */
 static void print_off(const struct cli_report *report)
 {
-    enum { NAMED = 3 };
     const struct kymo_survey *s = report->survey;
     uint64_t count = 0;
     for (uint32_t i = 0; i < s->callables.count; i++)
@@ -62,13 +77,9 @@ static void print_off(const struct cli_report *report)
     printf("%s not recorded to the end, to keep to the overhead budget: ",
            kymo__cli_count(count, "function was", "functions were").text);
     uint64_t named = 0;
-    for (uint32_t i = 0; i < s->callables.count && named < NAMED; i++) {
-        if (!s->functions.of[i] || !s->functions.of[i]->off)
-            continue;
-        fputs(named++ ? ", " : "", stdout);
-        kymo__cli_put_clean(stdout, s->callables.all[i].name);
-    }
-    puts(count > NAMED ? ", ..." : "");
+    put_off(s, true, &named);
+    put_off(s, false, &named);
+    puts(count > OFF_NAMED ? ", ..." : "");
 }
 
 static void print_share(const char **comma, const char *name, kymo_ns part, kymo_ns whole)

@@ -321,6 +321,7 @@ def test_kymo_run_and_report_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "not recorded to the end, to keep to the overhead budget" in report.stdout
     assert "tiny" in report.stdout
+    assert MONITORING or "budget: (all C calls), " in report.stdout
 
 
 @pytest.mark.parametrize("share", ["0", "-5%", "much", "2000%"])
