@@ -43,8 +43,7 @@ uint32_t kymo__frames_key(PyObject *code)
 {
     if (kymo__throttle_is_off(code))
         return KYMO_LEFT_OUT; /* its end would not be recorded */
-    const struct function *f = kymo__function_find(code);
-    return (f ? f : kymo__function_add(code))->key;
+    return kymo__function_of(code)->key;
 }
 
 /* Record this thread's open frames, without the innermost when SKIP. */
@@ -53,8 +52,8 @@ static void record_own(bool skip)
     PyFrameObject *frame = PyEval_GetFrame();
     size_t count;
     PyObject **codes = codes_of(frame, &count);
-    uint64_t ticks =
-        kymo_ticks(); /* not before: frame objects are made, which may collect garbage */
+    /* Now: frame objects were made, which may collect garbage. */
+    uint64_t ticks = kymo_ticks();
     while (count-- > (size_t)skip) {
         uint32_t key = kymo__frames_key(codes[count]);
         if (key != KYMO_LEFT_OUT)

@@ -11,7 +11,7 @@
 static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
     kymo__frames_check(true);
-    const struct function *f = kymo__event_called(args);
+    const struct function *f = kymo__function_called(args[0]);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     if (!site || site->off)
         return may_disable ? kymo__switch_off() : Py_NewRef(Py_None);
@@ -34,7 +34,7 @@ static PyObject *throttled_leave(PyObject *const *args, unsigned detail, bool ma
 {
     kymo__frames_check(false);
     uint64_t ticks = kymo_ticks();
-    const struct function *f = kymo__event_called(args);
+    const struct function *f = kymo__function_called(args[0]);
     struct site *site = f->key == KYMO_LEFT_OUT ? NULL : kymo__site(args[0], SITE_FUNCTION);
     may_disable &= f->slices != TASK_MAKER;
     if (f->slices)
@@ -76,7 +76,7 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_
 {
     kymo__frames_check(false);
     struct site *site = call_site(args);
-    if (!site || (site->off && !site->active) || kymo__event_code(args)->key == KYMO_LEFT_OUT)
+    if (!site || (site->off && !site->active) || kymo__function_of(args[0])->key == KYMO_LEFT_OUT)
         return kymo__switch_off();
     if (site->off)
         Py_RETURN_NONE; /* it would go with the ends of the calls that are open */

@@ -80,7 +80,7 @@ KYMO_INLINE void before_event(bool entering)
 KYMO_INLINE PyObject *enter(PyObject *const *args, unsigned detail, bool may_disable)
 {
     before_event(true);
-    const struct function *f = kymo__event_called(args);
+    const struct function *f = kymo__function_called(args[0]);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
         return may_disable ? kymo__switch_off() : Py_NewRef(Py_None);
     if (!kymo__too_deep_enter()) {
@@ -98,7 +98,7 @@ KYMO_INLINE PyObject *leave(PyObject *const *args, unsigned detail, bool may_dis
 {
     before_event(false);
     uint64_t ticks = kymo_ticks();
-    const struct function *f = kymo__event_called(args);
+    const struct function *f = kymo__function_called(args[0]);
     if (__builtin_expect(f->slices, 0))
         ticks = kymo__leave_special(f, args, detail, ticks);
     if (__builtin_expect(f->key == KYMO_LEFT_OUT, 0))
@@ -211,7 +211,7 @@ static __attribute__((noinline)) PyObject *call_slowly(PyObject *const *args)
 {
     before_event(false);
     const struct function *f = kymo__event_callable(args);
-    const struct function *caller = kymo__event_code(args);
+    const struct function *caller = kymo__function_of(args[0]);
     if (!f || f->key == KYMO_LEFT_OUT || caller->key == KYMO_LEFT_OUT)
         Py_RETURN_NONE;
     if (kymo__end_is_unseen(args)) {
@@ -231,7 +231,7 @@ static __attribute__((noinline)) PyObject *c_leave(PyObject *const *args, unsign
     before_event(false);
     uint64_t ticks = kymo_ticks();
     const struct function *f = kymo__event_callable(args);
-    if (f && f->key != KYMO_LEFT_OUT && kymo__event_code(args)->key != KYMO_LEFT_OUT &&
+    if (f && f->key != KYMO_LEFT_OUT && kymo__function_of(args[0])->key != KYMO_LEFT_OUT &&
         !kymo__too_deep_leave())
         kymo__trace_at(KYMO_LEAVE, detail, f->key, ticks);
     Py_RETURN_NONE;

@@ -42,20 +42,6 @@ extern const vectorcallfunc kymo__callbacks[EVENTS], kymo__budget_callbacks[EVEN
    more. */
 PyObject *kymo__switch_off(void);
 
-/* The entry of ARGS' code object. */
-KYMO_INLINE const struct function *kymo__event_code(PyObject *const *args)
-{
-    const struct function *f = kymo__function_find(args[0]);
-    return __builtin_expect(f != NULL, 1) ? f : kymo__function_add(args[0]);
-}
-
-/* The same for a call that is entered or left. */
-KYMO_INLINE const struct function *kymo__event_called(PyObject *const *args)
-{
-    const struct function *f = kymo__event_code(args);
-    return __builtin_expect(f->slices == KYMO_NAMED, 0) ? kymo__named_entry(f) : f;
-}
-
 /* Where in the code the event of ARGS happened. */
 KYMO_INLINE long kymo__event_offset(PyObject *const *args)
 {

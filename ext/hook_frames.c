@@ -114,7 +114,7 @@ void kymo__hook_told(bool entering, size_t expected)
         frames[count++] = frame;
     for (size_t known = 0; count-- > (size_t)entering && (!expected || known < expected);) {
         PyObject *code = kymo__frame_code(frames[count]);
-        if (kymo__code_entry(code)->key == KYMO_LEFT_OUT)
+        if (kymo__function_of(code)->key == KYMO_LEFT_OUT)
             continue;
         kymo__throttle_open(code, kymo__frame_eval(frames[count]), expected);
         known++;

@@ -201,7 +201,7 @@ void kymo__hook_told(bool entering, size_t expected)
             frames[next++] = frame;
     for (size_t known = 0; next-- > (size_t)entering && (!expected || known < expected);) {
         PyObject *code = (PyObject *)(uintptr_t)KYMO_FRAME_CODE(frames[next]);
-        if (kymo__event_code(&code)->key == KYMO_LEFT_OUT)
+        if (kymo__function_of(code)->key == KYMO_LEFT_OUT)
             continue;
         kymo__throttle_open(code, frames[next], expected);
         known++;

@@ -48,9 +48,6 @@ static inline PyInterpreterState *kymo__interpreter_here(void)
 
 /* ---- hook_profile.c */
 
-/* What is known of CODE. Never NULL. */
-const struct function *kymo__code_entry(PyObject *code);
-
 /* A call of CODE, or a slice of one, begins in FRAME; it ends at TICKS, returning or yielding
    RESULT, NULL with an exception. */
 void kymo__call_enter(PyObject *code, unsigned detail, const void *frame);

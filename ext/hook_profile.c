@@ -15,19 +15,6 @@ __thread struct activation *kymo__innermost;
 bool kymo__by_frames;
 static __thread struct c_call calling_before_us; /* of a frame that has no activation */
 
-const struct function *kymo__code_entry(PyObject *code)
-{
-    const struct function *f = kymo__function_find(code);
-    return f ? f : kymo__function_add(code);
-}
-
-/* The same for a call that is entered or left. */
-static const struct function *called(PyObject *code)
-{
-    const struct function *f = kymo__code_entry(code);
-    return f->slices == KYMO_NAMED ? kymo__named_entry(f) : f;
-}
-
 /* Where calls of F, whose code is CODE, are counted when there is an overhead budget; NULL when
    they are switched off. */
 static struct site *counted(PyObject *code, const struct function *f)
@@ -42,7 +29,7 @@ static struct site *counted(PyObject *code, const struct function *f)
 
 void kymo__call_enter(PyObject *code, unsigned detail, const void *frame)
 {
-    const struct function *f = called(code);
+    const struct function *f = kymo__function_called(code);
     struct site *site = NULL;
     if (f->key == KYMO_LEFT_OUT || (kymo__throttling() && !(site = counted(code, f)))) {
         if (f->slices != TASK_MAKER)
@@ -70,7 +57,7 @@ void kymo__call_enter(PyObject *code, unsigned detail, const void *frame)
 void kymo__call_leave(PyObject *code, unsigned detail, const void *frame, PyObject *result,
                       uint64_t ticks)
 {
-    const struct function *f = called(code);
+    const struct function *f = kymo__function_called(code);
     if (f->slices == TASK_MAKER || (f->slices == 1 && kymo__tasks)) {
         if (f->slices == TASK_MAKER)
             kymo__task_returned(result);
@@ -103,7 +90,7 @@ static const struct function *callable_entry(PyObject *callable)
 static bool caller_recorded(PyFrameObject *frame)
 {
     PyObject *code = kymo__frame_code(frame);
-    return kymo__code_entry(code)->key != KYMO_LEFT_OUT;
+    return kymo__function_of(code)->key != KYMO_LEFT_OUT;
 }
 
 /* The activation of FRAME, or NULL when it began before us. */

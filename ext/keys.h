@@ -77,7 +77,15 @@ int kymo__functions_watch(void);
 /* The entry for CODE, which was not found, defining its key. Never NULL; no exception. */
 const struct function *kymo__function_add(PyObject *code);
 
-/* The same for a C callable whose definition is at ADDRESS; see ccalls.h. */
+/* The entry for CODE. Never NULL; no exception. */
+static inline __attribute__((always_inline)) const struct function *
+kymo__function_of(PyObject *code)
+{
+    const struct function *f = kymo__function_find(code);
+    return __builtin_expect(f != NULL, 1) ? f : kymo__function_add(code);
+}
+
+/* The same as adding for a C callable whose definition is at ADDRESS; see ccalls.h. */
 const struct function *kymo__function_add_callable(const void *address, PyObject *callable);
 
 /* Store KEY for ADDRESS, which has none. Never NULL. */

@@ -27,6 +27,14 @@ bool kymo__is_named(PyObject *code);
    exception is set. */
 const struct function *kymo__named_entry(const struct function *f);
 
+/* The entry for CODE, a call of which is entered or left. */
+static inline __attribute__((always_inline)) const struct function *
+kymo__function_called(PyObject *code)
+{
+    const struct function *f = kymo__function_of(code);
+    return __builtin_expect(f->slices == KYMO_NAMED, 0) ? kymo__named_entry(f) : f;
+}
+
 /* The call of F was entered: record the object's number. */
 void kymo__named_argument(const struct function *f);
 

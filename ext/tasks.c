@@ -142,8 +142,7 @@ static void created(PyObject *coro, bool returned)
     PyObject *code = frame ? KYMO_COROUTINE_CODE(coro) : NULL;
     if (!code)
         return;
-    const struct function *f = kymo__function_find(code);
-    uint32_t key = (f ? f : kymo__function_add(code))->key;
+    uint32_t key = kymo__function_of(code)->key;
     bool off = kymo__throttle_is_off(code);
     Py_DECREF(code);
     if (key == KYMO_LEFT_OUT || off)

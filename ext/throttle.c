@@ -213,12 +213,10 @@ bool kymo__throttle_pop(struct site *site, const void *owner, uint64_t ticks)
     for (size_t i = stack.depth; i-- > 0 && stack.depth - i < 64;) {
         if (stack.frames[i].site != site || stack.frames[i].owner != owner)
             continue;
-        uint64_t spent = ticks - stack.frames[i].ticks;
         cut(i);
         kymo__depth = stack.frames[i].depth; /* those in between may have counted one-sidedly */
         site->calls++;
-        site->ticks += spent;
-        site->window_ticks += spent;
+        site->ticks += ticks - stack.frames[i].ticks;
         return true;
     }
     (void)kymo__too_deep_leave();
@@ -337,7 +335,7 @@ static void look(void)
     }
     for (size_t i = 0; i < t.slot_count; i++)
         if (t.slots[i])
-            t.slots[i]->window = 0, t.slots[i]->window_ticks = 0;
+            t.slots[i]->window = 0;
     t.events = t.c_events = 0;
     t.looked = now_ns();
 }

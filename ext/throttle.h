@@ -26,7 +26,6 @@ struct site {
     uint32_t window;       /* events since the last look */
     uint32_t c_call;       /* its events cost what C calls cost */
     uint64_t calls, ticks; /* recorded so far, and their time */
-    uint64_t window_ticks; /* time since the last look */
     struct site *next;     /* another of the same code, from that of the function on */
 };
 #define SITE_FUNCTION 0xffffffffu
