@@ -3,14 +3,18 @@
 
 count.py pass|fail|skip DIR NAME [REASON]   leave one result that has no file of its own
 count.py step DIR NAME STATUS               leave a failure if STATUS says so and no file does
+count.py programs DIR NAME LOG              leave one for each program that did not end well
+                                            although no test of it failed, from Meson's LOG
 count.py total DIR [NAME]                   print every skip, every failure, then the sum
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +63,20 @@ def leave(results: Path, outcome: str, name: str, reason: str) -> None:
     ET.ElementTree(suite).write(results / f"{stem}-{outcome}.xml")
 
 
+def ended_badly(log: Path) -> Iterator[tuple[str, str]]:
+    """Programs that hung or crashed: their JUnit file has only the tests they came to."""
+    for line in log.read_text(errors="replace").splitlines():
+        program = json.loads(line)
+        if not program["is_fail"] or re.search(r"^not ok", program["stdout"], re.MULTILINE):
+            continue
+        how = f"{program['result'].lower()} after {program['duration']:.0f} s"
+        # A sanitizer sums up in one line what it found; a test's last words are the next best.
+        words = program.get("stderr", "") + "\n" + program["stdout"]
+        summary = re.search(r"^SUMMARY: .*", words, re.MULTILINE)
+        said = summary.group() if summary else last_line(words)
+        yield program["name"], f"{how}, status {program['returncode']}: {said}"
+
+
 def total(results: Path, name: str) -> str:
     everything = read_all(results, name)
     for outcome in ("skipped", "failed"):  # what matters most is nearest to the end
@@ -81,6 +99,9 @@ def main(argv: list[str]) -> int:
             leave(results, "fail", argv[3], f"exit status {argv[4]}")
             failures += 1
         seen.write_text(str(failures))
+    elif verb == "programs":
+        for name, how in ended_badly(Path(argv[4])):
+            leave(results, "fail", f"{argv[3]} {name}", how)
     else:
         leave(results, verb, argv[3], argv[4] if len(argv) > 4 else "")
     return 0

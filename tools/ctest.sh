@@ -14,4 +14,5 @@ if [ $status != 0 ]; then
     cat "$log" >&2
 fi
 cp "$dir/meson-logs/testlog.junit.xml" "$results/$name.xml"
+tools/count.py programs "$results" "$name" "$dir/meson-logs/testlog.json"
 exit $status

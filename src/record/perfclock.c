@@ -74,7 +74,16 @@ void kymo__perfclock_run(int fd, uint64_t id, bool run)
         ioctl(fd, run ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
-void kymo__perfclock_close(int fd, uint64_t id)
+void kymo__perfclock_end(int fd, uint64_t id)
+{
+    if (kymo__perfclock_id(fd) != id)
+        return;
+    ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+    fcntl(fd, F_SETFL, O_NONBLOCK); /* one that is on its way is not sent any more */
+    close(fd);
+}
+
+void kymo__perfclock_forked(int fd, uint64_t id)
 {
     if (kymo__perfclock_id(fd) == id)
         close(fd);

@@ -21,8 +21,12 @@ int kymo__perfclock_open(uint32_t tid, int signal, int64_t period);
 /* What tells our descriptor FD from one that the program has opened in its place. */
 uint64_t kymo__perfclock_id(int fd);
 
-/* Let it run or stand still; close it. Nothing is done to a descriptor that is not ID. */
+/* Let it run or stand still; end it. Nothing is done to a descriptor that is not ID. After its end
+   no signal comes, also when another process has the descriptor too: one that is being started. */
 void kymo__perfclock_run(int fd, uint64_t id, bool run);
-void kymo__perfclock_close(int fd, uint64_t id);
+void kymo__perfclock_end(int fd, uint64_t id);
+
+/* In a forked child: close the descriptor, whose clock is the parent's. */
+void kymo__perfclock_forked(int fd, uint64_t id);
 
 #endif

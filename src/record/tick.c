@@ -48,7 +48,8 @@ static struct kymo_lane *lane_for(const struct kymo_timed *timed)
 
 /* How many periods a sample stands for. A timer says it. The clock of the performance counters
    does not: it runs in the program only, so that what the kernel did for it since the last sample
-   is added to this one. */
+   is added to this one. 0 for those that waited until they could be heard: the first of them stood
+   for all. */
 static uint32_t periods_of(struct kymo_timed *timed, const siginfo_t *info)
 {
     if (info->si_code == SI_TIMER)
@@ -58,7 +59,9 @@ static uint32_t periods_of(struct kymo_timed *timed, const siginfo_t *info)
     int64_t period = timed->period, ran = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
     int64_t told = kymo__load_relaxed(&timed->told);
     int64_t periods = (ran - told + period / 2) / period;
-    if (periods < 1)
+    if (periods < 0)
+        return 0;
+    if (periods == 0)
         periods = 1;
     kymo__store_relaxed(&timed->told, told + periods * period);
     return (uint32_t)periods;
@@ -101,7 +104,7 @@ static void on_tick(int number, siginfo_t *info, void *context)
            one too. */
         bool busy = kymo__load_relaxed(&lane->claimed) != 0;
         kymo__store_relaxed(&timed->owed, busy ? periods : 0u);
-        if (!busy)
+        if (periods && !busy)
             record(lane,
                    kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context),
                    ticks, periods);
@@ -116,11 +119,15 @@ static bool is_free(int number)
            now.sa_handler == SIG_DFL;
 }
 
-/* Not SIGPROF: other profilers use it, and programs that measure themselves. Nor the last of the
-   real-time signals, which is that of some debuggers; from the next one down, the first that is
-   nobody's. */
+/* Best one from before the real-time signals: of those, a thread that blocks them keeps one, and of
+   these as many as were sent, until no process of the user can be sent any. SIGVTALRM has all but
+   no use of its own, and debuggers let it pass. Not SIGPROF: other profilers use it, and programs
+   that measure themselves. Nor the last of the real-time signals, which is that of some debuggers;
+   from the next one down, the first that is nobody's. */
 static int choose(void)
 {
+    if (is_free(SIGVTALRM))
+        return SIGVTALRM;
     for (int number = SIGRTMAX - 1; number >= SIGRTMIN; number--)
         if (is_free(number))
             return number;

@@ -74,7 +74,7 @@ static bool make_exact(const struct kymo_timers *timers, struct kymo_timed *time
         return false;
     timed->fd_id = kymo__perfclock_id(fd);
     if ((unsigned)fd >= KYMO__TIMED_MOST) {
-        kymo__perfclock_close(fd, timed->fd_id);
+        kymo__perfclock_end(fd, timed->fd_id);
         return false;
     }
     timed->fd = fd;
@@ -164,7 +164,7 @@ static void drop(struct kymo_timers *timers, struct kymo_timed *timed)
     kymo__store_release(&timed->session, 0u);
     if (timed->fd >= 0) {
         kymo__store_relaxed(&kymo__timed_by_fd[timed->fd], 0u);
-        kymo__perfclock_close(timed->fd, timed->fd_id);
+        kymo__perfclock_end(timed->fd, timed->fd_id);
     } else {
         timer_delete(timed->timer);
     }
@@ -305,7 +305,7 @@ void kymo__timers_forked(struct kymo_timers *timers)
         struct kymo_timed *timed = &kymo__timed[i];
         if (timed->session && timed->fd >= 0) {
             kymo__timed_by_fd[timed->fd] = 0;
-            kymo__perfclock_close(timed->fd, timed->fd_id);
+            kymo__perfclock_forked(timed->fd, timed->fd_id);
         }
         timed->session = 0;
     }

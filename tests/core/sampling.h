@@ -129,10 +129,12 @@ static inline int timers_now(void)
     return count + clocks_now();
 }
 
-/* The one signal from SIGRTMIN on that has a handler, or 0. */
+/* The one signal of those the sampler may choose that has a handler, or 0. */
 static inline int signal_in_use(void)
 {
     struct sigaction now;
+    if (sigaction(SIGVTALRM, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+        return SIGVTALRM;
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
         if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
             return number;

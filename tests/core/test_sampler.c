@@ -65,6 +65,49 @@ static void a_thousand_times_a_second_is_that(void)
     stackfile_free(&f);
 }
 
+/* Works without hearing signals, and with them. */
+static void *work_deaf_at_first(void *arg)
+{
+    sigset_t every;
+    kymo_instant("known from now on");
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, NULL);
+    work(200 * MS);
+    pthread_sigmask(SIG_UNBLOCK, &every, NULL);
+    work(50 * MS);
+    *(int64_t *)arg = ran() / MS;
+    return NULL;
+}
+
+static void time_with_signals_blocked_counts_once(void)
+{
+    needs_signals_in_time();
+    int64_t ran_ms;
+    pthread_t thread;
+    struct stackfile f;
+    CHECK_OK(start_at("deaf", 1000, KYMO_SAMPLED_CPU));
+    CHECK_EQ(pthread_create(&thread, NULL, work_deaf_at_first, &ran_ms), 0);
+    pthread_join(thread, NULL);
+    CHECK_OK(kymo_stop());
+    stackfile_read(&f, check_path("deaf"), NULL, NULL);
+    CHECK_LE(f.samples, 70); /* those that could not be heard are one */
+    CHECK_LE(ran_ms / 2, f.periods);
+    CHECK_LE(f.periods, ran_ms + 10);
+    stackfile_free(&f);
+}
+
+static void time_with_signals_blocked_counts_once_without_the_exact_clock(void)
+{
+    without_clocks(time_with_signals_blocked_counts_once);
+}
+
+static void time_with_signals_blocked_counts_once_with_a_signal_of_which_many_wait(void)
+{
+    signal(SIGVTALRM, SIG_IGN); /* then it is a real-time one */
+    time_with_signals_blocked_counts_once();
+    signal(SIGVTALRM, SIG_DFL);
+}
+
 static bool has_timer(int64_t tid)
 {
     char wanted[64];
@@ -166,6 +209,9 @@ static const struct check_case cases[] = {
     CHECK_CASE(periods_add_up_to_the_time_that_threads_ran),
     CHECK_CASE(periods_add_up_without_the_exact_clock),
     CHECK_CASE(a_thousand_times_a_second_is_that),
+    CHECK_CASE(time_with_signals_blocked_counts_once),
+    CHECK_CASE(time_with_signals_blocked_counts_once_without_the_exact_clock),
+    CHECK_CASE(time_with_signals_blocked_counts_once_with_a_signal_of_which_many_wait),
     CHECK_CASE(a_thread_has_its_timer_from_its_first_record_on),
     CHECK_CASE(time_asleep_counts_only_by_the_wall_clock),
     CHECK_CASE(while_paused_there_are_no_samples),
