@@ -13,6 +13,7 @@ step() {
     local name=$1 status=0
     shift
     say "$name"
+    echo "$name" >"$results/step" # for who wants to know how far it is
     "$@" || status=$?
     tools/count.py step "$results" "$name" $status
 }

@@ -56,15 +56,15 @@ static uint32_t periods_of(struct kymo_timed *timed, const siginfo_t *info)
         return 1 + (info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0);
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    int64_t period = timed->period, ran = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t period = kymo__load_relaxed(&timed->period);
+    int64_t ran = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
     int64_t told = kymo__load_relaxed(&timed->told);
     int64_t periods = (ran - told + period / 2) / period;
-    if (periods < 0)
-        return 0;
     if (periods == 0)
         periods = 1;
-    kymo__store_relaxed(&timed->told, told + periods * period);
-    return (uint32_t)periods;
+    /* Not when the place has become another thread's just now. */
+    bool mine = periods > 0 && kymo__swap_if(&timed->told, &told, told + periods * period);
+    return mine ? (uint32_t)periods : 0;
 }
 
 static void record(struct kymo_lane *lane, kymo_stack stack, uint64_t ticks, uint32_t periods)

@@ -17,7 +17,7 @@ struct kymo_timed {
     timer_t timer;
     int fd;         /* instead of a timer: see perfclock.h; -1: it is a timer */
     uint64_t fd_id; /* what tells that descriptor */
-    int64_t period; /* with it: nanoseconds */
+    int64_t period; /* with it: nanoseconds. The handler reads it, maybe late */
     int64_t told;   /* with it: how much of the time it has run is in samples. The handler's */
     uint32_t owed;  /* periods of samples that could not be recorded. The handler's */
     bool set;       /* it has been told to run, or to stand still */

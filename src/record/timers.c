@@ -78,7 +78,7 @@ static bool make_exact(const struct kymo_timers *timers, struct kymo_timed *time
         return false;
     }
     timed->fd = fd;
-    timed->period = timers->period;
+    kymo__store_relaxed(&timed->period, timers->period);
     return true;
 }
 
