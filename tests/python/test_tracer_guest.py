@@ -378,20 +378,6 @@ def test_what_another_tool_switched_off_stays_off(
     assert calls == 1
 
 
-@monitored
-def test_filters_of_one_session_are_not_those_of_the_next(capture_path: Path) -> None:
-    kymo.start(capture_path, exclude=["leaf"])
-    work()
-    kymo.stop()
-    first = len(read_trace(capture_path).find("leaf"))
-    kymo.start(capture_path)
-    work()
-    kymo.stop()
-
-    assert first == 0
-    assert len(read_trace(capture_path).find("leaf")) == 10
-
-
 # ---- nothing remains
 
 
@@ -407,20 +393,6 @@ def test_after_stop_everything_is_as_before(capture_path: Path) -> None:
         work()
         kymo.stop()
         assert state() == before
-
-
-def test_after_stop_calls_are_not_recorded_and_a_new_session_is_complete(
-    capture_path: Path, tmp_path: Path
-) -> None:
-    kymo.start(tmp_path / "first.kymo")
-    kymo.stop()
-    work()
-    kymo.start(capture_path)
-    work()
-    kymo.stop()
-
-    assert read_trace(tmp_path / "first.kymo").find("leaf") == []
-    assert len(read_trace(capture_path).find("leaf")) == 10
 
 
 def test_gc_callbacks_of_others_stay(capture_path: Path) -> None:
@@ -579,79 +551,6 @@ def test_frames_that_end_after_a_profile_function_was_removed(
     result = read_trace(capture_path)
     (call,) = result.find("leaf")
     assert any(call in caller.calls for caller in result.find("thread"))
-
-
-@pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
-def test_threads_have_their_names(capture_path: Path, c_calls: bool) -> None:
-    kymo.start(capture_path, c_calls=c_calls)
-    for name in ("first", "second"):
-        thread = threading.Thread(target=leaf, name=name)
-        thread.start()
-        thread.join()
-    kymo.stop()
-
-    with kymo.open(capture_path) as capture:
-        assert [thread.name for thread in capture.threads] == ["MainThread", "first", "second"]
-
-
-# ---- pause and resume
-
-
-def test_what_happens_in_a_pause_is_not_recorded(capture_path: Path) -> None:
-    pause, resume = getattr(kymo, "pause", None), getattr(kymo, "resume", None)
-    if not pause or not resume:
-        pytest.skip("kymo has no pause")
-
-    def inner() -> None:
-        leaf()
-        pause()
-        leaf()
-
-    def outer() -> None:
-        inner()
-        leaf()
-        resume()
-        leaf()
-
-    for c_calls in (True, False):
-        kymo.start(capture_path, c_calls=c_calls)
-        outer()
-        leaf()
-        kymo.stop()
-        result = read_trace(capture_path)
-
-        assert len(result.find("leaf")) == 3
-        assert [str(call) for call in result.find("inner")] == ["inner call>never"]
-        assert [str(call) for call in result.find("outer")] == [
-            "outer call>never",
-            "outer open>return",
-        ]
-
-
-@pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
-def test_tracing_goes_on_in_a_call_that_began_in_a_pause(capture_path: Path, c_calls: bool) -> None:
-    def inner(go_on: Callable[[], None]) -> None:
-        go_on()
-        leaf()
-
-    def outer(stop: Callable[[], None], go_on: Callable[[], None]) -> None:
-        stop()
-        inner(go_on)
-        leaf()
-
-    def start() -> None:
-        kymo.start(capture_path, c_calls=c_calls)
-
-    for stop, go_on in ((kymo.pause, kymo.resume), (kymo.stop, start)):
-        start()
-        outer(stop, go_on)
-        leaf()
-        kymo.stop()
-        result = read_trace(capture_path)
-
-        assert str(result.only("inner")) == "inner open>return"
-        assert str(result.find("outer")[-1]) == "outer open>return"
-        assert len(result.find("leaf")) == 3
 
 
 # ---- other interpreters
