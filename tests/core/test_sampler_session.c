@@ -32,7 +32,7 @@ static void a_child_of_fork_is_not_sampled(void)
     CHECK_OK(start_at("fork", 1000, KYMO_SAMPLED_CPU));
     work(20 * MS);
     fflush(stdout);
-    pid_t pid = fork();
+    pid_t pid = fault_fork();
     if (pid == 0) {
         bool clean = timers_now() == 0 && signal_in_use() == 0;
         work(20 * MS);
