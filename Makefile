@@ -11,7 +11,7 @@ export PYTHON FUZZ_SECONDS PREFIX DESTDIR
 
 .PHONY: build help test test-torch demo bench lint format fuzz sanitize cross each-python matrix install clean
 
-build: ## set up .venv/, build everything, install kymo into .venv/ (the default)
+build: ## set up .venv/, build everything, install kymograph into .venv/ (the default)
 	@tools/build.sh
 
 help: ## list the targets
@@ -20,7 +20,7 @@ help: ## list the targets
 test: ## build, and run every test that needs no special hardware
 	@tools/test.sh
 
-test-torch: ## compare kymo.profile with a real torch, which is installed outside the tree
+test-torch: ## compare kymograph.profile with a real torch, which is installed outside the tree
 	@tools/test-torch.sh
 
 demo: ## build, record the demo program, and show what it did

@@ -17,7 +17,7 @@ from types import ModuleType
 from tracer import peers
 from tracer.workloads import FIB_CALLS, run_fib
 
-import kymo
+import kymograph
 
 ROOT = Path(__file__).resolve().parent.parent
 TURNS = 3
@@ -25,11 +25,11 @@ TURNS = 3
 
 def ours(directory: Path, times: int) -> float:
     capture, out = directory / "fib.kymo", directory / "fib.json"
-    kymo.start(capture, c_calls=False, gc=False)
+    kymograph.start(capture, c_calls=False, gc=False)
     run_fib(times)
     begun = time.perf_counter()
-    kymo.stop()
-    with kymo.open(capture) as opened:
+    kymograph.stop()
+    with kymograph.open(capture) as opened:
         opened.export(out)
     return time.perf_counter() - begun
 
@@ -55,21 +55,21 @@ def main() -> None:
     calls = times * FIB_CALLS
     viztracer = peers.load(ROOT / "build" / "bench-peers", "viztracer")
     kymo_least = viz_least = float("inf")
-    with tempfile.TemporaryDirectory(prefix="kymo-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="kymograph-bench-") as name:
         for _ in range(TURNS):
             kymo_least = min(kymo_least, ours(Path(name), times))
             if viztracer:
                 viz_least = min(viz_least, theirs(viztracer, Path(name), times, calls))
         sizes = {path.name: path.stat().st_size / 1e6 for path in Path(name).glob("*.json")}
     print(f"{calls} calls as a Chrome trace, from the end of the program to the file")
-    rows = [("kymo", kymo_least, sizes["fib.json"])]
+    rows = [("kymograph", kymo_least, sizes["fib.json"])]
     if viztracer:
         rows.append(("VizTracer", viz_least, sizes["viz.json"]))
     for who, seconds, size in rows:
         rate = calls / seconds / 1e6
         print(f"  {who:10} {seconds:7.3f} s  {rate:6.2f} million calls per second, {size:.0f} MB")
     if viztracer:
-        print(f"  kymo takes {kymo_least / viz_least:.3f} of VizTracer's time")
+        print(f"  kymograph takes {kymo_least / viz_least:.3f} of VizTracer's time")
 
 
 if __name__ == "__main__":

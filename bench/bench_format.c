@@ -131,7 +131,7 @@ static long resident_kib(void)
 
 static void endurance(long records)
 {
-    char path[] = "/tmp/kymo-bench-XXXXXX";
+    char path[] = "/tmp/kymograph-bench-XXXXXX";
     close(mkstemp(path));
     struct kymo_options options = {.size = sizeof(options), .path = path, .budget = 32 << 20};
     if (kymo_start(&options) < 0)

@@ -1,4 +1,4 @@
-"""kymo.profile from end to end, beside torch.profiler when there is a torch.
+"""kymograph.profile from end to end, beside torch.profiler when there is a torch.
 
     python bench/bench_profiler.py [--calls 1000000] [--rounds 3]
 
@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-# What is asked of kymo: no more than this share of what torch takes.
+# What is asked of kymograph: no more than this share of what torch takes.
 TARGETS = {"time": 0.05, "memory": 0.1, "stop": 0.01}
 ON_TARGET, OFF_TARGET = 300.0, 30.0  # nanoseconds of an annotation
 
@@ -47,8 +47,8 @@ def turn(who: str, count: int, directory: str) -> dict[str, float]:
     module: Any = None
     if who == "torch":
         import torch.profiler as module  # type: ignore[import-not-found, no-redef]
-    elif who == "kymo":
-        import kymo.profiler as module  # type: ignore[no-redef]
+    elif who == "kymograph":
+        import kymograph.profiler as module  # type: ignore[no-redef]
     if who != "none":  # what is done once in a process
         with module.profile(with_stack=True):
             pass
@@ -82,7 +82,7 @@ def annotations(who: str) -> dict[str, float]:
     if who == "torch":
         import torch.profiler as module  # type: ignore[import-not-found, no-redef]
     else:
-        import kymo.profiler as module  # type: ignore[no-redef]
+        import kymograph.profiler as module  # type: ignore[no-redef]
     mark = module.record_function
 
     def marked(count: int) -> float:
@@ -117,7 +117,7 @@ def torch_packages() -> str | None:
     """Where torch is: "" when it needs no path, None when there is none."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    default = f"{cache}/kymo/torch-{version}-{platform.machine()}"
+    default = f"{cache}/kymograph/torch-{version}-{platform.machine()}"
     place = os.environ.get("KYMO_TORCH_DIR") or default
     for packages in ("", f"{place}/lib/python{version}/site-packages"):
         found = subprocess.run(
@@ -147,14 +147,14 @@ def verdict(ratio: float, target: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="kymo.profile from end to end.")
+    parser = argparse.ArgumentParser(description="kymograph.profile from end to end.")
     parser.add_argument("--calls", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     packages = torch_packages()
-    names = ["none", "kymo"] + (["torch"] if packages is not None else [])
+    names = ["none", "kymograph"] + (["torch"] if packages is not None else [])
     if packages is None:
-        print("there is no torch (make test-torch installs one): kymo is measured alone")
+        print("there is no torch (make test-torch installs one): kymograph is measured alone")
     turns: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     marks: dict[str, list[dict[str, float]]] = {name: [] for name in names[1:]}
     for _ in range(chosen.rounds):
@@ -184,14 +184,14 @@ def main() -> None:
         off = min(mark["off"] for mark in marks[name])
         text = min(mark["text"] for mark in marks[name])
         print(f"{name:12}{on:10.1f}{text:10.1f}{off:10.1f}")
-        if name == "kymo":
+        if name == "kymograph":
             print(
                 f"  target {ON_TARGET:.0f} and {OFF_TARGET:.0f} ns: "
                 f"{'met' if on <= ON_TARGET and off <= OFF_TARGET else 'MISSED'}"
             )
     if "torch" in middle:
         for key, target in TARGETS.items():
-            print(f"{key:8}{verdict(middle['kymo'][key] / middle['torch'][key], target)}")
+            print(f"{key:8}{verdict(middle['kymograph'][key] / middle['torch'][key], target)}")
 
 
 if __name__ == "__main__":

@@ -187,7 +187,7 @@ static void measure(const char *what, const char *path)
 
 int main(void)
 {
-    char path[] = "/tmp/kymo-bench-XXXXXX";
+    char path[] = "/tmp/kymograph-bench-XXXXXX";
     int fd = mkstemp(path);
     if (fd < 0)
         return 1;

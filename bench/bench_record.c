@@ -50,14 +50,14 @@ static void empty_loop(long count)
         __asm__ volatile("");
 }
 
-static char path[] = "/tmp/kymo-bench-XXXXXX";
+static char path[] = "/tmp/kymograph-bench-XXXXXX";
 
 static void start(uint64_t budget)
 {
     struct kymo_options options = {.size = sizeof(options), .path = path, .budget = budget};
     int rc = kymo_start(&options);
     if (rc < 0) {
-        fprintf(stderr, "kymo: %s: %s\n", path, kymo_strerror(rc));
+        fprintf(stderr, "kymograph: %s: %s\n", path, kymo_strerror(rc));
         exit(1);
     }
 }
@@ -142,8 +142,8 @@ int main(void)
     close(mkstemp(path));
     struct contestant on[] = {
         {.name = "floor: 2 counter reads + 2 stores", .run = floor_pairs},
-        {.name = "kymo span", .run = spans},
-        {.name = "kymo counter", .run = counters},
+        {.name = "kymograph span", .run = spans},
+        {.name = "kymograph counter", .run = counters},
     };
     start(256 << 20);
     bench_alternate(on, 3, ROUNDS, settle);
@@ -154,8 +154,8 @@ int main(void)
 
     struct contestant off[] = {
         {.name = "empty loop", .run = empty_loop},
-        {.name = "kymo span, no session", .run = spans},
-        {.name = "kymo counter, no session", .run = counters},
+        {.name = "kymograph span, no session", .run = spans},
+        {.name = "kymograph counter, no session", .run = counters},
     };
     bench_alternate(off, 3, ROUNDS, NULL);
     printf("\nThe same without a session\n");

@@ -23,7 +23,7 @@
 enum { ADDRESSES = 10000, ROUNDS = 3 };
 
 static struct kymo_place places[ADDRESSES];
-static char address_file[] = "/tmp/kymo-bench-addresses-XXXXXX";
+static char address_file[] = "/tmp/kymograph-bench-addresses-XXXXXX";
 
 struct cost {
     double ms, megabytes;
@@ -141,8 +141,8 @@ static void measure(const char *path)
     char command[2048];
     struct cost full = ours(KYMO_SYMBOL_FULL), names = ours(KYMO_SYMBOL_NAMES);
     printf("%s: %d addresses, %ld frames\n", path, ADDRESSES, full.frames);
-    show("kymo, lines and inlined functions", full, full);
-    show("kymo, names alone", names, full);
+    show("kymograph, lines and inlined functions", full, full);
+    show("kymograph, names alone", names, full);
     snprintf(command, sizeof(command), "exec addr2line -fCi -e '%s' <%s >/dev/null", path,
              address_file);
     show("addr2line -fCi", theirs(command), full);
@@ -205,7 +205,7 @@ static void built(const char *name, const char *script)
 {
     char dir[512], path[600], command[4096];
     const char *tmp = getenv("TMPDIR");
-    snprintf(dir, sizeof(dir), "%s/kymo-bench-symbol", tmp ? tmp : "/tmp");
+    snprintf(dir, sizeof(dir), "%s/kymograph-bench-symbol", tmp ? tmp : "/tmp");
     snprintf(path, sizeof(path), "%s/%s", dir, name);
     setenv("SCRIPT", script, 1);
     snprintf(command, sizeof(command), "mkdir -p '%s' && exec sh -c \"$SCRIPT\" sh '%s'", dir, dir);

@@ -26,17 +26,17 @@ from typing import Any
 from bench_profiler import torch_packages
 from tracer import floor
 
-import kymo
-from kymo import _core
+import kymograph
+from kymograph import _core
 
 DEPTHS = (10, 30, 100)
 PYTHON, NATIVE, BOTH = 2, 1, 3
 # Nanoseconds that are aimed at, at each depth.
 TARGETS = {
-    "kymo, Python": (30, 105, 300),
-    "kymo, native": (60, 140, 400),
-    "kymo, both": (100, 200, 500),
-    "kymo, release": (15, 15, 15),
+    "kymograph, Python": (30, 105, 300),
+    "kymograph, native": (60, 140, 400),
+    "kymograph, both": (100, 200, 500),
+    "kymograph, release": (15, 15, 15),
 }
 
 
@@ -54,7 +54,7 @@ def mixed(left: int, call: Callable[[], Any]) -> Any:
 
 
 def frames_here() -> int:
-    return len(kymo.CapturedTraceback.extract(skip=1))
+    return len(kymograph.CapturedTraceback.extract(skip=1))
 
 
 def each(function: Callable[[], object], count: int) -> float:
@@ -85,11 +85,11 @@ def contestants(loops: Any) -> dict[str, Callable[[], dict[str, float]]]:
     def ours(name: str, parts: int) -> Callable[[], dict[str, float]]:
         def run() -> dict[str, float]:
             taken, released = loops.capture(capture, release, parts, 300)
-            return {f"kymo, {name}": taken, "kymo, release": released}
+            return {f"kymograph, {name}": taken, "kymograph, release": released}
 
         return run
 
-    extract = kymo.CapturedTraceback.extract
+    extract = kymograph.CapturedTraceback.extract
     result = {
         "python": ours("Python", PYTHON),
         "native": ours("native", NATIVE),
@@ -116,16 +116,16 @@ def torch_turn() -> dict[str, dict[str, float]]:
     )
 
     theirs = CapturedTraceback.extract
-    ours = kymo.CapturedTraceback.extract
+    ours = kymograph.CapturedTraceback.extract
     result: dict[str, dict[str, float]] = {}
     for depth in DEPTHS:
         times: dict[str, float] = {}
         for _ in range(20):
             for name, call in {
                 "torch extract()": theirs,
-                "kymo extract()": ours,
+                "kymograph extract()": ours,
                 "torch extract(cpp=True)": lambda: theirs(cpp=True),
-                "kymo extract(cpp=True)": lambda: ours(cpp=True),
+                "kymograph extract(cpp=True)": lambda: ours(cpp=True),
             }.items():
                 # The frames that are there, the outermost of mixed, the lambda, each.
                 left = depth - frames_here() - 3

@@ -1,4 +1,4 @@
-"""What tracing every call costs: kymo, the floor under it, and its peers, in turns.
+"""What tracing every call costs: kymograph, the floor under it, and its peers, in turns.
 
     python bench/bench_tracer.py [--quick] [--workloads fib,re] [--json OUT] [--svg OUT]
 
@@ -30,11 +30,11 @@ BUILD = Path(__file__).resolve().parents[1] / "build"
 SERIES = [
     Series("hook", "empty hook", "#e5e5e5"),
     Series("floor", "floor", "#cfcfcf"),
-    Series("kymo", "kymo", "#1f77b4"),
+    Series("kymograph", "kymograph", "#1f77b4"),
     Series("viztracer", "VizTracer", "#f2b380"),
     Series("floor_c", "floor +C", "#a8a8a8"),
-    Series("kymo_c", "kymo +C", "#0b3c66"),
-    Series("kymo_5", "kymo +C 5 %", "#57a773"),
+    Series("kymo_c", "kymograph +C", "#0b3c66"),
+    Series("kymo_5", "kymograph +C 5 %", "#57a773"),
     Series("viztracer_c", "VizTracer +C", "#e07b39"),
     Series("cprofile", "cProfile +C", "#8c564b"),
 ]
@@ -92,7 +92,7 @@ def print_workload(
         for to in RATIOS:
             to += "_c" if c.c_calls else ""
             sees_calls = workload.python or c.c_calls
-            compared = sees_calls and c.key.startswith(("kymo", "floor")) and c.key != to
+            compared = sees_calls and c.key.startswith(("kymograph", "floor")) and c.key != to
             ratio = times.ratio(c.key, to) if compared else None
             verdict = f" {judged[c.key, to].verdict}" if (c.key, to) in judged else ""
             cells.append(f"{f'{ratio}{verdict}' if ratio else '':25}")
@@ -153,7 +153,7 @@ def main() -> None:
     viztracer = peers.load(BUILD / "bench-peers", "viztracer")
     if "lark" in options.workloads and not peers.load(BUILD / "bench-peers", "lark"):
         chosen = [w for w in chosen if w.name != "lark"]
-    with tempfile.TemporaryDirectory(prefix="kymo-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="kymograph-bench-") as name:
         directory = Path(name)
         facts = machine.facts(directory)
         field = contestants(directory, load_floor(), viztracer)
@@ -170,7 +170,7 @@ def main() -> None:
     print_added(results, chosen)
     helped = sum(c.helped for c in field if isinstance(c, Kymo))
     if helped:
-        print(f"  (in kymo's turns the traced thread had to write {helped} chunks itself)")
+        print(f"  (in kymograph's turns the traced thread had to write {helped} chunks itself)")
     sessions = [session.measure(10**7, budget, 3) for budget in ("64M", "8M")]
     judged = [t for w in chosen for t in targets.of_workload(w, results[w.name]).values()]
     judged += targets.of_sessions(sessions)

@@ -1,7 +1,7 @@
 """A small program to look at: an index of words, built by threads, asked by coroutines.
 
-kymo run examples/demo.py
-kymo report demo.kymo
+kymograph run examples/demo.py
+kymograph report demo.kymo
 """
 
 import asyncio

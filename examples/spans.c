@@ -2,7 +2,7 @@
    queue that the main thread fills.
 
        cc spans.c -o spans $(pkg-config --cflags --libs kymo) -lpthread
-       ./spans spans.kymo && kymo info spans.kymo
+       ./spans spans.kymo && kymograph info spans.kymo
 
    Kill it in the middle (kill -9) and the capture still opens. */
 #include <kymo/kymo.h>

@@ -182,7 +182,7 @@ static PyType_Slot timeline_slots[] = {
 };
 
 PyType_Spec kymo__timeline_spec = {
-    .name = "kymo._core.Timeline",
+    .name = "kymograph._core.Timeline",
     .basicsize = sizeof(struct timeline),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = timeline_slots,

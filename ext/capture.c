@@ -1,4 +1,4 @@
-/* capture.c — kymo.Capture: an opened capture file.
+/* capture.c — kymograph.Capture: an opened capture file.
 
    The library's capture serves one thread at a time, lends out texts until it is
    closed, and must outlive its cursors. So there is a lock around every use; and
@@ -174,7 +174,7 @@ static PyObject *capture_get_path(PyObject *object, void *Py_UNUSED(closure))
 
 static PyObject *capture_repr(PyObject *object)
 {
-    return PyUnicode_FromFormat("<kymo.Capture %R%s>", kymo__capture_path(object),
+    return PyUnicode_FromFormat("<kymograph.Capture %R%s>", kymo__capture_path(object),
                                 kymo__capture_closed(object) ? " (closed)" : "");
 }
 
@@ -343,7 +343,7 @@ static PyObject *capture_events(PyObject *object, PyObject *args, PyObject *keyw
 /* Tables are made in Python, out of columns from _core.figures. */
 static PyObject *table_of(PyObject *object, const char *maker, PyObject *args, PyObject *keywords)
 {
-    PyObject *module = PyImport_ImportModule("kymo._tables");
+    PyObject *module = PyImport_ImportModule("kymograph._tables");
     PyObject *function = module ? PyObject_GetAttrString(module, maker) : NULL;
     PyObject *self = PyTuple_Pack(1, object);
     PyObject *all = self ? PySequence_Concat(self, args) : NULL;
@@ -401,11 +401,11 @@ static PyMethodDef capture_methods[] = {
      "export($self, path, format=None, *, thread=None, start=None, end=None, of='either',"
      " native='brief')\n--\n\n"
      "Write the capture to path in the format of another program.\n\n"
-     "format: one of those that `kymo export --help` lists; None: the one path's extension\n"
+     "format: one of those that `kymograph export --help` lists; None: the one path's extension\n"
      "stands for. A path that ends in .gz is compressed.\n"
      "thread, start, end: only this part, as for events(); calls open at its ends are cut.\n"
      "of: 'calls' or 'samples', for formats that hold one of them; 'either': calls, unless there\n"
-     "are only samples. native: which native frames of samples, as for `kymo export`.\n"
+     "are only samples. native: which native frames of samples, as for `kymograph export`.\n"
      "The file appears when it is complete; an older one is replaced. Raises ValueError for a\n"
      "format that there is not or that cannot hold what is there, and OSError when the file cannot be written."},
     {"functions", (PyCFunction)(void (*)(void))capture_functions, METH_VARARGS | METH_KEYWORDS,
@@ -456,7 +456,7 @@ static PyGetSetDef capture_getset[] = {
 };
 
 static PyType_Slot capture_slots[] = {
-    {Py_tp_doc, "An opened capture; made by kymo.open(). Iterating gives its events."},
+    {Py_tp_doc, "An opened capture; made by kymograph.open(). Iterating gives its events."},
     {Py_tp_dealloc, capture_dealloc},
     {Py_tp_repr, capture_repr},
     {Py_tp_iter, capture_iter},
@@ -466,7 +466,7 @@ static PyType_Slot capture_slots[] = {
 };
 
 PyType_Spec kymo__capture_spec = {
-    .name = "kymo.Capture",
+    .name = "kymograph.Capture",
     .basicsize = sizeof(struct capture),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = capture_slots,

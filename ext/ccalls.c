@@ -207,7 +207,7 @@ static int describe(PyObject *callable, const void *address, struct names *names
 /* Our own functions and types. What they record lies inside no call of theirs. */
 static bool is_ours(const struct names *names)
 {
-    return strncmp(names->file, "kymo", 4) == 0 && (!names->file[4] || names->file[4] == '.');
+    return strncmp(names->file, "kymograph", 4) == 0 && (!names->file[4] || names->file[4] == '.');
 }
 
 uint32_t kymo__callable_key(PyObject *callable, const void *address)

@@ -157,7 +157,7 @@ static PyType_Slot columns_slots[] = {
 };
 
 PyType_Spec kymo__columns_spec = {
-    .name = "kymo.Columns",
+    .name = "kymograph.Columns",
     .basicsize = sizeof(struct columns),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = columns_slots,

@@ -7,7 +7,7 @@
 #include <Python.h>
 
 #if PY_VERSION_HEX < 0x030A0000
-#error "kymo needs CPython 3.10 or newer"
+#error "kymograph needs CPython 3.10 or newer"
 #endif
 
 /* 3.12 gave the member types of PyMemberDef their prefix. */

@@ -1,4 +1,4 @@
-/* core.h — what the files of kymo._core share: the state of one module object and
+/* core.h — what the files of kymograph._core share: the state of one module object and
    the functions that cross files. Nothing here knows how the library works; all
    that is known of it stands in <kymo/kymo.h>. */
 #ifndef KYMO_EXT_CORE_H
@@ -15,8 +15,8 @@
 
 /* One per interpreter that imported the module. All references are owned. */
 struct core {
-    PyObject *capture_error; /* kymo.CaptureError */
-    PyObject *session_error; /* kymo.SessionError */
+    PyObject *capture_error; /* kymograph.CaptureError */
+    PyObject *session_error; /* kymograph.SessionError */
 
     PyTypeObject *capture_type;
     PyTypeObject *columns_type;
@@ -156,7 +156,7 @@ PyObject *kymo__callables_list(PyObject *capture);
 extern PyType_Spec kymo__event_spec;
 int kymo__event_words_init(struct core *core);
 
-/* A kymo.Event with the fields of EVENT; NAME, FILE and TEXT, NULL for "", replace its C
+/* A kymograph.Event with the fields of EVENT; NAME, FILE and TEXT, NULL for "", replace its C
    strings. */
 PyObject *kymo__event_new(PyTypeObject *type, const struct kymo_event *event, PyObject *name,
                           PyObject *file, PyObject *text);

@@ -193,7 +193,7 @@ static PyType_Slot cursor_slots[] = {
 };
 
 PyType_Spec kymo__cursor_spec = {
-    .name = "kymo.Events",
+    .name = "kymograph.Events",
     .basicsize = sizeof(struct cursor),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = cursor_slots,

@@ -67,7 +67,8 @@ static PyObject *stacks_text(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!p", &PyList_Type, &list, &raw_only))
         return NULL;
     struct kymo_thread_title *titles = titles_of(list, &owner);
-    int raw = memfd_create("kymo-raw", MFD_CLOEXEC), out = memfd_create("kymo-out", MFD_CLOEXEC);
+    int raw = memfd_create("kymograph-raw", MFD_CLOEXEC),
+        out = memfd_create("kymograph-out", MFD_CLOEXEC);
     int rc = raw < 0 || out < 0 ? -errno : 0;
     if (!titles)
         goto done;

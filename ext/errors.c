@@ -87,12 +87,12 @@ int kymo__errors_init(PyObject *module)
 {
     struct core *core = kymo__core_of_module(module);
     core->capture_error = PyErr_NewExceptionWithDoc(
-        "kymo.CaptureError",
+        "kymograph.CaptureError",
         "A file cannot be read as a capture: it is none, it is empty, it is damaged, or it was\n"
-        "written by a newer kymo. The attribute `filename` says which file.",
+        "written by a newer kymograph. The attribute `filename` says which file.",
         PyExc_ValueError, NULL);
     core->session_error = PyErr_NewExceptionWithDoc(
-        "kymo.SessionError",
+        "kymograph.SessionError",
         "The call does not fit the state of the session: one is running already, or none is.",
         PyExc_RuntimeError, NULL);
     if (!core->capture_error || !core->session_error)

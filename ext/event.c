@@ -1,4 +1,4 @@
-/* event.c — kymo.Event: one event of a capture. Captures have millions of them, so
+/* event.c — kymograph.Event: one event of a capture. Captures have millions of them, so
    an event is one small object that holds C values and makes Python's on demand. */
 #include "core.h"
 
@@ -132,7 +132,7 @@ static PyObject *event_text(PyObject *object, void *Py_UNUSED(closure))
 static PyObject *event_repr(PyObject *object)
 {
     const struct event *self = (struct event *)object;
-    return PyUnicode_FromFormat("<kymo.Event %s %R thread=%u time=%lld>",
+    return PyUnicode_FromFormat("<kymograph.Event %s %R thread=%u time=%lld>",
                                 kind_words[self->kind < KYMO__KINDS ? self->kind : 0], self->name,
                                 self->thread, self->time);
 }
@@ -175,7 +175,7 @@ static PyType_Slot event_slots[] = {
 
 /* Not tracked by the garbage collector: an event refers to strings only. */
 PyType_Spec kymo__event_spec = {
-    .name = "kymo.Event",
+    .name = "kymograph.Event",
     .basicsize = sizeof(struct event),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = event_slots,

@@ -75,8 +75,8 @@ static void raise_unknown(PyObject *format, PyObject *path)
 {
     PyObject *list = list_formats();
     if (list && format)
-        PyErr_Format(PyExc_ValueError, "%R is not a format kymo knows; it is one of %U", format,
-                     list);
+        PyErr_Format(PyExc_ValueError, "%R is not a format kymograph knows; it is one of %U",
+                     format, list);
     else if (list)
         PyErr_Format(PyExc_ValueError, "%R does not tell the format; give format= one of %U", path,
                      list);
@@ -105,7 +105,7 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
     static const char *const natives[] = {
         [KYMO_NATIVE_BRIEF] = "brief", [KYMO_NATIVE_ALL] = "all", [KYMO_NATIVE_NONE] = "none"};
     PyObject *arg, *format = Py_None, *thread = Py_None, *start = Py_None, *end = Py_None;
-    const char *extra = NULL; /* what kymo.profile adds to JSON */
+    const char *extra = NULL; /* what kymograph.profile adds to JSON */
     const char *of = "either", *native = "brief";
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssz:export", names, &arg, &format,
                                      &thread, &start, &end, &of, &native, &extra))

@@ -89,7 +89,7 @@ static PyType_Slot callback_slots[] = {
 };
 
 static PyType_Spec callback_spec = {
-    .name = "kymo._core.Callback",
+    .name = "kymograph._core.Callback",
     .basicsize = sizeof(struct callback),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = callback_slots,
@@ -132,7 +132,7 @@ static int set_events(long bits)
 static int take_tool(void)
 {
     for (int id = 4; id >= 3; id--) {
-        if (discard(PyObject_CallMethod(monitoring, "use_tool_id", "is", id, "kymo")) == 0) {
+        if (discard(PyObject_CallMethod(monitoring, "use_tool_id", "is", id, "kymograph")) == 0) {
             tool = id;
             return 0;
         }

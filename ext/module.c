@@ -1,4 +1,4 @@
-/* module.c — the module kymo._core: its state, its types, its functions. */
+/* module.c — the module kymograph._core: its state, its types, its functions. */
 #include "ccalls.h"
 #include "core.h"
 #include "pyframes.h"
@@ -138,8 +138,8 @@ static PyModuleDef_Slot module_slots[] = {
 
 static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "kymo._core",
-    .m_doc = "The C side of kymo. Use the package kymo instead.",
+    .m_name = "kymograph._core",
+    .m_doc = "The C side of kymograph. Use the package kymograph instead.",
     .m_size = sizeof(struct core),
     .m_methods = module_methods,
     .m_slots = module_slots,

@@ -1,4 +1,4 @@
-/* program.c — what running a program under kymo needs and Python cannot do: to report an
+/* program.c — what running a program under kymograph needs and Python cannot do: to report an
    exception exactly as the interpreter does, to count calls without making an object of
    each, to let go of the parent's session in a child, and not to be seen when it forks. */
 #include <stddef.h>

@@ -145,7 +145,7 @@ int kymo__walk_register(void)
     if (kymo__walk_check(0))
         return kymo_interpreter_register(&python), 0;
     return PyErr_WarnEx(PyExc_RuntimeWarning,
-                        "kymo does not know the frames of this Python: stacks are without "
+                        "kymograph does not know the frames of this Python: stacks are without "
                         "Python functions",
                         1);
 }

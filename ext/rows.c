@@ -36,7 +36,7 @@ static void put_unsigned(struct row *row, uint64_t value)
     put(row, PyLong_FromUnsignedLongLong(value));
 }
 
-/* WORDS[VALUE], or "unknown" for what a newer kymo may have written. */
+/* WORDS[VALUE], or "unknown" for what a newer kymograph may have written. */
 static void put_word(struct row *row, const char *const *words, size_t count, int value)
 {
     bool known = value >= 0 && (size_t)value < count && words[value];
@@ -275,16 +275,17 @@ static PyTypeObject *add_type(PyObject *module, const char *name, const char *do
 int kymo__rows_init(PyObject *module)
 {
     struct core *core = kymo__core_of_module(module);
-    core->info_type = add_type(module, "kymo.Info", "What a capture says of itself.", info_fields);
-    core->thread_type = add_type(module, "kymo.Thread", "A recorded thread.", thread_fields);
-    core->snapshot_type =
-        add_type(module, "kymo.Snapshot", "The clocks, read at the same moment.", snapshot_fields);
-    core->stats_type =
-        add_type(module, "kymo.Stats", "What a running session has done so far.", stats_fields);
-    core->function_type = add_type(module, "kymo.Function",
+    core->info_type =
+        add_type(module, "kymograph.Info", "What a capture says of itself.", info_fields);
+    core->thread_type = add_type(module, "kymograph.Thread", "A recorded thread.", thread_fields);
+    core->snapshot_type = add_type(module, "kymograph.Snapshot",
+                                   "The clocks, read at the same moment.", snapshot_fields);
+    core->stats_type = add_type(module, "kymograph.Stats",
+                                "What a running session has done so far.", stats_fields);
+    core->function_type = add_type(module, "kymograph.Function",
                                    "What the names of a capture stand for.", function_fields);
-    core->frame_type =
-        add_type(module, "kymo.Frame", "A function on a stack that was sampled.", frame_fields);
+    core->frame_type = add_type(module, "kymograph.Frame",
+                                "A function on a stack that was sampled.", frame_fields);
     bool made = core->frame_type && core->info_type && core->thread_type && core->snapshot_type &&
                 core->stats_type && core->function_type;
     return made ? 0 : -1;

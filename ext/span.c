@@ -1,7 +1,7 @@
-/* span.c — kymo.Span: a span as a context manager and as a decorator.
+/* span.c — kymograph.Span: a span as a context manager and as a decorator.
 
    For a with block everything is here. A decorated function calls through
-   kymo/_decorate.py; the slices of generators and coroutines are marked from there with
+   kymograph/_decorate.py; the slices of generators and coroutines are marked from there with
    _enter and _leave, because a span may not stay open while its thread runs other code.
 
    A with statement looks __enter__ and __exit__ up and calls them. Methods would be bound
@@ -84,7 +84,7 @@ PyObject *kymo__span_with(PyObject *module, PyObject *texts)
 PyObject *kymo__span_like(PyObject *module, PyObject *other)
 {
     if (!Py_IS_TYPE(other, kymo__core_of_module(module)->span_type))
-        return PyErr_Format(PyExc_TypeError, "a kymo.Span must be given");
+        return PyErr_Format(PyExc_TypeError, "a kymograph.Span must be given");
     PyObject *self = kymo__span_new(module, ((struct span *)other)->name);
     if (self)
         ((struct span *)self)->texts = Py_XNewRef(((struct span *)other)->texts);
@@ -196,7 +196,7 @@ static PyObject *span_enter(PyObject *object)
     struct span *self = (struct span *)object;
     if (open_now(self)) {
         PyErr_SetString(PyExc_RuntimeError,
-                        "this span is open already; make one with kymo.span() for each block");
+                        "this span is open already; make one with kymograph.span() for each block");
         return NULL;
     }
     self->span = (struct kymo_span){0};
@@ -304,7 +304,7 @@ static PyObject *slice_leave(PyObject *object, PyObject *args)
 
 static PyObject *span_decorate(PyObject *object, PyObject *function)
 {
-    PyObject *module = PyImport_ImportModule("kymo._decorate");
+    PyObject *module = PyImport_ImportModule("kymograph._decorate");
     PyObject *result =
         module ? PyObject_CallMethod(module, "recorded", "OO", object, function) : NULL;
     Py_XDECREF(module);
@@ -342,7 +342,7 @@ static PyObject *method_call(PyObject *Py_UNUSED(self), PyObject *args, PyObject
 {
     PyObject *span = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
     if (!span || Py_TYPE(span)->tp_dealloc != span_dealloc) {
-        PyErr_SetString(PyExc_TypeError, "a kymo.Span must be given");
+        PyErr_SetString(PyExc_TypeError, "a kymograph.Span must be given");
         return NULL;
     }
     PyObject *rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
@@ -358,7 +358,7 @@ static PyType_Slot method_slots[] = {
 };
 
 static PyType_Spec method_spec = {
-    .name = "kymo._core.SpanMethod",
+    .name = "kymograph._core.SpanMethod",
     .basicsize = sizeof(PyObject),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = method_slots,
@@ -379,7 +379,7 @@ int kymo__span_init(PyTypeObject *span_type)
 
 static PyObject *span_repr(PyObject *object)
 {
-    return PyUnicode_FromFormat("<kymo.Span %R>", ((struct span *)object)->name);
+    return PyUnicode_FromFormat("<kymograph.Span %R>", ((struct span *)object)->name);
 }
 
 static PyMemberDef span_members[] = {
@@ -405,8 +405,9 @@ static PyMethodDef span_methods[] = {
 };
 
 static PyType_Slot span_slots[] = {
-    {Py_tp_doc, "A span of the running session; made by kymo.span() for one with block, or to\n"
-                "decorate a function, whose calls it then records."},
+    {Py_tp_doc,
+     "A span of the running session; made by kymograph.span() for one with block, or to\n"
+     "decorate a function, whose calls it then records."},
     {Py_tp_dealloc, span_dealloc},
     {Py_tp_repr, span_repr},
     {Py_tp_call, PyVectorcall_Call},
@@ -417,7 +418,7 @@ static PyType_Slot span_slots[] = {
 };
 
 PyType_Spec kymo__span_spec = {
-    .name = "kymo.Span",
+    .name = "kymograph.Span",
     .basicsize = sizeof(struct span),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
              Py_TPFLAGS_IMMUTABLETYPE,

@@ -140,7 +140,7 @@ static PyGetSetDef stack_getset[] = {
 };
 
 static PyType_Slot stack_slots[] = {
-    {Py_tp_doc, "A captured stack; use kymo.CapturedTraceback."},
+    {Py_tp_doc, "A captured stack; use kymograph.CapturedTraceback."},
     {Py_tp_methods, stack_methods},
     {Py_tp_getset, stack_getset},
     {Py_tp_dealloc, stack_dealloc},
@@ -149,7 +149,7 @@ static PyType_Slot stack_slots[] = {
 };
 
 PyType_Spec kymo__stack_spec = {
-    .name = "kymo._core.CapturedStack",
+    .name = "kymograph._core.CapturedStack",
     .basicsize = sizeof(struct stack),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = stack_slots,

@@ -11,8 +11,8 @@ directory=$root/build/analysis
 log=$root/build/analysis.log
 
 [ -x "$venv/bin/python" ] || die 'there is no .venv yet; run: make build'
-want="$(cat "$venv/kymo-setup") ${packages[*]} $judge"
-if [ "$(cat "$directory/kymo-setup" 2>/dev/null)" != "$want" ]; then
+want="$(cat "$venv/kymograph-setup") ${packages[*]} $judge"
+if [ "$(cat "$directory/kymograph-setup" 2>/dev/null)" != "$want" ]; then
     rm -rf "$directory"
     mkdir -p "$root/build"
     pip=("$directory/bin/python" -m pip install -q --disable-pip-version-check)
@@ -21,6 +21,6 @@ if [ "$(cat "$directory/kymo-setup" 2>/dev/null)" != "$want" ]; then
             timeout 400 "${pip[@]}" "${packages[@]}" &&
             timeout 100 "${pip[@]}" --no-deps "$judge"
     } >"$log" 2>&1 || die "pip could not install HTA, pyarrow and duckdb; see build/analysis.log"
-    echo "$want" >"$directory/kymo-setup"
+    echo "$want" >"$directory/kymograph-setup"
 fi
 echo "$directory/bin/python"

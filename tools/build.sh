@@ -6,14 +6,14 @@ tools/setup.sh
 
 # meson-python takes seconds even when nothing changed; the stamp takes none.
 fingerprint() {
-    cat "$venv/kymo-setup"
+    cat "$venv/kymograph-setup"
     find src include ext python viewer LICENSE README.md meson.build meson.options pyproject.toml tests/*/meson.build \
         -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 sha256sum
 }
 
-stamp=$venv/kymo-build
+stamp=$venv/kymograph-build
 now=$(fingerprint | sha256sum)
-if [ "$(cat "$stamp" 2>/dev/null)" = "$now" ] && [ -x "$venv/bin/kymo" ]; then
+if [ "$(cat "$stamp" 2>/dev/null)" = "$now" ] && [ -x "$venv/bin/kymograph" ]; then
     exit
 fi
 

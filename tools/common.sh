@@ -12,7 +12,7 @@ export PATH
 
 say() { printf '== %s\n' "$*" >&2; }
 die() {
-    printf 'kymo: %s\n' "$*" >&2
+    printf 'kymograph: %s\n' "$*" >&2
     exit 1
 }
 
@@ -62,11 +62,11 @@ apt_quiet() {
 configure() {
     local dir=$1 key
     shift
-    key="${CC:-cc} $(cat "$venv/kymo-setup") $*"
-    if [ ! -f "$dir/build.ninja" ] || [ "$(cat "$dir/kymo-key" 2>/dev/null)" != "$key" ]; then
+    key="${CC:-cc} $(cat "$venv/kymograph-setup") $*"
+    if [ ! -f "$dir/build.ninja" ] || [ "$(cat "$dir/kymograph-key" 2>/dev/null)" != "$key" ]; then
         rm -rf "$dir"
         quiet meson setup "$dir" "$@"
-        printf '%s\n' "$key" >"$dir/kymo-key"
+        printf '%s\n' "$key" >"$dir/kymograph-key"
     fi
 }
 

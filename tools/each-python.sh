@@ -51,7 +51,7 @@ case ${1:-} in
 esac
 
 tools/setup.sh
-main=$(cut -d' ' -f2 "$venv/kymo-setup")
+main=$(cut -d' ' -f2 "$venv/kymograph-setup")
 status=0
 versions=()
 pythons=()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Print the Pythons that kymo can be built with, newest first: CPython 3.10 or
+# Print the Pythons that kymograph can be built with, newest first: CPython 3.10 or
 # later that starts and has its headers. With PYTHON set, only that one, or an
 # error that says what is wrong with it.
 set -euo pipefail
@@ -23,7 +23,7 @@ print(key, name, exe)
 if [ -n "${PYTHON:-}" ]; then
     if ! found=$("$PYTHON" -I -c "$probe" 2>&1) || [[ $found != *' /'* ]]; then
         [[ $found == 'it '* ]] || found='it does not run'
-        echo "kymo: PYTHON=$PYTHON cannot be used: $found" >&2
+        echo "kymograph: PYTHON=$PYTHON cannot be used: $found" >&2
         exit 1
     fi
     echo "${found#* }"

@@ -26,7 +26,7 @@ includes_go_down() {
 # A file that no list names is never compiled, and so never checked either.
 lists_are_complete() {
     local file list name status=0
-    for file in $(find src ext tests/core tests/fuzz bench -name '*.c' 2>/dev/null) $(find python/kymo -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null); do
+    for file in $(find src ext tests/core tests/fuzz bench -name '*.c' 2>/dev/null) $(find python/kymograph -name '*.py' -o -name '*.pyi' -o -name py.typed 2>/dev/null); do
         case $file in
         python/*) list=python/meson.build name=${file#python/} ;;
         tests/*/test_*.c | tests/*/fuzz_*.c | bench/bench_*.c)
@@ -64,7 +64,7 @@ shell_scripts() {
     return $status
 }
 
-python_types() { [ ! -e python/kymo/__init__.py ] || quiet mypy; }
+python_types() { [ ! -e python/kymograph/__init__.py ] || quiet mypy; }
 
 check 'format' tools/format.sh --check
 check 'includes' includes_go_down

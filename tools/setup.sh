@@ -82,10 +82,10 @@ choose_python
 
 # The stamp says which Python and which tools .venv/ was made with.
 want="$version $python ${tools[*]} ${guests[*]}"
-if [ "$(cat "$venv/kymo-setup" 2>/dev/null)" != "$want" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
+if [ "$(cat "$venv/kymograph-setup" 2>/dev/null)" != "$want" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
     say "making .venv with Python $version ($python)"
     make_venv
     "$venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade "${tools[@]}"
     install_guests "$venv/bin/python"
-    echo "$want" >"$venv/kymo-setup"
+    echo "$want" >"$venv/kymograph-setup"
 fi

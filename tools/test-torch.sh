@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Run the tests that compare kymo.profile with a real torch.profiler, and print as the last
+# Run the tests that compare kymograph.profile with a real torch.profiler, and print as the last
 # line  N passed, M failed, K skipped.
 #
 # torch is installed once, from the package registry that pip uses, into an environment
-# outside the tree: KYMO_TORCH_DIR, or ~/.cache/kymo/torch-PYTHON-MACHINE. On x86_64 that is
+# outside the tree: KYMO_TORCH_DIR, or ~/.cache/kymograph/torch-PYTHON-MACHINE. On x86_64 that is
 # several GB. Where it cannot be had, the tests are skipped, and that is said loudly.
 . "$(dirname "$0")/common.sh"
 
 tools/build.sh
 python_version=$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-torch=${KYMO_TORCH_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kymo/torch-$python_version-$(uname -m)}
+torch=${KYMO_TORCH_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kymograph/torch-$python_version-$(uname -m)}
 packages=$torch/lib/python$python_version/site-packages
 results=$root/build/results-torch
 rm -rf "$results"
@@ -26,7 +26,7 @@ install_torch() {
 }
 
 if ! has_torch && ! { install_torch && has_torch; }; then
-    say 'TORCH COULD NOT BE INSTALLED: kymo.profile IS NOT COMPARED WITH torch.profiler'
+    say 'TORCH COULD NOT BE INSTALLED: kymograph.profile IS NOT COMPARED WITH torch.profiler'
     tools/count.py skip "$results" 'torch.profiler' 'pip could not install torch'
     tools/count.py total "$results"
     exit 0

@@ -1,8 +1,8 @@
 /* floor.c — a Python extension for the benchmarks: the least a tracer of calls can cost.
 
-   It hooks calls the way kymo does and does nothing with them, or reads the counter once
-   for every event that a tracer has to record. What kymo costs above the second is what
-   kymo does. bench/tracer/floor.py compiles it; it is not part of the package. */
+   It hooks calls the way kymograph does and does nothing with them, or reads the counter once
+   for every event that a tracer has to record. What kymograph costs above the second is what
+   kymograph does. bench/tracer/floor.py compiles it; it is not part of the package. */
 #include "compat.h"
 
 #include <kymo/arch.h>
@@ -14,7 +14,7 @@ static uint64_t last; /* where the counter goes, so that reading it has a purpos
 
 #if KYMO_HAS_MONITORING
 
-#define TOOL 5 /* kymo has 4 or 3, the interpreter's profiler and others 2 */
+#define TOOL 5 /* kymograph has 4 or 3, the interpreter's profiler and others 2 */
 
 struct callback {
     PyObject_HEAD vectorcallfunc call;

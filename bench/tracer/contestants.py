@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import kymo
+import kymograph
 
 from .workloads import run_fib
 
@@ -56,15 +56,15 @@ class Kymo(Contestant):
             self.settle = 2.0  # it begins with everything, and then leaves off what costs most
 
     def start(self) -> None:
-        kymo.start(self.path, **self.options)
+        kymograph.start(self.path, **self.options)
 
     def stop(self) -> None:
-        self.helped += kymo.stats().helped_chunks
-        kymo.stop()
+        self.helped += kymograph.stats().helped_chunks
+        kymograph.stop()
 
     def bytes_per_call(self) -> float | None:
         """On disk, of the last turn; None when that had too few calls to tell."""
-        with kymo.open(self.path) as capture:
+        with kymograph.open(self.path) as capture:
             calls = capture.info.records / 2
             return capture.info.file_bytes / calls if calls > 10_000 else None
 
@@ -123,8 +123,8 @@ class Profile(Contestant):
 
 
 def has_budget() -> bool:
-    """Can kymo keep to an overhead budget here?"""
-    return kymo._core.trace_can_throttle()
+    """Can kymograph keep to an overhead budget here?"""
+    return kymograph._core.trace_can_throttle()
 
 
 def contestants(
@@ -137,13 +137,13 @@ def contestants(
         if floor:
             result.append(Hook(floor, "hook" + end, "empty hook" + words, False, c_calls))
             result.append(Hook(floor, "floor" + end, "hook + counter" + words, True, c_calls))
-        result.append(Kymo(directory, "kymo" + end, "kymo" + words, c_calls=c_calls))
+        result.append(Kymo(directory, "kymograph" + end, "kymograph" + words, c_calls=c_calls))
         if viztracer:
             for new, age in ((False, ""), (True, ", new buffer")):
                 key = ("viztracer_new" if new else "viztracer") + end
                 label = "VizTracer" + words + age
                 result.append(VizTracer(viztracer, key, label, c_calls, new))
     if has_budget():
-        result.append(Kymo(directory, "kymo_5", "kymo, C too, 5 % budget", overhead=0.05))
+        result.append(Kymo(directory, "kymo_5", "kymograph, C too, 5 % budget", overhead=0.05))
     result.append(Profile())
     return result

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from subprocess import SubprocessError, check_output
 
-import kymo
+import kymograph
 
 
 def cpu_model() -> str:
@@ -65,7 +65,7 @@ def hook() -> str:
     """How the interpreter tells of calls."""
     if sys.version_info >= (3, 12):
         return "sys.monitoring"
-    return f"{kymo._core.trace_hook()}; with C calls the profile function"
+    return f"{kymograph._core.trace_hook()}; with C calls the profile function"
 
 
 def facts(captures: Path) -> dict[str, str]:
@@ -75,7 +75,7 @@ def facts(captures: Path) -> dict[str, str]:
         "kernel": f"{platform.system()} {platform.release().split('-')[0]}",
         "python": f"CPython {platform.python_version()}, {compiler}, {build_flags()}",
         "hook": hook(),
-        "versions": f"kymo {kymo.__version__}, VizTracer {version_of('viztracer')}",
+        "versions": f"kymograph {kymograph.__version__}, VizTracer {version_of('viztracer')}",
         "captures": f"on {file_system(captures)}",
         "load": f"{load()} when it began",
     }

@@ -42,24 +42,24 @@ def forget_peak() -> None:
 
 
 def record(calls: int, budget: str) -> dict[str, Any]:
-    import kymo
+    import kymograph
 
-    with tempfile.TemporaryDirectory(prefix="kymo-bench-") as directory:
+    with tempfile.TemporaryDirectory(prefix="kymograph-bench-") as directory:
         path = os.path.join(directory, "long.kymo")
         fib(FIB_N)
         forget_peak()
         before = memory("VmRSS")
-        kymo.start(path, budget=budget, c_calls=False)
+        kymograph.start(path, budget=budget, c_calls=False)
         begin = time.perf_counter()
         for _ in range(calls // FIB_CALLS + 1):
             fib(FIB_N)
         ran = time.perf_counter() - begin
-        stats = kymo.stats()
+        stats = kymograph.stats()
         begin = time.perf_counter()
-        kymo.stop()
+        kymograph.stop()
         stop = time.perf_counter() - begin
         peak = memory("VmHWM")
-        with kymo.open(path) as capture:
+        with kymograph.open(path) as capture:
             info = capture.info
             return {
                 "calls": info.records // 2,

@@ -1,4 +1,4 @@
-"""What kymo is to keep to, and whether it does."""
+"""What kymograph is to keep to, and whether it does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Target:
 def peer_limit() -> tuple[str, float]:
     """Who is held against VizTracer, and how much of its cost is allowed."""
     if sys.version_info < (3, 12):
-        return "kymo", 0.3
+        return "kymograph", 0.3
     return "kymo_c", 0.35 if platform.machine() == "aarch64" else 0.5
 
 
@@ -52,7 +52,7 @@ def of_workload(workload: Workload, times: Times) -> dict[tuple[str, str], Targe
     peer = "viztracer_c" if key == "kymo_c" else "viztracer"
     limits = {}
     if workload.python:
-        limits["kymo", "floor"] = (FLOOR_LIMIT, "Python calls, relative to the floor")
+        limits["kymograph", "floor"] = (FLOOR_LIMIT, "Python calls, relative to the floor")
     if workload.name in PEER_WORKLOADS:
         calls = "all calls" if key == "kymo_c" else "Python calls"
         limits[key, peer] = (limit, f"{calls}, relative to VizTracer")

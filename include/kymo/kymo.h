@@ -1,4 +1,4 @@
-/* kymo.h — the C API of kymo: record what a program does, and read it back.
+/* kymo.h — the C API of kymograph: record what a program does, and read it back.
 
    Recording is one session per process. Between kymo_start and kymo_stop, any
    thread may mark spans, instants, counters, flows and async spans; they go to
@@ -35,12 +35,13 @@ typedef int64_t kymo_ns;
 
 /* Every code of our own: name, number, message. Numbers never change meaning. */
 #define KYMO_ERROR_MAP(X)                                                                          \
-    X(KYMO_ENOTCAPTURE, 4000, "not a kymo capture")                                                \
-    X(KYMO_ENEWER, 4001, "the capture was written by a newer kymo; update kymo to read it")        \
+    X(KYMO_ENOTCAPTURE, 4000, "not a kymograph capture")                                           \
+    X(KYMO_ENEWER, 4001,                                                                           \
+      "the capture was written by a newer kymograph; update kymograph to read it")                 \
     X(KYMO_EDAMAGED, 4002, "the capture's header is damaged")                                      \
     X(KYMO_ERUNNING, 4003, "a session is already running in this process; stop it first")          \
     X(KYMO_EIDLE, 4004, "no session is running")                                                   \
-    X(KYMO_EOCCUPIED, 4005, "the file exists and is not a kymo capture; it was left alone")        \
+    X(KYMO_EOCCUPIED, 4005, "the file exists and is not a kymograph capture; it was left alone")   \
     X(KYMO_EBUSYFILE, 4006, "another process is recording into this file")                         \
     X(KYMO_EREGISTERED, 4007, "a source of this kind is already registered")                       \
     X(KYMO_ENOTREGISTERED, 4008, "this source is not registered")                                  \
@@ -104,13 +105,13 @@ struct kymo_options {
 KYMO_API int kymo_start(const struct kymo_options *options);
 
 /* Stop recording: wait for calls in progress on other threads, write what is
-   left, close the file. No thread of kymo's remains afterwards. Returns 0,
+   left, close the file. No thread of kymograph's remains afterwards. Returns 0,
    KYMO_EIDLE when nothing runs, or the errno of the first write that failed (the
    capture still opens, and tells what is missing). Runs by itself at exit. */
 KYMO_API int kymo_stop(void);
 
 /* For a program that is to have no threads but its own for a moment, while it forks for
-   instance: end the thread with which kymo writes, and that of samples, and start them again.
+   instance: end the thread with which kymograph writes, and that of samples, and start them again.
    What is recorded meanwhile is kept in the budget's memory; when that is used up the policy
    holds, and kymo_stop works as ever. Samples go on; threads that begin meanwhile have none. Rest does nothing when nothing runs; work returns 0, also when
    it was not needed, KYMO_EIDLE, or the errno of what failed, and may be tried again. */
@@ -118,14 +119,14 @@ KYMO_API void kymo_writer_rest(void);
 KYMO_API int kymo_writer_work(void);
 
 /* Write what a flight recorder keeps, and what the budget's memory still holds, up to this
-   moment, which is marked on the calling thread as "kymo flight: WHY"; then go on with
+   moment, which is marked on the calling thread as "kymograph flight: WHY"; then go on with
    nothing kept. Nothing is ever written twice. WHY is UTF-8 and copied; NULL is "". The
-   work is done by kymo's own thread, and the caller waits for it. Returns 0, KYMO_EIDLE,
+   work is done by kymograph's own thread, and the caller waits for it. Returns 0, KYMO_EIDLE,
    KYMO_ENOTFLIGHT, ENOMEM, or the errno of the write that failed: what could not be written
    is still kept, and may be tried again. */
 KYMO_API int kymo_flight_write(const char *why);
 
-/* Ask kymo's thread to do the same soon; WHY is then "signal" and the mark is on that
+/* Ask kymograph's thread to do the same soon; WHY is then "signal" and the mark is on that
    thread. Requests that come before it does are one. Does nothing when no flight recorder
    runs. May be called from a signal handler. */
 KYMO_API void kymo_flight_request(void);
@@ -521,7 +522,7 @@ KYMO_API void kymo_cursor_free(struct kymo_cursor *cursor);
 
 /* ------------------------------------------------------------- figures --- */
 
-/* What functions cost, and on which call paths: what `kymo report` shows. It is made by one
+/* What functions cost, and on which call paths: what `kymograph report` shows. It is made by one
    pass over the capture, on all cores, and then holds all there is to ask for; memory
    depends on the number of functions and paths, not on the length of the capture. */
 struct kymo_figures;

@@ -125,7 +125,7 @@ struct kymo_interpreter {
     void (*keep)(struct kymo_managed_walk *walk);
 
     /* Learn what the numbers given so far stand for, so that name_of can tell. Called by
-       threads of kymo's that hold nothing and may wait. */
+       threads of kymograph's that hold nothing and may wait. */
     void (*settle)(void);
 
     /* What such a number stands for. Takes no lock, from any thread. 0, -EAGAIN when it was

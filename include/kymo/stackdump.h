@@ -57,7 +57,7 @@ KYMO_API int kymo_stacks_dump(int fd);
 /* With ON not 0, print the stacks of all threads to stderr when a signal ends the process:
    SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP. What was to happen then still
    happens: handlers that were there before are called, and the process ends by that signal.
-   PROGRAM is the path of the program kymo, which names the functions; NULL: it is looked for
+   PROGRAM is the path of the program kymograph, which names the functions; NULL: it is looked for
    beside this library and in PATH, now. Without it the raw text is printed. Threads that are
    there now, and those that record, get a stack for signals if they have none, so that the
    overflow of their own can be told. With ON 0 it is switched off. Returns 0, or a negative

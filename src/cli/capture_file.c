@@ -17,7 +17,7 @@ static const struct {
     {-EACCES, "you have no permission to read it; its owner can allow it with chmod +r"},
     {-EISDIR, "this is a directory; name a capture in it"},
     {-ENOMEM, "there is not enough memory to open it"},
-    {-KYMO_ENOTCAPTURE, "this is not a kymo capture; captures usually end in .kymo"},
+    {-KYMO_ENOTCAPTURE, "this is not a kymograph capture; captures usually end in .kymo"},
     {-KYMO_EMPTYFILE, "the file is empty: nothing was recorded into it; record again"},
     {-KYMO_EDAMAGED, "its header is damaged, nothing can be read from it; record again"},
 };

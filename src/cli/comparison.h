@@ -1,4 +1,4 @@
-/* comparison.h — what `kymo diff` found out about two captures, and its three forms. */
+/* comparison.h — what `kymograph diff` found out about two captures, and its three forms. */
 #ifndef KYMO_CLI_COMPARISON_H
 #define KYMO_CLI_COMPARISON_H
 

@@ -63,8 +63,8 @@ static void print_valued(void)
 
 void kymo__cli_completion_bash(void)
 {
-    fputs("# bash completion for kymo, printed by 'kymo completion bash'.\n"
-          "_kymo() {\n"
+    fputs("# bash completion for kymograph, printed by 'kymograph completion bash'.\n"
+          "_kymograph() {\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local verb= options= operands= i\n"
           "    COMPREPLY=()\n"
@@ -114,6 +114,6 @@ void kymo__cli_completion_bash(void)
         "        mapfile -t COMPREPLY < <(compgen -W \"$operands\" -- \"$word\")\n"
         "    fi\n"
         "}\n"
-        "complete -F _kymo kymo\n",
+        "complete -F _kymograph kymograph\n",
         stdout);
 }

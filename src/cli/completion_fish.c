@@ -20,7 +20,7 @@ static void quote(const char *text)
 static void print_options(const char *condition, const char *verb, const struct cli_option *options)
 {
     for (int i = 0; options && options[i].name; i++) {
-        printf("complete -c kymo -n '%s%s' -l %s", condition, verb, options[i].name);
+        printf("complete -c kymograph -n '%s%s' -l %s", condition, verb, options[i].name);
         if (options[i].letter)
             printf(" -s %c", options[i].letter);
         if (options[i].argument)
@@ -33,7 +33,7 @@ static void print_options(const char *condition, const char *verb, const struct 
 
 static void print_operands(const struct cli_verb *verb)
 {
-    printf("complete -c kymo -n '__fish_seen_subcommand_from %s' ", verb->name);
+    printf("complete -c kymograph -n '__fish_seen_subcommand_from %s' ", verb->name);
     switch (verb->operand) {
     case CLI_FILES:
     case CLI_SCRIPTS:
@@ -63,14 +63,14 @@ static void print_operands(const struct cli_verb *verb)
 void kymo__cli_completion_fish(void)
 {
     static const struct cli_option help[] = {{"help", 'h', NULL, "show this help"}, {0}};
-    puts("# fish completion for kymo, printed by 'kymo completion fish'.\n"
-         "complete -c kymo -f");
+    puts("# fish completion for kymograph, printed by 'kymograph completion fish'.\n"
+         "complete -c kymograph -f");
     print_options("__fish_use_subcommand", "", kymo__cli_global_options);
     for (int i = 0; kymo__cli_verbs[i]; i++) {
         const struct cli_verb *verb = kymo__cli_verbs[i];
         if (verb->hidden)
             continue;
-        printf("complete -c kymo -n __fish_use_subcommand -a %s -d ", verb->name);
+        printf("complete -c kymograph -n __fish_use_subcommand -a %s -d ", verb->name);
         quote(verb->purpose);
         putchar('\n');
         print_options("__fish_seen_subcommand_from ", verb->name, verb->options);

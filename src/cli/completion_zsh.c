@@ -72,9 +72,9 @@ static void print_operands(const struct cli_verb *verb)
 void kymo__cli_completion_zsh(void)
 {
     static const struct cli_option help = {"help", 'h', NULL, "show this help"};
-    fputs("#compdef kymo\n"
-          "# zsh completion for kymo, printed by 'kymo completion zsh'.\n"
-          "_kymo() {\n"
+    fputs("#compdef kymograph\n"
+          "# zsh completion for kymograph, printed by 'kymograph completion zsh'.\n"
+          "_kymograph() {\n"
           "  local curcontext=$curcontext state line\n"
           "  local -a verbs=(\n",
           stdout);
@@ -103,9 +103,10 @@ void kymo__cli_completion_zsh(void)
         print_operands(verb);
         fputs(" ;;\n", stdout);
     }
-    fputs("    esac ;;\n"
-          "  esac\n"
-          "}\n"
-          "if [[ $funcstack[1] == _kymo ]]; then _kymo \"$@\"; else compdef _kymo kymo; fi\n",
-          stdout);
+    fputs(
+        "    esac ;;\n"
+        "  esac\n"
+        "}\n"
+        "if [[ $funcstack[1] == _kymograph ]]; then _kymograph \"$@\"; else compdef _kymograph kymograph; fi\n",
+        stdout);
 }

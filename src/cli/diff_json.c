@@ -1,4 +1,4 @@
-/* diff_json.c — what `kymo diff --json` says to programs: one object on one line. Its fields
+/* diff_json.c — what `kymograph diff --json` says to programs: one object on one line. Its fields
    are documented in docs/diff.md and keep their meaning. */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* diff_page.c — what `kymo diff --html` writes: a page with the table and the flame graphs of
+/* diff_page.c — what `kymograph diff --html` writes: a page with the table and the flame graphs of
    the comparison, in one file.
 
    The page (viewer/diff) reads one object of JSON:

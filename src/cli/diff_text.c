@@ -1,4 +1,4 @@
-/* diff_text.c — what `kymo diff` says to people: how the whole changed and who did it, then
+/* diff_text.c — what `kymograph diff` says to people: how the whole changed and who did it, then
    functions and paths one by one. */
 #include <stdio.h>
 #include <stdlib.h>

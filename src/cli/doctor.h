@@ -1,4 +1,4 @@
-/* doctor.h — one check of `kymo doctor` after another, and where they report. */
+/* doctor.h — one check of `kymograph doctor` after another, and where they report. */
 #ifndef KYMO_CLI_DOCTOR_H
 #define KYMO_CLI_DOCTOR_H
 
@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-/* How a check came out. Only what keeps kymo from recording and reading is a FAIL. */
+/* How a check came out. Only what keeps kymograph from recording and reading is a FAIL. */
 enum cli_health { CLI_FINE, CLI_WARN, CLI_FAIL };
 
 struct cli_doctor {

@@ -12,14 +12,15 @@
 #include "units.h"
 
 static const uint64_t gib = (uint64_t)1 << 30;
-static const char name[] = "kymo doctor";
+static const char name[] = "kymograph doctor";
 
 void kymo__cli_doctor_disk(struct cli_doctor *doctor)
 {
     struct statvfs disk;
     if (statvfs(doctor->directory, &disk) != 0) {
-        kymo__cli_doctor_report(doctor, CLI_WARN, "disk", "name another directory: kymo doctor DIR",
-                                "%s: %s", doctor->directory, strerror(errno));
+        kymo__cli_doctor_report(doctor, CLI_WARN, "disk",
+                                "name another directory: kymograph doctor DIR", "%s: %s",
+                                doctor->directory, strerror(errno));
         return;
     }
     uint64_t space = (uint64_t)disk.f_bavail * disk.f_frsize;
@@ -79,16 +80,16 @@ static const char *way_out_of(int error)
     case -EACCES:
     case -EPERM:
     case -EROFS:
-        return "record into a directory you may write to: kymo doctor DIR";
+        return "record into a directory you may write to: kymograph doctor DIR";
     case -ENOSPC:
     case -EDQUOT:
-        return "make room, or record to another disk: kymo doctor DIR";
+        return "make room, or record to another disk: kymograph doctor DIR";
     case -EFBIG:
         return "raise the limit on the size of files: ulimit -f";
     case -ENOMEM:
         return "raise the limit on memory: ulimit -v";
     default:
-        return "try another directory: kymo doctor DIR";
+        return "try another directory: kymograph doctor DIR";
     }
 }
 
@@ -104,10 +105,10 @@ void kymo__cli_doctor_recording(struct cli_doctor *doctor)
                                 "no capture can be recorded in %s: %s", doctor->directory,
                                 kymo_strerror(error));
     else if (wrong)
-        kymo__cli_doctor_report(doctor, CLI_FAIL, "recording",
-                                "this is a fault of kymo's or of the disk: try kymo doctor /tmp",
-                                "a capture recorded in %s cannot be read: %s", doctor->directory,
-                                wrong);
+        kymo__cli_doctor_report(
+            doctor, CLI_FAIL, "recording",
+            "this is a fault of kymograph's or of the disk: try kymograph doctor /tmp",
+            "a capture recorded in %s cannot be read: %s", doctor->directory, wrong);
     else
         kymo__cli_doctor_report(doctor, CLI_FINE, "recording", NULL,
                                 "a capture was recorded in %s, read back and removed (%s)",

@@ -25,7 +25,7 @@ void kymo__cli_doctor_system(struct cli_doctor *doctor)
     bool known = strcmp(name.machine, "x86_64") == 0 || strcmp(name.machine, "aarch64") == 0;
     kymo__cli_doctor_report(
         doctor, known ? CLI_FINE : CLI_WARN, "system",
-        known ? NULL : "kymo is tested on x86_64 and aarch64; expect a slower clock here",
+        known ? NULL : "kymograph is tested on x86_64 and aarch64; expect a slower clock here",
         "%s %s on %s", name.sysname, name.release, name.machine);
 }
 
@@ -38,9 +38,10 @@ void kymo__cli_doctor_cores(struct cli_doctor *doctor)
         sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : online;
     kymo__cli_doctor_report(
         doctor, usable > 1 ? CLI_FINE : CLI_WARN, "cores",
-        usable > 1 ? NULL
-                   : "captures are compressed by a thread of kymo's, which shares the only core "
-                     "with the program; allow a second one (taskset, --cpus)",
+        usable > 1
+            ? NULL
+            : "captures are compressed by a thread of kymograph's, which shares the only core "
+              "with the program; allow a second one (taskset, --cpus)",
         "%ld of %ld may be used", usable, online);
 }
 

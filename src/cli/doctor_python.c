@@ -34,23 +34,24 @@ static void find_string(const char *text, const char *key, char *value, size_t s
 
 static void check_package(struct cli_doctor *doctor, const struct cli_python *python)
 {
-    const char *const command[] = {python->path, "-m", "kymo", "python-info", NULL};
+    const char *const command[] = {python->path, "-m", "kymograph", "python-info", NULL};
     struct cli_process answer;
     kymo__cli_process_run(command, &answer);
     if (answer.status != 0) {
         char *way_out =
-            kymo__cli_format("install it there: %s -m pip install kymo; or name another "
-                             "Python with kymo --python PATH or KYMO_PYTHON",
+            kymo__cli_format("install it there: %s -m pip install kymograph; or name another "
+                             "Python with kymograph --python PATH or KYMO_PYTHON",
                              python->path);
         kymo__cli_doctor_report(doctor, CLI_WARN, "package", way_out,
-                                "the package kymo does not work in that Python: %s", answer.reason);
+                                "the package kymograph does not work in that Python: %s",
+                                answer.reason);
         kymo__cli_free(way_out);
         return;
     }
     char extension[1024], library[1024];
     find_string(answer.output, "extension", extension, sizeof extension);
     find_string(answer.output, "library", library, sizeof library);
-    kymo__cli_doctor_report(doctor, CLI_FINE, "package", NULL, "kymo can be imported%s%s%s%s",
+    kymo__cli_doctor_report(doctor, CLI_FINE, "package", NULL, "kymograph can be imported%s%s%s%s",
                             *extension ? "; extension " : "", extension,
                             *library ? ", library " : "", library);
 }
@@ -76,14 +77,16 @@ void kymo__cli_doctor_python(struct cli_doctor *doctor)
         recent = strstr(answer.output, "True") != NULL;
     }
     if (!*version) {
-        kymo__cli_doctor_report(
-            doctor, CLI_WARN, "python", "name one that runs with kymo --python PATH or KYMO_PYTHON",
-            "%s (%s) does not run: %s", python.path, python.origin, answer.reason);
+        kymo__cli_doctor_report(doctor, CLI_WARN, "python",
+                                "name one that runs with kymograph --python PATH or KYMO_PYTHON",
+                                "%s (%s) does not run: %s", python.path, python.origin,
+                                answer.reason);
         return;
     }
-    kymo__cli_doctor_report(doctor, recent ? CLI_FINE : CLI_WARN, "python",
-                            recent ? NULL : "kymo needs Python 3.10 or later: kymo --python PATH",
-                            "%s at %s (%s)", version, python.path, python.origin);
+    kymo__cli_doctor_report(
+        doctor, recent ? CLI_FINE : CLI_WARN, "python",
+        recent ? NULL : "kymograph needs Python 3.10 or later: kymograph --python PATH",
+        "%s at %s (%s)", version, python.path, python.origin);
     if (recent)
         check_package(doctor, &python);
 }

@@ -15,7 +15,7 @@
 #include "verb.h"
 
 static const char no_package[] = "import importlib.util as u, sys; "
-                                 "sys.exit(97 if u.find_spec('kymo') is None else 0)";
+                                 "sys.exit(97 if u.find_spec('kymograph') is None else 0)";
 enum { NO_PACKAGE = 97 };
 
 static bool runnable(const char *path)
@@ -92,7 +92,7 @@ int kymo__cli_python_choose(const char *wanted, struct cli_python *python, char 
         return CLI_OK;
     snprintf(complaint, size,
              "there is no python beside this program and no python3 in PATH; "
-             "name one with kymo --python PATH or KYMO_PYTHON");
+             "name one with kymograph --python PATH or KYMO_PYTHON");
     return CLI_BAD;
 }
 
@@ -104,7 +104,7 @@ static bool package_in_sight(const char *python)
     if (!slash)
         return false;
     glob_t found;
-    char *pattern = kymo__cli_format("%.*s/../lib/python3*/site-packages/kymo/__main__.py",
+    char *pattern = kymo__cli_format("%.*s/../lib/python3*/site-packages/kymograph/__main__.py",
                                      (int)(slash - python), python);
     bool seen = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
     if (seen)
@@ -122,12 +122,13 @@ static int ask_for_package(const struct cli_python *python)
     if (answer.status == 0)
         return CLI_OK;
     if (answer.status == NO_PACKAGE)
-        kymo__cli_complain("%s (%s) has no package kymo; install it there with '%s -m pip install "
-                           "kymo', or name another with kymo --python PATH or KYMO_PYTHON",
-                           python->path, python->origin, python->path);
+        kymo__cli_complain(
+            "%s (%s) has no package kymograph; install it there with '%s -m pip install "
+            "kymograph', or name another with kymograph --python PATH or KYMO_PYTHON",
+            python->path, python->origin, python->path);
     else
         kymo__cli_complain("%s (%s) does not work as a Python: %s; name another with "
-                           "kymo --python PATH or KYMO_PYTHON",
+                           "kymograph --python PATH or KYMO_PYTHON",
                            python->path, python->origin, answer.reason);
     return CLI_BAD;
 }
@@ -149,7 +150,7 @@ int kymo__cli_hand_over(const char *verb, const char *wanted, const char *const 
     const char **argv = kymo__cli_array(count + 5, sizeof *argv);
     argv[0] = python.path;
     argv[1] = "-m";
-    argv[2] = "kymo";
+    argv[2] = "kymograph";
     argv[3] = verb;
     memcpy(argv + 4, arguments, count * sizeof *argv);
     fflush(stdout);

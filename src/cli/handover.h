@@ -1,8 +1,8 @@
-/* handover.h — verbs that live in Python: `kymo VERB ...` becomes
-   `PYTHON -m kymo VERB ...` in the same process, so that streams, signals and exit
+/* handover.h — verbs that live in Python: `kymograph VERB ...` becomes
+   `PYTHON -m kymograph VERB ...` in the same process, so that streams, signals and exit
    code are the Python program's own.
 
-   The Python is, first found first taken: PATH of `kymo --python PATH`, KYMO_PYTHON,
+   The Python is, first found first taken: PATH of `kymograph --python PATH`, KYMO_PYTHON,
    python or python3 beside this program, python3 in PATH. */
 #ifndef KYMO_CLI_HANDOVER_H
 #define KYMO_CLI_HANDOVER_H

@@ -78,10 +78,10 @@ static void print_examples(const char *title, const struct cli_example *examples
 
 void kymo__cli_help_verb(const struct cli_verb *verb)
 {
-    printf("usage: %skymo %s%s%s%s\n\n", kymo__cli_colour(CLI_BOLD), verb->name,
+    printf("usage: %skymograph %s%s%s%s\n\n", kymo__cli_colour(CLI_BOLD), verb->name,
            verb->options ? " [options]" : "", *verb->operands ? " " : "", verb->operands);
     fputs(kymo__cli_colour(CLI_PLAIN), stdout);
-    printf("kymo %s: %s.\n", verb->name, verb->purpose);
+    printf("kymograph %s: %s.\n", verb->name, verb->purpose);
     if (verb->details) {
         putchar('\n');
         kymo__cli_wrap(stdout, verb->details, 0, kymo__cli_text_width(), 0);
@@ -98,21 +98,22 @@ void kymo__cli_help_verb(const struct cli_verb *verb)
 void kymo__cli_help_overview(void)
 {
     static const struct cli_example first_steps[] = {
-        {"kymo doctor", "can this machine record, and what stands in the way"},
-        {"kymo run script.py", "run a Python program and record it into script.kymo"},
-        {"kymo report trace.kymo", "where the time went"},
-        {"kymo export --to chrome trace.kymo", "the same on a timeline, for Perfetto"},
-        {"kymo info trace.kymo", "what was recorded, and whether anything is missing"},
-        {"kymo dump trace.kymo | less", "every record, in the order of time"},
-        {"kymo help info", "all about one verb; also kymo info --help"},
+        {"kymograph doctor", "can this machine record, and what stands in the way"},
+        {"kymograph run script.py", "run a Python program and record it into script.kymo"},
+        {"kymograph report trace.kymo", "where the time went"},
+        {"kymograph export --to chrome trace.kymo", "the same on a timeline, for Perfetto"},
+        {"kymograph info trace.kymo", "what was recorded, and whether anything is missing"},
+        {"kymograph dump trace.kymo | less", "every record, in the order of time"},
+        {"kymograph help info", "all about one verb; also kymograph info --help"},
         {0},
     };
-    printf("usage: %skymo [options] VERB ...%s\n\n", kymo__cli_colour(CLI_BOLD),
+    printf("usage: %skymograph [options] VERB ...%s\n\n", kymo__cli_colour(CLI_BOLD),
            kymo__cli_colour(CLI_PLAIN));
-    kymo__cli_wrap(stdout,
-                   "kymo records what a program does into one capture file (.kymo) and answers "
-                   "questions about it afterwards.",
-                   0, kymo__cli_text_width(), 0);
+    kymo__cli_wrap(
+        stdout,
+        "kymograph records what a program does into one capture file (.kymo) and answers "
+        "questions about it afterwards.",
+        0, kymo__cli_text_width(), 0);
 
     int cells = 0;
     for (int i = 0; kymo__cli_verbs[i]; i++)

@@ -1,4 +1,4 @@
-/* info.h — what `kymo info` found out about one capture, and its two forms. */
+/* info.h — what `kymograph info` found out about one capture, and its two forms. */
 #ifndef KYMO_CLI_INFO_H
 #define KYMO_CLI_INFO_H
 

@@ -1,4 +1,4 @@
-/* info_json.c — what `kymo info --json` says to programs: one object on one line.
+/* info_json.c — what `kymograph info --json` says to programs: one object on one line.
    Its fields are documented in docs/command.md and keep their meaning. */
 #include <stdio.h>
 

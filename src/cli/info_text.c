@@ -1,4 +1,4 @@
-/* info_text.c — what `kymo info` says to people. */
+/* info_text.c — what `kymograph info` says to people. */
 #include <stdio.h>
 #include <string.h>
 

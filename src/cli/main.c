@@ -1,4 +1,4 @@
-/* main.c — the program `kymo`: finds the verb and runs it.
+/* main.c — the program `kymograph`: finds the verb and runs it.
 
    The verbs themselves are in verb_NAME.c; verb.h tells what a verb is. Data goes to
    stdout, messages to stderr. */
@@ -51,9 +51,9 @@ static int run(int count, const char **argv)
     } else if (parsed == CLI_WANTS_HELP) {
         kymo__cli_help_overview();
     } else if (arguments.value[CLI_GLOBAL_VERSION]) {
-        printf("kymo %s\n", kymo_version());
+        printf("kymograph %s\n", kymo_version());
     } else if (!name) {
-        kymo__cli_complain("which verb? 'kymo help' lists them");
+        kymo__cli_complain("which verb? 'kymograph help' lists them");
         code = CLI_BAD;
     } else if (!verb) {
         code = kymo__cli_verb_unknown(name);

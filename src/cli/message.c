@@ -15,7 +15,7 @@ void kymo__cli_complain(const char *format, ...)
     va_end(arguments);
 
     fflush(stdout);
-    fputs("kymo: ", stderr);
+    fputs("kymograph: ", stderr);
     kymo__cli_put_clean(stderr, message);
     fputc('\n', stderr);
 }

@@ -2,7 +2,7 @@
 #ifndef KYMO_CLI_MESSAGE_H
 #define KYMO_CLI_MESSAGE_H
 
-/* Print "kymo: " and the message as one line, whatever its arguments hold. */
+/* Print "kymograph: " and the message as one line, whatever its arguments hold. */
 void kymo__cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

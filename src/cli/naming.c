@@ -9,7 +9,7 @@ static struct cli_name look_up(const struct cli_name *table, size_t count, int n
 {
     if (number >= 0 && (size_t)number < count && table[number].word)
         return table[number];
-    return (struct cli_name){"unknown", "unknown to this version of kymo"};
+    return (struct cli_name){"unknown", "unknown to this version of kymograph"};
 }
 
 #define LOOK_UP(table, number) look_up(table, sizeof(table) / sizeof *(table), number)

@@ -18,10 +18,10 @@ struct parse {
 
 static int complain_unknown(const struct parse *parse, const char *option)
 {
-    char subject[64] = "kymo", listed[64] = "kymo help";
+    char subject[64] = "kymograph", listed[64] = "kymograph help";
     if (parse->verb) {
         snprintf(subject, sizeof subject, "'%s'", parse->verb);
-        snprintf(listed, sizeof listed, "kymo help %s", parse->verb);
+        snprintf(listed, sizeof listed, "kymograph help %s", parse->verb);
     }
     struct cli_nearest nearest = kymo__cli_nearest(option[1] == '-' ? option + 2 : "");
     for (int i = 0; parse->options && parse->options[i].name; i++)
@@ -41,7 +41,7 @@ static const char *next_value(struct parse *parse, const struct cli_option *opti
 {
     if (parse->at + 1 < parse->count)
         return parse->argv[++parse->at];
-    kymo__cli_complain("--%s needs %s behind it; see 'kymo help%s%s'", option->name,
+    kymo__cli_complain("--%s needs %s behind it; see 'kymograph help%s%s'", option->name,
                        option->argument, parse->verb ? " " : "", parse->verb ? parse->verb : "");
     return NULL;
 }
@@ -105,12 +105,12 @@ static int parse_option(struct parse *parse, const char *argument)
 static int check_words(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     if (arguments->count < verb->least) {
-        kymo__cli_complain("'%s' needs %s; see 'kymo help %s'", verb->name, verb->operands,
+        kymo__cli_complain("'%s' needs %s; see 'kymograph help %s'", verb->name, verb->operands,
                            verb->name);
         return CLI_MISUSED;
     }
     if (verb->most != CLI_ANY && arguments->count > verb->most) {
-        kymo__cli_complain("'%s' has no use for '%s'; see 'kymo help %s'", verb->name,
+        kymo__cli_complain("'%s' has no use for '%s'; see 'kymograph help %s'", verb->name,
                            arguments->words[verb->most], verb->name);
         return CLI_MISUSED;
     }

@@ -128,7 +128,7 @@ static void function_column(void *state, sqlite3_context *context, int column)
 
 const struct cli_query_table kymo__cli_query_functions = {
     .name = "functions",
-    .purpose = "what each function cost in all, as in 'kymo report'",
+    .purpose = "what each function cost in all, as in 'kymograph report'",
     .columns = "id INTEGER, name TEXT, file TEXT, line INTEGER, kind TEXT, calls INTEGER, "
                "resumes INTEGER, self_ns INTEGER, total_ns INTEGER, mean_ns INTEGER, "
                "min_ns INTEGER, max_ns INTEGER, p50_ns INTEGER, p99_ns INTEGER",
@@ -287,14 +287,14 @@ static int begin_info(struct cli_query *query, const struct cli_bounds *bounds, 
 static void info_column(void *state, sqlite3_context *context, int column)
 {
     static const char *const names[] = {
-        [INFO_ENDING] = "kymo.ending",
-        [INFO_PID] = "kymo.pid",
-        [INFO_START] = "kymo.monotonic_start_ns",
-        [INFO_WALL] = "kymo.wall_start_ns",
-        [INFO_DURATION] = "kymo.duration_ns",
-        [INFO_RECORDS] = "kymo.records",
-        [INFO_LOST] = "kymo.lost_records",
-        [INFO_SAMPLES] = "kymo.samples",
+        [INFO_ENDING] = "kymograph.ending",
+        [INFO_PID] = "kymograph.pid",
+        [INFO_START] = "kymograph.monotonic_start_ns",
+        [INFO_WALL] = "kymograph.wall_start_ns",
+        [INFO_DURATION] = "kymograph.duration_ns",
+        [INFO_RECORDS] = "kymograph.records",
+        [INFO_LOST] = "kymograph.lost_records",
+        [INFO_SAMPLES] = "kymograph.samples",
     };
     const struct place *place = state;
     const struct kymo_info *info = &place->query->info;

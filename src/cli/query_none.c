@@ -1,12 +1,13 @@
-/* query_none.c — the verb `query` of a kymo that was built where there was no SQLite. */
+/* query_none.c — the verb `query` of a kymograph that was built where there was no SQLite. */
 #include "message.h"
 #include "query_run.h"
 #include "verb.h"
 
 static int refuse(void)
 {
-    kymo__cli_complain("this kymo was built without SQLite; build it where SQLite's headers are "
-                       "(libsqlite3-dev)");
+    kymo__cli_complain(
+        "this kymograph was built without SQLite; build it where SQLite's headers are "
+        "(libsqlite3-dev)");
     return CLI_BAD;
 }
 

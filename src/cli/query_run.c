@@ -45,7 +45,7 @@ static int explain(sqlite3 *db, int rc)
         kymo__cli_complain("the query failed: %s%s", sqlite3_errmsg(db),
                            strstr(sqlite3_errmsg(db), "no such table") ||
                                    strstr(sqlite3_errmsg(db), "no such column")
-                               ? "; 'kymo query --tables' lists what there is"
+                               ? "; 'kymograph query --tables' lists what there is"
                                : "");
     return CLI_BAD;
 }
@@ -75,7 +75,7 @@ static int select_rows(sqlite3 *db, const char *sql, enum cli_query_form form)
     if (rc != SQLITE_OK)
         return explain(db, rc);
     if (!statement) {
-        kymo__cli_complain("the query is empty; write kymo query FILE 'SELECT ...'");
+        kymo__cli_complain("the query is empty; write kymograph query FILE 'SELECT ...'");
         return CLI_BAD;
     }
     if (has_more(db, rest)) {

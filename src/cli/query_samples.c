@@ -269,7 +269,8 @@ static void frame_column(void *state, sqlite3_context *context, int column)
 
 const struct cli_query_table kymo__cli_query_frames = {
     .name = "frames",
-    .purpose = "the functions of every stack, the innermost first; shown: 'kymo report' has it",
+    .purpose =
+        "the functions of every stack, the innermost first; shown: 'kymograph report' has it",
     .columns = "stack INTEGER, depth INTEGER, name TEXT, file TEXT, line INTEGER, "
                "first_line INTEGER, kind TEXT, inlined INTEGER, module TEXT, address INTEGER, "
                "build_id TEXT, shown INTEGER",

@@ -1,4 +1,4 @@
-/* report.h — what `kymo report` found out about one capture, and its two forms. */
+/* report.h — what `kymograph report` found out about one capture, and its two forms. */
 #ifndef KYMO_CLI_REPORT_H
 #define KYMO_CLI_REPORT_H
 

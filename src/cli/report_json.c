@@ -1,4 +1,4 @@
-/* report_json.c — what `kymo report --json` says to programs: one object on one line.
+/* report_json.c — what `kymograph report --json` says to programs: one object on one line.
    Its fields are documented in docs/report.md and keep their meaning. */
 #include <stdio.h>
 

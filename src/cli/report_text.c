@@ -1,4 +1,4 @@
-/* report_text.c — what `kymo report` says to people: the answer first, then where it
+/* report_text.c — what `kymograph report` says to people: the answer first, then where it
    comes from. The sections are in report_*.c. */
 #include "report.h"
 

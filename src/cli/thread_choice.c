@@ -43,8 +43,8 @@ static int complain(const char *path, const char *wanted, const struct cli_threa
                             threads->label[i]);
         used += (size_t)more < sizeof known - used ? (size_t)more : sizeof known - used - 1;
     }
-    kymo__cli_complain("%s: there is no thread '%s'; 'kymo info' lists them (%s%s)", path, wanted,
-                       threads->count ? known : "none", used >= 300 ? ", ..." : "");
+    kymo__cli_complain("%s: there is no thread '%s'; 'kymograph info' lists them (%s%s)", path,
+                       wanted, threads->count ? known : "none", used >= 300 ? ", ..." : "");
     return CLI_BAD;
 }
 
@@ -106,8 +106,9 @@ int kymo__cli_threads_of_process(const struct kymo_capture *capture, const char 
     threads->chosen[threads->count] = false;
     if (left > 0)
         return CLI_OK;
-    kymo__cli_complain("%s: there is no process '%s' with such threads; 'kymo info' lists them",
-                       path, wanted);
+    kymo__cli_complain(
+        "%s: there is no process '%s' with such threads; 'kymograph info' lists them", path,
+        wanted);
     return CLI_BAD;
 }
 

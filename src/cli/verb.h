@@ -44,7 +44,7 @@ struct cli_arguments {
     const char *value[CLI_OPTIONS_MAX]; /* by position in verb->options; NULL when not given */
     const char *const *words;           /* what is not an option */
     int count;                          /* of words */
-    const char *python;                 /* of `kymo --python PATH`, or NULL */
+    const char *python;                 /* of `kymograph --python PATH`, or NULL */
 };
 
 struct cli_verb {

@@ -1,4 +1,4 @@
-/* verb_completion.c — kymo completion SHELL. */
+/* verb_completion.c — kymograph completion SHELL. */
 #include <stddef.h>
 #include <string.h>
 
@@ -36,9 +36,9 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
 }
 
 static const struct cli_example examples[] = {
-    {"source <(kymo completion bash)", "in ~/.bashrc"},
-    {"source <(kymo completion zsh)", "in ~/.zshrc, after compinit"},
-    {"kymo completion fish | source", "in ~/.config/fish/config.fish"},
+    {"source <(kymograph completion bash)", "in ~/.bashrc"},
+    {"source <(kymograph completion zsh)", "in ~/.zshrc, after compinit"},
+    {"kymograph completion fish | source", "in ~/.config/fish/config.fish"},
     {0},
 };
 
@@ -50,7 +50,7 @@ const struct cli_verb kymo__cli_verb_completion = {
     .most = 1,
     .operand = CLI_CHOICES,
     .choices = shells,
-    .details = "The script knows every verb and option of this version of kymo; a line in the "
+    .details = "The script knows every verb and option of this version of kymograph; a line in the "
                "start file of the shell keeps it up to date.",
     .examples = examples,
     .run = run,

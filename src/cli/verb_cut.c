@@ -1,4 +1,4 @@
-/* verb_cut.c — kymo cut FILE -o OUT: a part of a capture as a capture of its own. */
+/* verb_cut.c — kymograph cut FILE -o OUT: a part of a capture as a capture of its own. */
 #include <stdint.h>
 
 #include "capture_file.h"
@@ -80,21 +80,21 @@ static const struct cli_option options[] = {
     [OPTION_UNTIL] = {"until", 0, "TIME", "up to, and without, this time"},
     [OPTION_TO] = {"to", 0, "TIME", "the same as --until"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymo info', tid:N, or its name"},
+                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
     [OPTION_PROCESS] = {"process", 'p', "PROCESS",
                         "of a merged capture only this process: its index, pid:N, or its name"},
     {0},
 };
 
 static const struct cli_example examples[] = {
-    {"kymo cut --from 10s --until 12s -o part.kymo trace.kymo", "two seconds of it"},
-    {"kymo cut -t worker -o worker.kymo trace.kymo", "all of the threads called worker"},
-    {"kymo cut -p 3 -o rank3.kymo ranks.kymo", "one process of a merged capture"},
+    {"kymograph cut --from 10s --until 12s -o part.kymo trace.kymo", "two seconds of it"},
+    {"kymograph cut -t worker -o worker.kymo trace.kymo", "all of the threads called worker"},
+    {"kymograph cut -p 3 -o rank3.kymo ranks.kymo", "one process of a merged capture"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo report part.kymo", "the same as 'kymo report --from 10s --to 12s trace.kymo'"},
+    {"kymograph report part.kymo", "the same as 'kymograph report --from 10s --to 12s trace.kymo'"},
     {0},
 };
 

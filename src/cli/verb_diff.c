@@ -1,4 +1,4 @@
-/* verb_diff.c — kymo diff A B: what got slower, faster, new or gone between two captures. */
+/* verb_diff.c — kymograph diff A B: what got slower, faster, new or gone between two captures. */
 #include <stdint.h>
 #include <string.h>
 
@@ -213,18 +213,18 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo diff before.kymo after.kymo", "what changed, the greatest change first"},
-    {"kymo diff --min 10ms before.kymo after.kymo", "without what is noise"},
-    {"kymo diff --sort calls before.kymo after.kymo", "what is called more or less often"},
-    {"kymo diff -j before.kymo after.kymo | jq .change_ns", "one figure for a script"},
-    {"kymo diff --of samples before.kymo after.kymo",
+    {"kymograph diff before.kymo after.kymo", "what changed, the greatest change first"},
+    {"kymograph diff --min 10ms before.kymo after.kymo", "without what is noise"},
+    {"kymograph diff --sort calls before.kymo after.kymo", "what is called more or less often"},
+    {"kymograph diff -j before.kymo after.kymo | jq .change_ns", "one figure for a script"},
+    {"kymograph diff --of samples before.kymo after.kymo",
      "where they were found, not what they called"},
-    {"kymo diff --html diff.html before.kymo after.kymo", "a page to look at or to send on"},
+    {"kymograph diff --html diff.html before.kymo after.kymo", "a page to look at or to send on"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo report --callers NAME after.kymo", "who calls what got slower"},
+    {"kymograph report --callers NAME after.kymo", "who calls what got slower"},
     {0},
 };
 
@@ -240,7 +240,7 @@ const struct cli_verb kymo__cli_verb_diff = {
         "the same function when name and file are; the line does not count, and of the file first "
         "all of the path has to be equal, then its place in its package, then its last part. Call "
         "paths are the same when all functions on them are.\n\n"
-        "RATIO is self time in B to self time in A. Times are as in 'kymo report'.",
+        "RATIO is self time in B to self time in A. Times are as in 'kymograph report'.",
     .options = options,
     .examples = examples,
     .next = next,

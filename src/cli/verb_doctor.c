@@ -1,4 +1,4 @@
-/* verb_doctor.c — kymo doctor [DIR]: what works on this machine, and if not, why. */
+/* verb_doctor.c — kymograph doctor [DIR]: what works on this machine, and if not, why. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void run_checks(struct cli_doctor *doctor)
 static void run_for_programs(struct cli_doctor *doctor)
 {
     kymo__cli_json_object(&doctor->json, NULL);
-    kymo__cli_json_string(&doctor->json, "kymo", kymo_version());
+    kymo__cli_json_string(&doctor->json, "kymograph", kymo_version());
     kymo__cli_json_array(&doctor->json, "checks");
     run_checks(doctor);
     kymo__cli_json_end(&doctor->json);
@@ -118,9 +118,10 @@ static void run_for_people(struct cli_doctor *doctor)
 {
     run_checks(doctor);
     if (doctor->failed > 0)
-        printf("\nkymo cannot record here: see what failed above.\n");
+        printf("\nkymograph cannot record here: see what failed above.\n");
     else if (doctor->warned > 0)
-        printf("\nkymo can record and read captures here; the warnings tell what is limited.\n");
+        printf(
+            "\nkymograph can record and read captures here; the warnings tell what is limited.\n");
     else
         printf("\nEverything works.\n");
 }
@@ -154,9 +155,9 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo doctor", "check the machine and the current directory"},
-    {"kymo doctor /scratch", "check another directory to record into"},
-    {"kymo --python .venv/bin/python doctor", "with the Python of a project"},
+    {"kymograph doctor", "check the machine and the current directory"},
+    {"kymograph doctor /scratch", "check another directory to record into"},
+    {"kymograph --python .venv/bin/python doctor", "with the Python of a project"},
     {0},
 };
 
@@ -166,10 +167,11 @@ const struct cli_verb kymo__cli_verb_doctor = {
     .operands = "[DIR]",
     .most = 1,
     .operand = CLI_FOLDERS,
-    .details = "Every line is ok, warn or fail. A warning limits something or makes it slower; a "
-               "failure keeps kymo from recording. Each comes with a way out. One check records "
-               "a tiny capture into DIR (the current directory unless given), reads it back and "
-               "removes it. The exit code is 1 when something failed.",
+    .details =
+        "Every line is ok, warn or fail. A warning limits something or makes it slower; a "
+        "failure keeps kymograph from recording. Each comes with a way out. One check records "
+        "a tiny capture into DIR (the current directory unless given), reads it back and "
+        "removes it. The exit code is 1 when something failed.",
     .options = options,
     .examples = examples,
     .run = run,

@@ -1,4 +1,4 @@
-/* verb_dump.c — kymo dump FILE: the records as text or as JSON lines. */
+/* verb_dump.c — kymograph dump FILE: the records as text or as JSON lines. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -113,7 +113,7 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
 static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "one JSON object per record, each on its own line"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymo info', tid:N, or its name"},
+                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
     [OPTION_FROM] = {"from", 0, "TIME", "from this time after the start: 1.5s, 200ms, 30us, 10ns"},
     [OPTION_TO] = {"to", 0, "TIME", "up to, and without, this time"},
     [OPTION_LIMIT] = {"limit", 'n', "N", "at most N records"},
@@ -123,16 +123,17 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo dump trace.kymo | less", "everything, in the order of time"},
-    {"kymo dump -n 20 trace.kymo", "the first twenty records"},
-    {"kymo dump --from 1.5s --to 1600ms trace.kymo", "a tenth of a second in the middle"},
-    {"kymo dump -t worker trace.kymo", "the threads called worker"},
-    {"kymo dump -j trace.kymo | jq -c 'select(.kind == \"gap\")'", "where records are missing"},
+    {"kymograph dump trace.kymo | less", "everything, in the order of time"},
+    {"kymograph dump -n 20 trace.kymo", "the first twenty records"},
+    {"kymograph dump --from 1.5s --to 1600ms trace.kymo", "a tenth of a second in the middle"},
+    {"kymograph dump -t worker trace.kymo", "the threads called worker"},
+    {"kymograph dump -j trace.kymo | jq -c 'select(.kind == \"gap\")'",
+     "where records are missing"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo info trace.kymo", "the totals, and the threads with their indices"},
+    {"kymograph info trace.kymo", "the totals, and the threads with their indices"},
     {0},
 };
 

@@ -1,4 +1,4 @@
-/* verb_export.c — kymo export FILE --to FORMAT: a capture for other programs. */
+/* verb_export.c — kymograph export FILE --to FORMAT: a capture for other programs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static const struct kymo_export_format *choose_format(const char *to, const char
         return format;
     char *list = list_formats();
     if (to)
-        kymo__cli_complain("--to %s is not a format kymo knows; it is one of: %s", to, list);
+        kymo__cli_complain("--to %s is not a format kymograph knows; it is one of: %s", to, list);
     else if (output)
         kymo__cli_complain("-o %s does not tell the format; add --to and one of: %s", output, list);
     else
@@ -192,7 +192,7 @@ static const struct cli_option options[] = {
                        "the file to write, - for stdout; with .gz at its end compressed. FILE "
                        "with another extension without it"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymo info', tid:N, or its name"},
+                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
     [OPTION_FROM] = {"from", 0, "TIME", "from this time after the start: 1.5s, 200ms, 30us, 10ns"},
     [OPTION_UNTIL] = {"until", 0, "TIME", "up to, and without, this time"},
     [OPTION_OF] = {"of", 0, "WHAT",
@@ -204,19 +204,22 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo export --to chrome trace.kymo", "writes trace.json, to be opened in ui.perfetto.dev"},
-    {"kymo export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
-    {"kymo export --to html --of samples trace.kymo", "the flame graph of its samples"},
-    {"kymo export --to perfetto trace.kymo", "writes trace.pftrace: smaller, and opens faster"},
-    {"kymo export --to parquet trace.kymo", "writes tables into the directory trace.parquet"},
-    {"kymo export -o trace.json.gz trace.kymo", "compressed; the format follows from the name"},
-    {"kymo export --from 2s --until 2500ms -o part.json trace.kymo", "half a second of it"},
-    {"kymo export --to chrome -o - trace.kymo | jq '.traceEvents | length'", "into a pipe"},
+    {"kymograph export --to chrome trace.kymo",
+     "writes trace.json, to be opened in ui.perfetto.dev"},
+    {"kymograph export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
+    {"kymograph export --to html --of samples trace.kymo", "the flame graph of its samples"},
+    {"kymograph export --to perfetto trace.kymo",
+     "writes trace.pftrace: smaller, and opens faster"},
+    {"kymograph export --to parquet trace.kymo", "writes tables into the directory trace.parquet"},
+    {"kymograph export -o trace.json.gz trace.kymo",
+     "compressed; the format follows from the name"},
+    {"kymograph export --from 2s --until 2500ms -o part.json trace.kymo", "half a second of it"},
+    {"kymograph export --to chrome -o - trace.kymo | jq '.traceEvents | length'", "into a pipe"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo report trace.kymo", "where the time went, as tables"},
+    {"kymograph report trace.kymo", "where the time went, as tables"},
     {0},
 };
 

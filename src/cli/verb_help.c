@@ -1,4 +1,4 @@
-/* verb_help.c — kymo help [VERB]. */
+/* verb_help.c — kymograph help [VERB]. */
 #include <stddef.h>
 
 #include "handover.h"
@@ -23,14 +23,14 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
 }
 
 static const struct cli_example examples[] = {
-    {"kymo help", "the list of verbs"},
-    {"kymo help dump", "everything about one of them"},
+    {"kymograph help", "the list of verbs"},
+    {"kymograph help dump", "everything about one of them"},
     {0},
 };
 
 const struct cli_verb kymo__cli_verb_help = {
     .name = "help",
-    .purpose = "explain kymo or one of its verbs",
+    .purpose = "explain kymograph or one of its verbs",
     .operands = "[VERB]",
     .most = 1,
     .operand = CLI_VERBS,

@@ -1,4 +1,4 @@
-/* verb_info.c — kymo info FILE...: what is in a capture and what is missing. */
+/* verb_info.c — kymograph info FILE...: what is in a capture and what is missing. */
 #include <stdio.h>
 
 #include "capture_file.h"
@@ -87,15 +87,15 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo info trace.kymo", "how it ended, how long it is, its threads, what was lost"},
-    {"kymo info rank*.kymo", "many captures, one after another"},
-    {"kymo info --verify trace.kymo", "is every byte of it still good?"},
-    {"kymo info -j trace.kymo | jq .records", "one figure for a script"},
+    {"kymograph info trace.kymo", "how it ended, how long it is, its threads, what was lost"},
+    {"kymograph info rank*.kymo", "many captures, one after another"},
+    {"kymograph info --verify trace.kymo", "is every byte of it still good?"},
+    {"kymograph info -j trace.kymo | jq .records", "one figure for a script"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo dump trace.kymo", "the records themselves"},
+    {"kymograph dump trace.kymo", "the records themselves"},
     {0},
 };
 

@@ -1,4 +1,4 @@
-/* verb_merge.c — kymo merge A B... -o OUT: captures of several processes as one. */
+/* verb_merge.c — kymograph merge A B... -o OUT: captures of several processes as one. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -116,14 +116,14 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo merge rank0.kymo rank1.kymo -o ranks.kymo", "two processes on one timeline"},
-    {"kymo merge --align start a.kymo b.kymo -o both.kymo", "two runs beside each other"},
+    {"kymograph merge rank0.kymo rank1.kymo -o ranks.kymo", "two processes on one timeline"},
+    {"kymograph merge --align start a.kymo b.kymo -o both.kymo", "two runs beside each other"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo info ranks.kymo", "its processes and threads"},
-    {"kymo export --to chrome ranks.kymo", "all of them on a timeline"},
+    {"kymograph info ranks.kymo", "its processes and threads"},
+    {"kymograph export --to chrome ranks.kymo", "all of them on a timeline"},
     {0},
 };
 

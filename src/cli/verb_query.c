@@ -1,4 +1,4 @@
-/* verb_query.c — kymo query FILE 'SELECT ...': SQL over a capture. */
+/* verb_query.c — kymograph query FILE 'SELECT ...': SQL over a capture. */
 #include "capture_file.h"
 #include "message.h"
 #include "query_run.h"
@@ -16,8 +16,9 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         return CLI_BAD;
     }
     if (arguments->count < 2) {
-        kymo__cli_complain("%s; write kymo query FILE 'SELECT ...', or --tables to see the tables",
-                           arguments->count ? "there is no query" : "there is no file");
+        kymo__cli_complain(
+            "%s; write kymograph query FILE 'SELECT ...', or --tables to see the tables",
+            arguments->count ? "there is no query" : "there is no file");
         return CLI_BAD;
     }
     struct kymo_capture *capture;
@@ -41,17 +42,18 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo query --tables", "what can be asked for"},
-    {"kymo query trace.kymo 'SELECT name, dur_ns FROM slices ORDER BY dur_ns DESC LIMIT 10'",
+    {"kymograph query --tables", "what can be asked for"},
+    {"kymograph query trace.kymo 'SELECT name, dur_ns FROM slices ORDER BY dur_ns DESC LIMIT 10'",
      "the longest calls"},
-    {"kymo query trace.kymo 'SELECT count(*) FROM slices WHERE start_ns BETWEEN 2e9 AND 3e9'",
+    {"kymograph query trace.kymo 'SELECT count(*) FROM slices WHERE start_ns BETWEEN 2e9 AND 3e9'",
      "what began in one second"},
-    {"kymo query --csv trace.kymo 'SELECT * FROM counters' > counters.csv", "for a spreadsheet"},
+    {"kymograph query --csv trace.kymo 'SELECT * FROM counters' > counters.csv",
+     "for a spreadsheet"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo report trace.kymo", "the usual questions, answered"},
+    {"kymograph report trace.kymo", "the usual questions, answered"},
     {0},
 };
 

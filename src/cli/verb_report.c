@@ -1,4 +1,4 @@
-/* verb_report.c — kymo report FILE: where the time went. */
+/* verb_report.c — kymograph report FILE: where the time went. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +167,7 @@ static const struct cli_option options[] = {
                      "order of the functions: self, total, calls, mean, p99, name"},
     [OPTION_LIMIT] = {"limit", 'n', "N", "at most N functions; 15 without it"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymo info', tid:N, or its name"},
+                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
     [OPTION_FROM] = {"from", 0, "TIME", "from this time after the start: 1.5s, 200ms, 30us, 10ns"},
     [OPTION_TO] = {"to", 0, "TIME", "up to, and without, this time"},
     [OPTION_UNTIL] = {"until", 0, "TIME", "the same as --to"},
@@ -184,20 +184,23 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo report trace.kymo", "where the time went"},
-    {"kymo report --sort total -n 40 trace.kymo", "forty functions by their time with callees"},
-    {"kymo report --tree --threshold 5% trace.kymo", "the main branches of the call tree"},
-    {"kymo report --callers json.loads trace.kymo", "who spends time on it"},
-    {"kymo report --from 10s --to 12s -t worker trace.kymo",
+    {"kymograph report trace.kymo", "where the time went"},
+    {"kymograph report --sort total -n 40 trace.kymo",
+     "forty functions by their time with callees"},
+    {"kymograph report --tree --threshold 5% trace.kymo", "the main branches of the call tree"},
+    {"kymograph report --callers json.loads trace.kymo", "who spends time on it"},
+    {"kymograph report --from 10s --to 12s -t worker trace.kymo",
      "two seconds of the threads called worker"},
-    {"kymo report --native all trace.kymo", "samples with every frame of C, the interpreter's too"},
-    {"kymo report -j trace.kymo | jq '.functions[0].name'", "one figure for a script"},
+    {"kymograph report --native all trace.kymo",
+     "samples with every frame of C, the interpreter's too"},
+    {"kymograph report -j trace.kymo | jq '.functions[0].name'", "one figure for a script"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo export --to chrome trace.kymo", "the same calls on a timeline, for Perfetto and others"},
-    {"kymo dump trace.kymo", "the records themselves"},
+    {"kymograph export --to chrome trace.kymo",
+     "the same calls on a timeline, for Perfetto and others"},
+    {"kymograph dump trace.kymo", "the records themselves"},
     {0},
 };
 

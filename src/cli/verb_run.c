@@ -1,5 +1,5 @@
-/* verb_run.c — kymo run: what people are told about it. The verb itself lives in Python,
-   python/kymo/verbs/run.py; a test sees that both know the same options. */
+/* verb_run.c — kymograph run: what people are told about it. The verb itself lives in Python,
+   python/kymograph/verbs/run.py; a test sees that both know the same options. */
 #include <stddef.h>
 
 #include "verb.h"
@@ -43,22 +43,23 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"kymo run train.py --epochs 3", "records into train.kymo"},
-    {"kymo run -o night.kymo -m myapp.worker", "a module, into night.kymo"},
-    {"kymo run -o trace.json train.py", "a Chrome trace, for ui.perfetto.dev"},
-    {"kymo run --no-stdlib --c-calls off train.py", "a smaller recording: your own code"},
-    {"kymo run --sample 1000 --calls off train.py", "samples instead of every call"},
-    {"kymo run --overhead 5% server.py", "whatever is worth recording at that price"},
-    {"kymo run --flight 30s --slow 500ms server.py", "stays on; keeps what led to a slow call"},
-    {"kymo run --include '*/myapp/*' -m pytest tests", "only what lies in myapp"},
-    {"kymo run -c 'import myapp'", "what an import costs"},
+    {"kymograph run train.py --epochs 3", "records into train.kymo"},
+    {"kymograph run -o night.kymo -m myapp.worker", "a module, into night.kymo"},
+    {"kymograph run -o trace.json train.py", "a Chrome trace, for ui.perfetto.dev"},
+    {"kymograph run --no-stdlib --c-calls off train.py", "a smaller recording: your own code"},
+    {"kymograph run --sample 1000 --calls off train.py", "samples instead of every call"},
+    {"kymograph run --overhead 5% server.py", "whatever is worth recording at that price"},
+    {"kymograph run --flight 30s --slow 500ms server.py",
+     "stays on; keeps what led to a slow call"},
+    {"kymograph run --include '*/myapp/*' -m pytest tests", "only what lies in myapp"},
+    {"kymograph run -c 'import myapp'", "what an import costs"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo report train.kymo", "where the time went"},
-    {"kymo export train.kymo --to chrome", "for ui.perfetto.dev"},
-    {"kymo info train.kymo", "what was recorded, and whether anything is missing"},
+    {"kymograph report train.kymo", "where the time went"},
+    {"kymograph export train.kymo --to chrome", "for ui.perfetto.dev"},
+    {"kymograph info train.kymo", "what was recorded, and whether anything is missing"},
     {0},
 };
 
@@ -73,7 +74,7 @@ const struct cli_verb kymo__cli_verb_run = {
         "The program runs as python would run it: its arguments, standard input, signals and "
         "exit code are its own. Every call on every thread is recorded, until the program "
         "ends, however it ends. SCRIPT may be a directory or a zip file with a __main__.py.\n\n"
-        "Options of kymo stand before the script; all behind it belongs to the program. Child "
+        "Options of kymograph stand before the script; all behind it belongs to the program. Child "
         "processes are not recorded.\n\n"
         "The exit code is the program's; it is 2, after one line on stderr, when nothing was "
         "run.",

@@ -1,4 +1,4 @@
-/* verb_stacks.c — kymo stacks FILE: a raw dump of stacks, with its functions named. */
+/* verb_stacks.c — kymograph stacks FILE: a raw dump of stacks, with its functions named. */
 #include <errno.h>
 #include <fcntl.h>
 #include <kymo/stackdump.h>
@@ -15,7 +15,7 @@
 static int print(int from)
 {
     char part[4096];
-    int text = memfd_create("kymo-stacks", MFD_CLOEXEC);
+    int text = memfd_create("kymograph-stacks", MFD_CLOEXEC);
     if (text < 0)
         return -errno;
     int rc = kymo_stacks_print(from, text, KYMO_SYMBOL_FULL);
@@ -43,19 +43,20 @@ static int run(const struct cli_verb *verb, const struct cli_arguments *argument
         return CLI_OK;
     kymo__cli_complain("%s: %s%s", is_stdin ? "standard input" : path, kymo_strerror(rc),
                        rc == -KYMO_ENOTSTACKS
-                           ? "; it begins with the line 'kymo stacks 1', as kymo wrote it"
+                           ? "; it begins with the line 'kymograph stacks 1', as kymograph wrote it"
                            : "");
     return CLI_BAD;
 }
 
 static const struct cli_example examples[] = {
-    {"kymo stacks crash.txt", "the lines that a crash left, with functions and lines"},
-    {"ssh host cat crash.txt | kymo stacks -", "from another machine, whose files are here too"},
+    {"kymograph stacks crash.txt", "the lines that a crash left, with functions and lines"},
+    {"ssh host cat crash.txt | kymograph stacks -",
+     "from another machine, whose files are here too"},
     {0},
 };
 
 static const struct cli_example next[] = {
-    {"kymo run --on-crash stacks app.py", "prints the stacks of all threads on a crash"},
+    {"kymograph run --on-crash stacks app.py", "prints the stacks of all threads on a crash"},
     {0},
 };
 

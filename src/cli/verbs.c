@@ -62,12 +62,12 @@ int kymo__cli_verb_unknown(const char *name)
             kymo__cli_nearest_offer(&nearest, kymo__cli_verbs[i]->name);
 
     if (nearest.best)
-        kymo__cli_complain("there is no verb '%s'; did you mean '%s'? See 'kymo help'", name,
+        kymo__cli_complain("there is no verb '%s'; did you mean '%s'? See 'kymograph help'", name,
                            nearest.best);
     else if (access(name, F_OK) == 0)
-        kymo__cli_complain("there is no verb '%s'; to look into that file: kymo info %s", name,
+        kymo__cli_complain("there is no verb '%s'; to look into that file: kymograph info %s", name,
                            name);
     else
-        kymo__cli_complain("there is no verb '%s'; 'kymo help' lists them", name);
+        kymo__cli_complain("there is no verb '%s'; 'kymograph help' lists them", name);
     return CLI_BAD;
 }

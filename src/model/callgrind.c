@@ -99,7 +99,7 @@ static void write_head(struct callgrind *c)
     kymo_ns all = 0;
     for (int i = 0; i < KYMO__CLASSES; i++)
         all = kymo__ns_add(all, s->self[i]);
-    kymo__print(out, "# callgrind format\nversion: 1\ncreator: kymo " KYMO_VERSION "\npid: ");
+    kymo__print(out, "# callgrind format\nversion: 1\ncreator: kymograph " KYMO_VERSION "\npid: ");
     kymo__print_int(out, c->g.info.pid);
     kymo__print(out, "\ncmd: ");
     kymo__print_line(out, c->g.process, "");

@@ -20,7 +20,7 @@ static bool reserved(const char *key)
     static const char *const keys[] = {
         "schemaVersion", "deviceProperties",    "displayTimeUnit",   "traceEvents",
         "traceName",     "baseTimeNanoseconds", "systemTraceEvents", "stackFrames",
-        "samples",       "distributedInfo",     "process_name",      "kymo",
+        "samples",       "distributedInfo",     "process_name",      "kymograph",
         "rank",          "world_size",          "backend",
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -101,7 +101,7 @@ static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
     int64_t wall = info->wall_start, base = wall < 0 ? 0 : wall - wall % BASE_STEP;
     c->shift = wall - base - info->start;
     int rc = kymo__json_text(&b, "{\n\"schemaVersion\": 1,\n"
-                                 "\"kymo\": {\"version\": \"" KYMO_VERSION "\"},\n"
+                                 "\"kymograph\": {\"version\": \"" KYMO_VERSION "\"},\n"
                                  "\"deviceProperties\": [],\n");
     rc |= add_distributed(&b, capture) | add_metadata(&b, capture) |
           kymo__json_text(&b, extra ? extra : "");

@@ -85,7 +85,7 @@ static int write_complete(struct kymo_crew_thread *thread, const struct kymo_eve
 
 /* ---- what is missing ---- */
 
-#define OWN_INSTANT ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"kymo\",\"name\":\"kymo: "
+#define OWN_INSTANT ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"kymograph\",\"name\":\"kymograph: "
 
 /* That a function is not recorded from here on. */
 static int write_off(struct kymo_crew_thread *thread, const struct kymo_event *event)

@@ -107,7 +107,7 @@ static void add_metadata(struct kymo_proto *out, const struct kymo_perfetto *p,
     size_t event = kymo__proto_open(out, PACKET_TRACK_EVENT);
     kymo__proto_uint(out, EVENT_TYPE, TYPE_INSTANT);
     kymo__proto_uint(out, EVENT_TRACK, process_track(p, 0));
-    kymo__proto_text(out, EVENT_NAME, "kymo: recording");
+    kymo__proto_text(out, EVENT_NAME, "kymograph: recording");
     for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++) {
         size_t note = kymo__proto_open(out, EVENT_ANNOTATION);
         kymo__proto_text(out, ANNOTATION_NAME, *key ? key : "(unnamed)");
@@ -155,7 +155,7 @@ static void add_own_names(struct kymo_proto *out)
         [CATEGORY_GC] = "gc",           [CATEGORY_SPAN] = "span",
         [CATEGORY_INSTANT] = "instant", [CATEGORY_COUNTER] = "counter",
         [CATEGORY_FLOW] = "flow",       [CATEGORY_ASYNC] = "async",
-        [CATEGORY_TRACK] = "track",     [CATEGORY_KYMO] = "kymo",
+        [CATEGORY_TRACK] = "track",     [CATEGORY_KYMO] = "kymograph",
     };
     static const char *const notes[NOTES] = {
         [NOTE_GENERATOR] = "generator",

@@ -145,7 +145,7 @@ static void add_gap(struct kymo_proto *out, struct kymo_perfetto_thread *t,
     };
     const char *reason = reasons[event->detail <= KYMO_GAP_FLIGHT ? event->detail : 0];
     char name[96];
-    snprintf(name, sizeof(name), "kymo: %" PRIu64 " events %s (%s)", event->id,
+    snprintf(name, sizeof(name), "kymograph: %" PRIu64 " events %s (%s)", event->id,
              event->detail == KYMO_GAP_FLIGHT ? "expired" : "lost", reason);
     struct opened o = open_event(out, t, event->time, TYPE_INSTANT, CATEGORY_KYMO);
     kymo__proto_text(out, EVENT_NAME, name);
@@ -158,7 +158,7 @@ static void add_off(struct kymo_proto *out, struct kymo_perfetto_thread *t,
                     const struct kymo_event *event)
 {
     char name[256];
-    snprintf(name, sizeof(name), "kymo: %.160s not recorded from here on (overhead budget)",
+    snprintf(name, sizeof(name), "kymograph: %.160s not recorded from here on (overhead budget)",
              event->name);
     struct opened o = open_event(out, t, event->time, TYPE_INSTANT, CATEGORY_KYMO);
     kymo__proto_text(out, EVENT_NAME, name);

@@ -193,7 +193,7 @@ void kymo__pprof_head(struct kymo_pprof *p, const char *counted, const char *tim
     p->word_thread = kymo__pprof_string(p, "thread");
     p->word_tid = kymo__pprof_string(p, "thread_id");
     uint64_t process = kymo__pprof_string(p, p->g.process),
-             comment = kymo__pprof_string(p, "kymo " KYMO_VERSION);
+             comment = kymo__pprof_string(p, "kymograph " KYMO_VERSION);
     kymo__pprof_type(p, PROFILE_SAMPLE_TYPE, what, count);
     kymo__pprof_type(p, PROFILE_SAMPLE_TYPE, time, ns);
     kymo__pprof_type(p, PROFILE_PERIOD_TYPE, time, ns);

@@ -1,4 +1,4 @@
-/* rewrite.h — a capture made of parts of others: what `kymo cut` and `kymo merge` do.
+/* rewrite.h — a capture made of parts of others: what `kymograph cut` and `kymograph merge` do.
 
    Times become nanoseconds of one clock, so that those of several machines fit together and
    a part can begin at any of them. Records are copied as they are, not as repaired; what is

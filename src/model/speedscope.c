@@ -182,7 +182,7 @@ int kymo__speedscope_write(struct kymo_capture *capture, const struct kymo_expor
     }
     if (rc == 0) {
         kymo__print(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-                         "\"exporter\":\"kymo@" KYMO_VERSION "\",\n\"name\":");
+                         "\"exporter\":\"kymograph@" KYMO_VERSION "\",\n\"name\":");
         kymo__print_json(out, kymo__gather_metadata(capture, "process_name"));
         kymo__print(out, ",\n\"activeProfileIndex\":0,\n\"profiles\":[");
         rc = options->of == KYMO_OF_SAMPLES ? 0 : write_threads(&s, info.records);

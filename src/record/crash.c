@@ -3,7 +3,7 @@
    The process is broken when the handler runs: the heap may be damaged, any lock may be held,
    by the very thread that crashed too. So it makes system calls and no others, in memory that
    was set aside before: it writes raw text (rawstacks.h) into a file in memory, and has the
-   program kymo read and print that, in a process of its own, for which it waits. A second crash
+   program kymograph read and print that, in a process of its own, for which it waits. A second crash
    finds its signal blocked, which ends the process at once.
 
    Afterwards the signal is handled as it would have been without us. A fault comes again when
@@ -108,8 +108,9 @@ static bool print_by_program(int raw)
 
 static void print_raw(int raw)
 {
-    kymo__raw_text(&text, "kymo: the program kymo could not be run to name the functions; "
-                          "'kymo stacks FILE' does so with these lines in a file:\n");
+    kymo__raw_text(&text,
+                   "kymograph: the program kymograph could not be run to name the functions; "
+                   "'kymograph stacks FILE' does so with these lines in a file:\n");
     kymo__rawtext_flush(&text);
     lseek(raw, 0, SEEK_SET);
     for (ssize_t n; (n = read(raw, text.buffer, sizeof(text.buffer))) > 0;) {
@@ -124,7 +125,7 @@ static void print_raw(int raw)
 static void say_what(const struct kymo_crash *crash)
 {
     kymo__rawtext_init(&text, 2);
-    kymo__raw_text(&text, "kymo: ");
+    kymo__raw_text(&text, "kymograph: ");
     kymo__raw_text(&text, kymo__signal_name(crash->number));
     kymo__raw_text(&text, " (");
     kymo__raw_text(&text, kymo__signal_meaning(crash->number));
@@ -137,7 +138,7 @@ static void say_what(const struct kymo_crash *crash)
 /* A file in memory, not in the place of a standard stream. */
 static int raw_open(void)
 {
-    int fd = memfd_create("kymo-crash", MFD_CLOEXEC);
+    int fd = memfd_create("kymograph-crash", MFD_CLOEXEC);
     int higher = fd >= 0 && fd < 3 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
     return higher >= 0 ? higher : fd;
 }
@@ -150,7 +151,7 @@ static void tell(const struct kymo_crash *crash)
     int rc = kymo__rawstacks_write(&text, crash, NULL, 0);
     kymo__rawtext_init(&text, 2);
     if (rc < 0) {
-        kymo__raw_text(&text, "kymo: the stacks could not be captured\n");
+        kymo__raw_text(&text, "kymograph: the stacks could not be captured\n");
         kymo__rawtext_flush(&text);
     } else if (raw >= 0 && !print_by_program(raw)) {
         print_raw(raw);

@@ -23,8 +23,8 @@ static bool runnable(const char *path)
    and a Python environment. */
 static bool find_beside(char *path)
 {
-    static const char *const places[] = {"/kymo", "/../bin/kymo", "/../../bin/kymo",
-                                         "/../../../../bin/kymo"};
+    static const char *const places[] = {"/kymograph", "/../bin/kymograph", "/../../bin/kymograph",
+                                         "/../../../../bin/kymograph"};
     static const char here;
     Dl_info info;
     if (!dladdr(&here, &info) || !info.dli_fname || !strchr(info.dli_fname, '/'))
@@ -42,7 +42,7 @@ static bool find_in_path(char *path)
     const char *at = getenv("PATH");
     while (at && *at) {
         int length = (int)strcspn(at, ":");
-        if (length && snprintf(path, PATH_MOST, "%.*s/kymo", length, at) < PATH_MOST &&
+        if (length && snprintf(path, PATH_MOST, "%.*s/kymograph", length, at) < PATH_MOST &&
             runnable(path))
             return true;
         at += length + (at[length] == ':');
@@ -66,7 +66,7 @@ static char *copy_text(char **at, const char *text)
 /* All of it in one piece of memory, which is then closed to writes. */
 static const struct kymo_crash_program *make(const char *path)
 {
-    static const char *const arguments[] = {"kymo", "stacks", "-"};
+    static const char *const arguments[] = {"kymograph", "stacks", "-"};
     extern char **environ;
     size_t count = 0, bytes = sizeof(struct kymo_crash_program) + strlen(path) + 1 + 64;
     for (char **each = environ; each && *each; each++, count++)

@@ -1,4 +1,4 @@
-/* crashprogram.h — how crash.c runs `kymo stacks -`, decided while all is well. */
+/* crashprogram.h — how crash.c runs `kymograph stacks -`, decided while all is well. */
 #ifndef KYMO_CRASHPROGRAM_H
 #define KYMO_CRASHPROGRAM_H
 

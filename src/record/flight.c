@@ -408,7 +408,7 @@ void kymo__flight_serve(struct kymo_session *s)
     uint32_t number = kymo__exchange(&requested, 0u);
     bool signalled = number && number == kymo__switch_now();
     if (signalled)
-        kymo_instant("kymo flight: signal");
+        kymo_instant("kymograph flight: signal");
     if (!asked && !signalled) {
         expire_old(s);
         return;
@@ -439,7 +439,7 @@ void kymo__flight_watch(struct kymo_session *s)
     f->watch.found = 0;
     pthread_mutex_unlock(&f->lock);
     if (found) {
-        kymo_instant("kymo flight: slow call");
+        kymo_instant("kymograph flight: slow call");
         kymo__flight_flush(s);
     }
 }
@@ -448,7 +448,7 @@ void kymo__flight_watch(struct kymo_session *s)
 
 static int mark(const char *why)
 {
-    static const char before[] = "kymo flight: ";
+    static const char before[] = "kymograph flight: ";
     size_t len = strlen(why);
     char *name = kymo__alloc(sizeof(before) + len);
     if (!name)

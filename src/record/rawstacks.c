@@ -210,7 +210,7 @@ static void put_heading(struct kymo_rawtext *out, const struct kymo_crash *crash
     char path[512];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
     path[length > 0 ? length : 0] = '\0';
-    kymo__raw_text(out, "kymo stacks 1\nprocess ");
+    kymo__raw_text(out, "kymograph stacks 1\nprocess ");
     kymo__raw_number(out, (uint64_t)getpid());
     kymo__raw_text(out, " ");
     kymo__raw_quoted(out, path);

@@ -1,6 +1,6 @@
 /* rawstacks.h — the stacks of all threads as raw text: what kymo_stacks_write writes.
 
-       kymo stacks 1
+       kymograph stacks 1
        process 4711 "/usr/bin/python3"
        signal 11 "SIGSEGV" 1 0x0           number, name, its code, its address; only of a crash
        thread 4711 asked "python3"         asked, crashed, other, silent or gone; its name

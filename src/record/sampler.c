@@ -187,7 +187,7 @@ static int thread_start(struct kymo_session *s)
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc == 0)
-        pthread_setname_np(s->sampler->thread, "kymo sampler");
+        pthread_setname_np(s->sampler->thread, "kymograph sampler");
     s->sampler->threaded = rc == 0;
     return -rc;
 }

@@ -123,7 +123,7 @@ static int writer_start(struct kymo_session *s)
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc == 0)
-        pthread_setname_np(s->writer, "kymo");
+        pthread_setname_np(s->writer, "kymograph");
     s->writing = rc == 0;
     return -rc;
 }

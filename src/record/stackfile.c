@@ -9,7 +9,7 @@
 
 #include "alloc.h"
 
-static const char heading[] = "kymo stacks 1\n";
+static const char heading[] = "kymograph stacks 1\n";
 enum { TEXT_MOST = 1 << 28, CHUNK = 1 << 16 };
 
 static int read_all(struct kymo_buffer *text, int fd)

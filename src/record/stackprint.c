@@ -341,7 +341,7 @@ int kymo_stacks_write(int fd, const struct kymo_thread_title *titles, size_t cou
 
 int kymo_stacks_dump(int fd)
 {
-    int raw = memfd_create("kymo-stacks", MFD_CLOEXEC);
+    int raw = memfd_create("kymograph-stacks", MFD_CLOEXEC);
     if (raw < 0)
         return -errno;
     int rc = kymo_stacks_write(raw, NULL, 0);

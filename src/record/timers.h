@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KYMO__OWN_THREADS 2 /* of kymo's, which are not sampled */
+#define KYMO__OWN_THREADS 2 /* of kymograph's, which are not sampled */
 
 struct kymo_timers {
     uint32_t session;

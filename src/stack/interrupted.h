@@ -1,4 +1,4 @@
-/* interrupted.h — what the rest of kymo needs of stack capture beyond stack.h. */
+/* interrupted.h — what the rest of kymograph needs of stack capture beyond stack.h. */
 #ifndef KYMO_INTERRUPTED_H
 #define KYMO_INTERRUPTED_H
 

@@ -86,7 +86,7 @@ static inline const char *check_path(const char *name)
 static inline int check_main(const struct check_case *cases, size_t count, int argc, char **argv)
 {
     const char *tmp = getenv("TMPDIR");
-    snprintf(check_dir, sizeof(check_dir), "%s/kymo-test-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(check_dir, sizeof(check_dir), "%s/kymograph-test-XXXXXX", tmp ? tmp : "/tmp");
     if (!mkdtemp(check_dir)) {
         perror("mkdtemp");
         return 1;

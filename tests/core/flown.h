@@ -92,7 +92,7 @@ static inline void record(uint64_t from, uint64_t to)
         kymo_counter("value", (double)i);
 }
 
-/* Wait until kymo's thread has moved every full chunk into the ring. */
+/* Wait until kymograph's thread has moved every full chunk into the ring. */
 static inline void settle(void)
 {
     for (uint64_t before = UINT64_MAX, now = 0; now != before;) {

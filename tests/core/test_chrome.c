@@ -279,8 +279,8 @@ static void every_kind_of_event_has_its_form(void)
     CHECK_HAS("\"id\":\"0xffffffffffffffff\"");
     CHECK_HAS("{\"ph\":\"b\",\"cat\":\"async\",\"name\":\"name\"");
     CHECK_HAS("{\"ph\":\"e\",\"cat\":\"async\",\"name\":\"name\"");
-    CHECK_HAS("\"kymo: 3 events lost (budget)\"");
-    CHECK_HAS("\"kymo: f not recorded from here on (overhead budget)\"");
+    CHECK_HAS("\"kymograph: 3 events lost (budget)\"");
+    CHECK_HAS("\"kymograph: f not recorded from here on (overhead budget)\"");
     CHECK_HAS("\"schemaVersion\": 1");
     CHECK_HAS("\"deviceProperties\": []");
     CHECK_HAS("\"displayTimeUnit\": \"ms\"");

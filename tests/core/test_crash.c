@@ -47,7 +47,7 @@ static const char *kymo_program(void)
 {
     const char *path = getenv("KYMO_PROGRAM");
     if (!path || access(path, X_OK) != 0)
-        CHECK_SKIP("KYMO_PROGRAM does not name the program kymo");
+        CHECK_SKIP("KYMO_PROGRAM does not name the program kymograph");
     return path;
 }
 
@@ -244,7 +244,7 @@ static void without_files(void)
 static void a_bad_address_is_told(void)
 {
     check_told(write_to_nowhere, SIGSEGV,
-               (const char *const[]){"kymo: SIGSEGV (segmentation fault) in thread ",
+               (const char *const[]){"kymograph: SIGSEGV (segmentation fault) in thread ",
                                      ": SIGSEGV, segmentation fault, address 0x0. 1 thread",
                                      ", which crashed:\n", "  native check_main at ",
                                      "  native write_to_nowhere at ", NULL});
@@ -312,7 +312,7 @@ static void without_the_program_the_raw_text_is_printed(void)
     chmod(program, 0755);
     struct outcome outcome = crash(write_to_nowhere, program);
     CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
-    const char *raw = strstr(outcome.text, "kymo stacks 1\n");
+    const char *raw = strstr(outcome.text, "kymograph stacks 1\n");
     CHECK(raw && strstr(raw, "\nnative ") && strstr(raw, "\nend\n"));
     /* Which can be read later. */
     int from = memfd_create("raw", 0), to = memfd_create("text", 0);
@@ -329,7 +329,7 @@ static void without_the_program_the_raw_text_is_printed(void)
 
 static void a_program_that_is_none_is_refused(void)
 {
-    CHECK_EQ(kymo_crash_stacks(1, "/nowhere/kymo"), -ENOENT);
+    CHECK_EQ(kymo_crash_stacks(1, "/nowhere/kymograph"), -ENOENT);
     CHECK_EQ(kymo_crash_stacks(1, "/tmp"), -EACCES);
 }
 
@@ -377,7 +377,7 @@ static void a_crash_inside_the_handler_ends_the_process(void)
     CHECK(WIFSIGNALED(outcome.status));
     CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
     const char *end = strchr(outcome.text, '\n');
-    CHECK(strncmp(outcome.text, "kymo: SIGSEGV ", 14) == 0 && end && !end[1]);
+    CHECK(strncmp(outcome.text, "kymograph: SIGSEGV ", 14) == 0 && end && !end[1]);
     free(outcome.text);
 }
 

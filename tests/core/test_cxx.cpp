@@ -58,7 +58,7 @@ int count(const char *path)
 
 int main()
 {
-    char path[] = "/tmp/kymo-test-cxx-XXXXXX";
+    char path[] = "/tmp/kymograph-test-cxx-XXXXXX";
     close(mkstemp(path));
     kymo_options options = {};
     options.size = sizeof(options);

@@ -42,7 +42,7 @@ static struct found overflow(uint64_t bytes, uint64_t count, uint64_t budget, in
     if (policy == KYMO_HELP) {
         CHECK_EQ(found.last, count - 1);
         CHECK_EQ(found.marks, 1);
-        CHECK_STR(found.names[0], "kymo flight: test");
+        CHECK_STR(found.names[0], "kymograph flight: test");
     }
     return found;
 }
@@ -216,8 +216,8 @@ static void writing_twice_gives_two_windows_without_repeats(void)
     CHECK_EQ(found.kept + found.expired, 800001);
     CHECK_EQ(found.holes, 2);
     CHECK_EQ(found.marks, 2);
-    CHECK_STR(found.names[0], "kymo flight: first");
-    CHECK_STR(found.names[1], "kymo flight: second");
+    CHECK_STR(found.names[0], "kymograph flight: first");
+    CHECK_STR(found.names[1], "kymograph flight: second");
     CHECK_EQ(found.kept + found.marks, second + 1);
     CHECK(first > 0 && first < second);
     CHECK_EQ(found.last, 800000);
@@ -226,7 +226,7 @@ static void writing_twice_gives_two_windows_without_repeats(void)
 static void what_is_still_in_chunks_is_written_too(void)
 {
     flight_start("burst", 4096, 0);
-    record(0, 50000); /* sooner than kymo's thread looks, or not */
+    record(0, 50000); /* sooner than kymograph's thread looks, or not */
     CHECK_OK(kymo_flight_write("burst"));
     uint64_t written = fault_stats().written_records;
     record(50000, 100000);
@@ -254,7 +254,7 @@ static void parts_of_one_chunk_follow_one_another(void)
     CHECK_EQ(found.holes, 0);
     CHECK_EQ(found.expired, 0);
     CHECK_EQ(found.marks, 101);
-    CHECK_STR(found.names[0], "kymo flight: ");
+    CHECK_STR(found.names[0], "kymograph flight: ");
 }
 
 static void a_capture_may_be_looked_at_between_two_writes(void)

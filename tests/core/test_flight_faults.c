@@ -136,9 +136,9 @@ static void a_forked_child_has_its_own(void)
     CHECK_OK(kymo_flight_write("parent"));
     CHECK_OK(kymo_stop());
     CHECK_EQ(look("parent").kept, 100);
-    CHECK_STR(look("parent").names[0], "kymo flight: parent");
+    CHECK_STR(look("parent").names[0], "kymograph flight: parent");
     CHECK_EQ(look("child").kept, 100);
-    CHECK_STR(look("child").names[0], "kymo flight: child");
+    CHECK_STR(look("child").names[0], "kymograph flight: child");
 }
 
 static const struct check_case cases[] = {

@@ -32,8 +32,8 @@ static void a_signal_handler_may_ask(void)
     struct found found = look("signal");
     CHECK_EQ(found.kept, 1010);
     CHECK_EQ(found.marks, 1);
-    CHECK_STR(found.names[0], "kymo flight: signal");
-    CHECK_EQ(found.info.threads, 2); /* the mark is on kymo's own */
+    CHECK_STR(found.names[0], "kymograph flight: signal");
+    CHECK_EQ(found.info.threads, 2); /* the mark is on kymograph's own */
 }
 
 /* ---- many threads ---- */

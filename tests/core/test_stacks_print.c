@@ -29,7 +29,7 @@ static void check_printed(const char *raw, const char *wanted)
 
 static void a_dump_is_printed(void)
 {
-    check_printed("kymo stacks 1\n"
+    check_printed("kymograph stacks 1\n"
                   "process 77 \"/opt/app\"\n"
                   "signal 11 \"SIGSEGV\" 1 0x10\n"
                   "thread 77 crashed \"app\"\n"
@@ -56,7 +56,7 @@ static void a_dump_is_printed(void)
 static void recursion_is_folded(void)
 {
     char raw[8192] =
-        "kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 9 \"leaf\" \"x\"\n";
+        "kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 9 \"leaf\" \"x\"\n";
     for (int i = 0; i < 50; i++)
         strcat(raw, "python 2 \"b\" \"x\"\npython 1 \"a\" \"x\"\n");
     strcat(raw, "python 3 \"main\" \"x\"\nend\n");
@@ -72,7 +72,7 @@ static void recursion_is_folded(void)
 
 static void three_times_the_same_is_not_folded(void)
 {
-    check_printed("kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
+    check_printed("kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
                   "python 2 \"b\" \"x\"\npython 2 \"b\" \"x\"\npython 2 \"b\" \"x\"\nend\n",
                   "Process 1. 1 thread, most recent call last.\n\nThread 1:\n"
                   "  File \"x\", line 2, in b\n  File \"x\", line 2, in b\n"
@@ -81,7 +81,7 @@ static void three_times_the_same_is_not_folded(void)
 
 static void names_do_not_reach_a_terminal_as_they_are(void)
 {
-    check_printed("kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"a\\x1b[31m\\x22\"\n"
+    check_printed("kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"a\\x1b[31m\\x22\"\n"
                   "python 2 \"\\x0a\xc3\xa4\xff\" \"\\x5c\"\nend\n",
                   "Process 1. 1 thread, most recent call last.\n\nThread 1 \"a\\x1b[31m\"\":\n"
                   "  File \"\\\", line 2, in \\x0a\xc3\xa4\xef\xbf\xbd\n");
@@ -89,15 +89,17 @@ static void names_do_not_reach_a_terminal_as_they_are(void)
 
 static void a_dump_that_was_cut_is_read_as_far_as_it_goes(void)
 {
-    check_printed("kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 2 \"b\" \"x\"\nnati",
-                  "Process 1. 1 thread, most recent call last.\n\nThread 1:\n"
-                  "  File \"x\", line 2, in b\n"
-                  "\nThe dump is cut short here.\n");
+    check_printed(
+        "kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 2 \"b\" \"x\"\nnati",
+        "Process 1. 1 thread, most recent call last.\n\nThread 1:\n"
+        "  File \"x\", line 2, in b\n"
+        "\nThe dump is cut short here.\n");
 }
 
 static void something_else_is_refused(void)
 {
-    static const char *const others[] = {"", "kymo stacks 1", "kymo stacks 2\n", "KYMO", "\n"};
+    static const char *const others[] = {"", "kymograph stacks 1", "kymograph stacks 2\n", "KYMO",
+                                         "\n"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         int rc;
         char *text = printed(others[i], strlen(others[i]), &rc);
@@ -128,7 +130,7 @@ static void damaged_dumps_do_no_harm(void)
 
 static void memory_that_cannot_be_had_is_an_error(void)
 {
-    static const char raw[] = "kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
+    static const char raw[] = "kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
                               "native 1 0x1 \"x\"\nmodule 1 0x0 0x0 0x9 - \"/nowhere/x\"\nend\n";
     int rc = -ENOMEM;
     for (long n = 0; rc == -ENOMEM; n++) {

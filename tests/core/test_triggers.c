@@ -65,7 +65,7 @@ static void a_slow_call_is_written_soon(void)
     span_of("slow", 60 * MS);
     CHECK(more_written(0, 2000 * (int64_t)MS));
     CHECK_OK(kymo_stop());
-    CHECK_EQ(marks("slow", "kymo flight: slow call"), 1);
+    CHECK_EQ(marks("slow", "kymograph flight: slow call"), 1);
 }
 
 static void calls_around_a_slow_one_are_found_with_it(void)
@@ -77,7 +77,7 @@ static void calls_around_a_slow_one_are_found_with_it(void)
     CHECK(more_written(0, 2000 * (int64_t)MS));
     fault_sleep(300 * MS);
     CHECK_OK(kymo_stop());
-    unsigned found = marks("around", "kymo flight: slow call");
+    unsigned found = marks("around", "kymograph flight: slow call");
     CHECK(found == 1 || found == 2); /* 2: it was looked at between the two ends */
 }
 
@@ -98,7 +98,7 @@ static void a_slow_call_with_many_in_it_is_found(void)
     }
     CHECK(more_written(0, 2000 * (int64_t)MS));
     CHECK_OK(kymo_stop());
-    CHECK_EQ(marks("many", "kymo flight: slow call"), 1);
+    CHECK_EQ(marks("many", "kymograph flight: slow call"), 1);
 }
 
 static void *slow_thread(void *arg)
@@ -184,7 +184,7 @@ static void a_signal_has_it_written_and_the_program_goes_on(void)
     struct sigaction now;
     sigaction(SIGUSR2, NULL, &now);
     CHECK(now.sa_handler == SIG_DFL);
-    CHECK_EQ(marks("signal", "kymo flight: signal"), 1);
+    CHECK_EQ(marks("signal", "kymograph flight: signal"), 1);
 }
 
 struct end {
@@ -209,7 +209,7 @@ static void ends_by(const char *name, int number)
     int status = fault_wait(fault_child(end_by_signal, &end));
     CHECK(WIFSIGNALED(status));
     CHECK_EQ(WTERMSIG(status), number);
-    CHECK_EQ(marks(name, "kymo flight: signal"), 1);
+    CHECK_EQ(marks(name, "kymograph flight: signal"), 1);
 }
 
 static void a_signal_that_ends_the_process_waits_for_it(void)
@@ -256,7 +256,7 @@ static void it_is_written_while_the_writer_thread_rests(void)
     CHECK(written() >= 2);
     span_of("after", 0);
     CHECK_OK(kymo_stop());
-    CHECK_EQ(marks("resting", "kymo flight: now"), 1);
+    CHECK_EQ(marks("resting", "kymograph flight: now"), 1);
 }
 
 static void what_makes_no_sense_is_refused(void)

@@ -187,7 +187,7 @@ static inline void judge_as(const char *given, const char *judged_given, const c
         const char *why = compare(ours, n, &bin[i], &llvm[i]);
         if (why && wrong++ < 2) {
             printf("# %s, 0x%" PRIx64 ": %s is wrong\n", path, addresses[i], why);
-            show("kymo", ours, n);
+            show("kymograph", ours, n);
             show("addr2line", bin[i].frames, bin[i].count);
             show("llvm-symbolizer", llvm[i].frames, llvm[i].count);
         }

@@ -40,9 +40,9 @@ static void set_up(void)
 {
     if (dir[0])
         return;
-    strcpy(dir, "/dev/shm/kymo-fuzz-XXXXXX");
+    strcpy(dir, "/dev/shm/kymograph-fuzz-XXXXXX");
     if (!mkdtemp(dir)) {
-        strcpy(dir, "/tmp/kymo-fuzz-XXXXXX");
+        strcpy(dir, "/tmp/kymograph-fuzz-XXXXXX");
         if (!mkdtemp(dir))
             abort();
     }

@@ -1,4 +1,4 @@
-"""The command `kymo` as its own tests use it, and captures for it."""
+"""The command `kymograph` as its own tests use it, and captures for it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 from program import PROGRAM
 
 NESTED = """
-with kymo.span("outer"):
-    with kymo.span("inner"):
-        kymo.counter("bytes", 4096.5)
-    kymo.instant("moment")
-kymo.flow_out("arrow", 7); kymo.flow_in("arrow", 7)
-kymo.async_begin("request", 8); kymo.async_end("request", 8)
-kymo.stop()
+with kymograph.span("outer"):
+    with kymograph.span("inner"):
+        kymograph.counter("bytes", 4096.5)
+    kymograph.instant("moment")
+kymograph.flow_out("arrow", 7); kymograph.flow_in("arrow", 7)
+kymograph.async_begin("request", 8); kymograph.async_end("request", 8)
+kymograph.stop()
 """
 
 
-def kymo(
+def kymograph(
     *arguments: object, environment: dict[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     options.setdefault("stdout", subprocess.PIPE)
@@ -38,25 +38,25 @@ def kymo(
 
 
 def good(*arguments: object, **options: Any) -> str:
-    done = kymo(*arguments, **options)
+    done = kymograph(*arguments, **options)
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout
 
 
 def bad(*arguments: object, code: int = 2, **options: Any) -> str:
     """The one line with which the program refuses."""
-    done = kymo(*arguments, **options)
+    done = kymograph(*arguments, **options)
     assert done.returncode == code, done
     assert done.stdout == "", done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr.removeprefix("kymo: ").removesuffix("\n")
+    assert done.stderr.startswith("kymograph: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.removeprefix("kymograph: ").removesuffix("\n")
 
 
 def start_recorder(path: Path, code: str) -> subprocess.Popen[bytes]:
     """A Python of its own that records into `path` and runs `code`."""
     prelude = (
-        "import os, resource, signal, sys, threading, time, kymo\n"
-        "kymo.start(sys.argv[1], calls=False)\n"
+        "import os, resource, signal, sys, threading, time, kymograph\n"
+        "kymograph.start(sys.argv[1], calls=False)\n"
     )
     return subprocess.Popen(
         [sys.executable, "-c", prelude + code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -14,10 +14,10 @@ import pytest
 from command import start_recorder
 from traced import Python, Traced, shown, trace
 
-import kymo
+import kymograph
 
 Record = Callable[..., AbstractContextManager[Path]]
-Read = Callable[[], list[kymo.Event]]
+Read = Callable[[], list[kymograph.Event]]
 RunCode = Callable[..., subprocess.CompletedProcess[str]]
 Maker = Callable[..., Path]
 
@@ -26,8 +26,8 @@ Maker = Callable[..., Path]
 def no_session_left() -> Iterator[None]:
     """A test that fails half-way must not leave its session to the next one."""
     yield
-    if kymo.running():
-        kymo.stop()
+    if kymograph.running():
+        kymograph.stop()
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def record(capture_path: Path) -> Record:
 
     @contextmanager
     def recording(**options: Any) -> Iterator[Path]:
-        kymo.start(capture_path, **options, calls=False)
+        kymograph.start(capture_path, **options, calls=False)
         try:
             yield capture_path
         finally:
-            if kymo.running():
-                kymo.stop()
+            if kymograph.running():
+                kymograph.stop()
 
     return recording
 
@@ -55,8 +55,8 @@ def record(capture_path: Path) -> Record:
 def read(capture_path: Path) -> Read:
     """`read()`: all events of `capture_path`."""
 
-    def events() -> list[kymo.Event]:
-        with kymo.open(capture_path) as capture:
+    def events() -> list[kymograph.Event]:
+        with kymograph.open(capture_path) as capture:
             return list(capture.events())
 
     return events

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import kymo
+import kymograph
 
 Function = tuple[str, int, str]  # file, line, name
 RESUMES = ("resume", "throw")
@@ -50,7 +50,7 @@ class _Open:
 def add_up(path: Path, thread: int | None = None) -> Costs:
     """The costs of the capture at PATH; calls still open at the end of their thread end there."""
     costs = Costs()
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         end = capture.info.end
         for index in range(len(capture.threads)):
             if thread is None or index == thread:
@@ -58,7 +58,7 @@ def add_up(path: Path, thread: int | None = None) -> Costs:
     return costs
 
 
-def _add_thread(costs: Costs, index: int, events: list[kymo.Event], end: int) -> None:
+def _add_thread(costs: Costs, index: int, events: list[kymograph.Event], end: int) -> None:
     stack: list[_Open] = []
     functions: Counter[Function] = Counter()
     edges: Counter[tuple[Function, Function]] = Counter()

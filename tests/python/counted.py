@@ -29,7 +29,7 @@ from typing import Any
 
 from traced import check
 
-import kymo
+import kymograph
 
 Outcome = dict[str, Any]
 Counts = dict[str, dict[str, int]]
@@ -155,11 +155,11 @@ def with_cprofile(loaded: Any) -> tuple[Any, Counts]:
 
 
 def with_kymo(loaded: Any) -> tuple[Any, Counts]:
-    kymo.start(CAPTURE, c_calls=True)
+    kymograph.start(CAPTURE, c_calls=True)
     try:
         result = program(loaded)
     finally:
-        kymo.stop()
+        kymograph.stop()
     counts = read()
     os.unlink(CAPTURE)
     return result, counts
@@ -169,14 +169,14 @@ def read() -> Counts:
     """What `program` called, from the capture, which shall be well formed."""
     counts: Counter[int] = Counter()
     names: dict[int, tuple[bool, str]] = {}
-    with kymo.open(CAPTURE) as recording:
+    with kymograph.open(CAPTURE) as recording:
         check(tally(recording.events(), counts, names))
     return totals(counts, names)
 
 
 def tally(
-    events: Iterable[kymo.Event], counts: Counter[int], names: dict[int, tuple[bool, str]]
-) -> Iterable[kymo.Event]:
+    events: Iterable[kymograph.Event], counts: Counter[int], names: dict[int, tuple[bool, str]]
+) -> Iterable[kymograph.Event]:
     """EVENTS, while the calls that `program` makes are counted by their keys."""
     counting = False
     for event in events:
@@ -193,7 +193,7 @@ def tally(
         yield event
 
 
-def name_of(event: kymo.Event) -> tuple[bool, str]:
+def name_of(event: kymograph.Event) -> tuple[bool, str]:
     """Is it a Python function, and its key."""
     name = event.name
     if event.line:
@@ -217,7 +217,7 @@ def with_none(loaded: Any) -> tuple[Any, Counts]:
 # Programs that are not given to a tool, and why.
 NOT_FOR: dict[str, dict[str, str]] = {
     "none": {},
-    "kymo": {},
+    "kymograph": {},
     "setprofile": {
         "test_generators": "signal handlers raise in it, and it is removed",
     },
@@ -239,7 +239,7 @@ if (3, 11) <= sys.version_info < (3, 12):
 
 TOOLS = {
     "none": with_none,
-    "kymo": with_kymo,
+    "kymograph": with_kymo,
     "setprofile": with_setprofile,
     "cprofile": with_cprofile,
 }
@@ -248,15 +248,15 @@ TOOLS = {
 def run(tool: str, names: Iterable[str]) -> list[Outcome]:
     gc.disable()  # what finalizers call would depend on when they run
     # Programs that look at all modules shall find the same ones, whatever the tool. These
-    # are there when `python -m` runs a program, as `kymo run` does; what a session needs is
+    # are there when `python -m` runs a program, as `kymograph run` does; what a session needs is
     # loaded by a session.
     for needed in ("atexit", "importlib.util", "runpy"):
         importlib.import_module(needed)
-    if not kymo.running():
-        kymo.start(CAPTURE)
-        kymo.stop()
+    if not kymograph.running():
+        kymograph.start(CAPTURE)
+        kymograph.stop()
         os.unlink(CAPTURE)
-    tools = {name for name in sys.modules if name.partition(".")[0] == "kymo"}
+    tools = {name for name in sys.modules if name.partition(".")[0] == "kymograph"}
     hidden = {name: sys.modules.pop(name) for name in tools}
     try:
         return [run_one(tool, name) for name in names]

@@ -40,7 +40,9 @@ class Browser:
 
     def __init__(self, *, dark: bool = False) -> None:
         command = judge("browser")
-        self._home = tempfile.TemporaryDirectory(prefix="kymo-browser-", ignore_cleanup_errors=True)
+        self._home = tempfile.TemporaryDirectory(
+            prefix="kymograph-browser-", ignore_cleanup_errors=True
+        )
         read_there, self._write = os.pipe()
         self._read, write_there = os.pipe()
         # The browser reads from 3 and writes to 4; a shell can say so.

@@ -1,4 +1,4 @@
-"""The program `kymo` as the tests run it."""
+"""The program `kymograph` as the tests run it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymo"))
+PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("kymograph"))
 
 
 def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def good(*arguments: object, said: str = "", **options: Any) -> str:
     """What it prints; on stderr there is nothing, or what begins with `said`."""
     done = run(*arguments, **options)
     assert done.returncode == 0, done
-    assert done.stderr.startswith("kymo: " + said) if said else done.stderr == "", done
+    assert done.stderr.startswith("kymograph: " + said) if said else done.stderr == "", done
     return done.stdout
 
 
@@ -37,8 +37,8 @@ def refused(*arguments: object, **options: Any) -> str:
     """The one line with which it refuses."""
     done = run(*arguments, **options)
     assert (done.returncode, done.stdout) == (2, ""), done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr.removeprefix("kymo: ").removesuffix("\n")
+    assert done.stderr.startswith("kymograph: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.removeprefix("kymograph: ").removesuffix("\n")
 
 
 def interrupted(folder: Path, number: int, *arguments: object) -> None:

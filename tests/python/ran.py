@@ -1,4 +1,4 @@
-"""Programs under `kymo run` as its tests look at them: written, run, recorded, read."""
+"""Programs under `kymograph run` as its tests look at them: written, run, recorded, read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import kymo
+import kymograph
 
 Done = subprocess.CompletedProcess[str]
-RUN = [sys.executable, "-m", "kymo", "run"]
+RUN = [sys.executable, "-m", "kymograph", "run"]
 
 
 def execute(*command: object, **options: Any) -> Done:
@@ -37,8 +37,8 @@ def write(path: str, code: str) -> None:
     file.write_text(textwrap.dedent(code), "utf-8")
 
 
-def events(path: str = "trace.kymo") -> list[kymo.Event]:
-    with kymo.open(path) as capture:
+def events(path: str = "trace.kymo") -> list[kymograph.Event]:
+    with kymograph.open(path) as capture:
         return list(capture.events())
 
 
@@ -47,5 +47,5 @@ def calls(path: str = "trace.kymo") -> Counter[str]:
 
 
 def ending(path: str = "trace.kymo") -> str:
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         return capture.info.ending

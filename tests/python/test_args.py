@@ -18,8 +18,8 @@ import pytest
 from conftest import Read, Record
 from program import good, run
 
-import kymo
-from kymo import profiler
+import kymograph
+from kymograph import profiler
 
 TEXTS = {
     "empty": "",
@@ -31,7 +31,7 @@ TEXTS = {
 }
 
 
-def texts(events: list[kymo.Event]) -> list[tuple[str, list[tuple[str, str]]]]:
+def texts(events: list[kymograph.Event]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Every enter, with the texts behind it."""
     found: list[tuple[str, list[tuple[str, str]]]] = []
     for event in events:
@@ -47,9 +47,9 @@ def texts(events: list[kymo.Event]) -> list[tuple[str, list[tuple[str, str]]]]:
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
 def test_a_text_comes_back_as_it_was(record: Record, read: Read, text: str) -> None:
     with record():
-        with kymo.record_function("step", text):
+        with kymograph.record_function("step", text):
             pass
-        with kymo.record_function(name="step", args=text):
+        with kymograph.record_function(name="step", args=text):
             pass
 
     assert texts(read()) == [("step", [("args", text)])] * 2
@@ -63,7 +63,7 @@ def test_a_text_comes_back_as_it_was(record: Record, read: Read, text: str) -> N
 def test_what_has_no_utf8_form_is_escaped(
     record: Record, read: Read, text: str, shown: str
 ) -> None:
-    with record(), kymo.record_function("step", text):
+    with record(), kymograph.record_function("step", text):
         pass
 
     assert texts(read()) == [("step", [("args", shown)])]
@@ -71,7 +71,7 @@ def test_what_has_no_utf8_form_is_escaped(
 
 def test_without_a_text_there_is_none(record: Record, read: Read) -> None:
     with record():
-        with kymo.record_function("one"), kymo.record_function("two", None):
+        with kymograph.record_function("one"), kymograph.record_function("two", None):
             pass
         with profiler._RecordFunctionFast("three", [], {}):
             pass
@@ -82,21 +82,21 @@ def test_without_a_text_there_is_none(record: Record, read: Read) -> None:
 @pytest.mark.parametrize("wrong", [1, b"bytes", ["list"], object()])
 def test_a_text_is_a_str(wrong: Any) -> None:
     with pytest.raises(TypeError, match="args must be a str"):
-        kymo.record_function("step", wrong)
+        kymograph.record_function("step", wrong)
     with pytest.raises(TypeError, match="a name must be a str"):
-        kymo.record_function(wrong, "text")
+        kymograph.record_function(wrong, "text")
 
 
 def test_sessions_come_and_go(read: Read, capture_path: Path) -> None:
-    span = kymo.record_function("step", "text")
+    span = kymograph.record_function("step", "text")
     with span:
         pass
     for _ in range(3):
-        kymo.start(capture_path, calls=False)
+        kymograph.start(capture_path, calls=False)
         with span:
             pass
         with span:
-            kymo.stop()
+            kymograph.stop()
         with span:
             pass
         assert texts(read()) == [("step", [("args", "text")])] * 2
@@ -105,7 +105,7 @@ def test_sessions_come_and_go(read: Read, capture_path: Path) -> None:
 def test_texts_built_at_run_time_need_not_be_kept(record: Record, read: Read) -> None:
     with record():
         for i in range(5000):
-            with kymo.record_function("step", f"i={i} " + "x" * (i % 300)):
+            with kymograph.record_function("step", f"i={i} " + "x" * (i % 300)):
                 pass
 
     assert texts(read()) == [("step", [("args", f"i={i} " + "x" * (i % 300))]) for i in range(5000)]
@@ -114,7 +114,7 @@ def test_texts_built_at_run_time_need_not_be_kept(record: Record, read: Read) ->
 def test_threads_keep_their_texts_apart(record: Record, capture_path: Path) -> None:
     def work(number: int) -> None:
         for i in range(500):
-            with kymo.record_function(f"step {number}", f"{number}.{i % 7}"):
+            with kymograph.record_function(f"step {number}", f"{number}.{i % 7}"):
                 pass
 
     with record():
@@ -124,7 +124,7 @@ def test_threads_keep_their_texts_apart(record: Record, capture_path: Path) -> N
         for thread in threads:
             thread.join()
 
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         workers = [thread for thread in capture.threads if thread.records]
         assert len(workers) == 4
         for thread in workers:
@@ -139,7 +139,7 @@ def test_threads_keep_their_texts_apart(record: Record, capture_path: Path) -> N
 
 
 def test_a_decorated_function_has_its_text_in_every_call(record: Record, read: Read) -> None:
-    @kymo.record_function("twice", "of the decorator")
+    @kymograph.record_function("twice", "of the decorator")
     def twice(depth: int) -> int:
         return 2 * twice(depth - 1) if depth else 1
 
@@ -150,7 +150,7 @@ def test_a_decorated_function_has_its_text_in_every_call(record: Record, read: R
 
 
 def test_a_decorated_generator_has_its_text_in_every_slice(record: Record, read: Read) -> None:
-    @kymo.record_function("numbers", "größe")
+    @kymograph.record_function("numbers", "größe")
     def numbers() -> Iterator[int]:
         yield 1
         yield 2
@@ -162,11 +162,11 @@ def test_a_decorated_generator_has_its_text_in_every_slice(record: Record, read:
 
 
 def test_decorated_coroutines_have_their_text_in_every_slice(record: Record, read: Read) -> None:
-    @kymo.record_function("wait", "one")
+    @kymograph.record_function("wait", "one")
     async def wait() -> None:
         await asyncio.sleep(0)
 
-    @kymo.record_function("stream", "two")
+    @kymograph.record_function("stream", "two")
     async def stream() -> AsyncIterator[int]:
         yield 1
 
@@ -183,15 +183,15 @@ def test_decorated_coroutines_have_their_text_in_every_slice(record: Record, rea
 
 
 def test_a_generator_that_outlives_its_session_is_harmless(read: Read, capture_path: Path) -> None:
-    @kymo.record_function("numbers", "text")
+    @kymograph.record_function("numbers", "text")
     def numbers() -> Iterator[int]:
         yield 1
         yield 2
 
-    kymo.start(capture_path, calls=False)
+    kymograph.start(capture_path, calls=False)
     running = numbers()
     next(running)
-    kymo.stop()
+    kymograph.stop()
     assert list(running) == [2]
     assert texts(read()) == [("numbers", [("args", "text")])]
 
@@ -199,10 +199,10 @@ def test_a_generator_that_outlives_its_session_is_harmless(read: Read, capture_p
 def test_a_context_manager_keeps_its_text_beyond_the_call(capture_path: Path) -> None:
     @contextlib.contextmanager
     def step(number: int) -> Iterator[None]:
-        with kymo.record_function("step", f"number {number}"):
+        with kymograph.record_function("step", f"number {number}"):
             yield
 
-    with kymo.trace(capture_path, c_calls=False), step(3):
+    with kymograph.trace(capture_path, c_calls=False), step(3):
         pass
 
     done = chrome(capture_path)
@@ -301,11 +301,11 @@ def chrome(path: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def annotated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("args") / "trace.kymo"
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
     for text in list(TEXTS.values())[:-1]:
-        with kymo.record_function("step", text):
+        with kymograph.record_function("step", text):
             pass
-    kymo.stop()
+    kymograph.stop()
     return path
 
 
@@ -330,7 +330,7 @@ def test_dump_shows_them(annotated: Path) -> None:
 
 
 def test_columns_tell_them_from_numbers(annotated: Path) -> None:
-    with kymo.open(annotated) as capture:
+    with kymograph.open(annotated) as capture:
         (batch,) = capture.columns()
         functions, args = capture.callables, batch["args"]
     assert args["of"].tolist() == [0] * len(SHOWN)
@@ -341,7 +341,7 @@ def test_columns_tell_them_from_numbers(annotated: Path) -> None:
 
 def test_a_query_finds_them(annotated: Path) -> None:
     if "without SQLite" in run("query", "--tables").stderr:
-        pytest.skip("this kymo was built without SQLite")
+        pytest.skip("this kymograph was built without SQLite")
 
     def rows(sql: str) -> list[list[Any]]:
         told = good("query", "--json", annotated, sql).splitlines()
@@ -359,9 +359,9 @@ def test_a_query_finds_them(annotated: Path) -> None:
 def test_numbers_have_no_text(tmp_path: Path) -> None:
     import gc
 
-    with kymo.trace(tmp_path / "gc.kymo", c_calls=False):
+    with kymograph.trace(tmp_path / "gc.kymo", c_calls=False):
         gc.collect()
-    with kymo.open(tmp_path / "gc.kymo") as capture:
+    with kymograph.open(tmp_path / "gc.kymo") as capture:
         (batch,) = capture.columns()
         assert {event.text for event in capture.events()} == {""}
     assert set(batch["args"]["text"]) == {-1}
@@ -380,18 +380,18 @@ def test_numbers_have_no_text(tmp_path: Path) -> None:
 
 def test_cut_and_merge_keep_them(annotated: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.kymo"
-    kymo.start(other, calls=False)
-    kymo.instant("first")
-    with kymo.record_function("of the other", "größe"):
+    kymograph.start(other, calls=False)
+    kymograph.instant("first")
+    with kymograph.record_function("of the other", "größe"):
         pass
-    kymo.stop()
+    kymograph.stop()
     cut, merged = tmp_path / "cut.kymo", tmp_path / "merged.kymo"
 
     good("cut", annotated, "-o", cut, "--from", "0s")
     good("merge", annotated, other, "-o", merged)
 
     def all_of(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
-        with kymo.open(path) as capture:
+        with kymograph.open(path) as capture:
             return [
                 each
                 for thread in capture.threads
@@ -406,9 +406,9 @@ def test_cut_and_merge_keep_them(annotated: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
 def test_a_killed_process_keeps_them(read: Read, capture_path: Path) -> None:
     code = """
-import os, signal, sys, kymo
-kymo.start(sys.argv[1], calls=False)
-with kymo.record_function("step", "größe \\U0001f40d"):
+import os, signal, sys, kymograph
+kymograph.start(sys.argv[1], calls=False)
+with kymograph.record_function("step", "größe \\U0001f40d"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run(
@@ -419,11 +419,11 @@ with kymo.record_function("step", "größe \\U0001f40d"):
 
 
 def test_a_flight_recorder_keeps_those_of_what_it_keeps(read: Read, capture_path: Path) -> None:
-    kymo.start(capture_path, calls=False, flight="10s")
+    kymograph.start(capture_path, calls=False, flight="10s")
     for i in range(100):
-        with kymo.record_function("step", f"i={i}"):
+        with kymograph.record_function("step", f"i={i}"):
             pass
-    kymo.flight_write("now")
-    kymo.stop()
+    kymograph.flight_write("now")
+    kymograph.stop()
     events = [event for event in read() if event.kind != "instant"]
     assert texts(events) == [("step", [("args", f"i={i}")]) for i in range(100)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Record
 
-import kymo
+import kymograph
 
 EVENTS = 10_000  # several batches of the iterator
 
@@ -20,11 +20,11 @@ EVENTS = 10_000  # several batches of the iterator
 def path(record: Record) -> Path:
     with record() as path:
         for i in range(EVENTS):
-            kymo.instant(f"event {i}")
+            kymograph.instant(f"event {i}")
     return path
 
 
-USES: list[Callable[[kymo.Capture], Any]] = [
+USES: list[Callable[[kymograph.Capture], Any]] = [
     lambda capture: capture.info,
     lambda capture: capture.threads,
     lambda capture: capture.metadata,
@@ -37,8 +37,8 @@ USES: list[Callable[[kymo.Capture], Any]] = [
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_closed_capture_says_so(path: Path, use: Callable[[kymo.Capture], Any]) -> None:
-    capture = kymo.open(path)
+def test_a_closed_capture_says_so(path: Path, use: Callable[[kymograph.Capture], Any]) -> None:
+    capture = kymograph.open(path)
     use(capture)
     capture.close()
 
@@ -48,23 +48,23 @@ def test_a_closed_capture_says_so(path: Path, use: Callable[[kymo.Capture], Any]
 
 
 def test_closing_twice_does_nothing(path: Path) -> None:
-    capture = kymo.open(path)
+    capture = kymograph.open(path)
     capture.close()
     capture.close()
 
-    assert repr(capture) == f"<kymo.Capture {str(path)!r} (closed)>"
+    assert repr(capture) == f"<kymograph.Capture {str(path)!r} (closed)>"
     assert capture.path == str(path)
 
 
 def test_a_with_block_closes_its_capture_even_when_it_raises(path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), kymo.open(path) as capture:
+    with pytest.raises(ZeroDivisionError), kymograph.open(path) as capture:
         _ = 1 / 0
 
     assert capture.closed
 
 
 def test_an_iterator_of_a_closed_capture_raises(path: Path) -> None:
-    capture = kymo.open(path)
+    capture = kymograph.open(path)
     fresh, begun, exhausted = capture.events(), capture.events(), capture.events()
     next(begun)
     assert len(list(exhausted)) == EVENTS
@@ -79,14 +79,14 @@ def test_an_iterator_of_a_closed_capture_raises(path: Path) -> None:
 
 
 def test_an_iterator_keeps_its_capture_open(path: Path) -> None:
-    events = kymo.open(path).events()
+    events = kymograph.open(path).events()
     gc.collect()
 
     assert [event.name for event in events] == [f"event {i}" for i in range(EVENTS)]
 
 
 def test_events_outlive_everything(path: Path) -> None:
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         events = list(capture.events())
     del capture
     gc.collect()
@@ -95,13 +95,13 @@ def test_events_outlive_everything(path: Path) -> None:
 
 
 def test_iterators_of_one_capture_do_not_disturb_each_other(path: Path) -> None:
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         pairs = zip(capture.events(), capture.events(), capture.events(thread=0), strict=True)
         assert all(a.name == b.name == c.name for a, b, c in pairs)
 
 
 def test_an_abandoned_iterator_is_harmless(path: Path) -> None:
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         for _ in range(100):
             next(capture.events())
 
@@ -111,7 +111,7 @@ def test_an_abandoned_iterator_is_harmless(path: Path) -> None:
 def test_threads_may_read_one_capture_together(path: Path) -> None:
     counts: list[int] = []
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
 
         def count() -> None:
             for _ in range(5):
@@ -126,10 +126,10 @@ def test_threads_may_read_one_capture_together(path: Path) -> None:
 
 def test_closing_while_threads_read_is_safe(path: Path) -> None:
     for _ in range(20):
-        capture = kymo.open(path)
+        capture = kymograph.open(path)
         begun = threading.Barrier(4)
 
-        def read(capture: kymo.Capture = capture, begun: threading.Barrier = begun) -> None:
+        def read(capture: kymograph.Capture = capture, begun: threading.Barrier = begun) -> None:
             events = capture.events()
             begun.wait()
             with pytest.raises(ValueError, match="is closed"):
@@ -138,7 +138,7 @@ def test_closing_while_threads_read_is_safe(path: Path) -> None:
                         assert event.name
                     events = capture.events()
 
-        def close(capture: kymo.Capture = capture, begun: threading.Barrier = begun) -> None:
+        def close(capture: kymograph.Capture = capture, begun: threading.Barrier = begun) -> None:
             begun.wait()
             capture.close()
 
@@ -148,7 +148,7 @@ def test_closing_while_threads_read_is_safe(path: Path) -> None:
 def test_threads_that_share_an_iterator_get_each_event_once_or_an_error(path: Path) -> None:
     seen: list[str] = []
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         events = capture.events()
 
         def take() -> None:
@@ -185,7 +185,9 @@ def run_together(functions: list[Callable[[], None]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [kymo.Capture, kymo.Events, kymo.Event, kymo.Span], ids=lambda kind: kind.__name__
+    "kind",
+    [kymograph.Capture, kymograph.Events, kymograph.Event, kymograph.Span],
+    ids=lambda kind: kind.__name__,
 )
 def test_objects_of_the_core_are_made_by_the_core(kind: type) -> None:
     with pytest.raises(TypeError):

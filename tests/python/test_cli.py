@@ -1,4 +1,4 @@
-"""The command `kymo`: what it offers, what it says about bad input, how it treats its output."""
+"""The command `kymograph`: what it offers, what it says about bad input, how it treats output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import NESTED, bad, good, info_of, kymo
+from command import NESTED, bad, good, info_of, kymograph
 from conftest import Maker
 from program import PROGRAM
 
@@ -53,7 +53,7 @@ def test_help_lists_every_verb_with_its_purpose() -> None:
 def test_a_verb_explains_itself_in_the_same_words_everywhere(verb: str) -> None:
     text = good("help", verb)
 
-    assert text.startswith(f"usage: kymo {verb}")
+    assert text.startswith(f"usage: kymograph {verb}")
     assert "Examples" in text
     assert good(verb, "--help") == good(verb, "-h") == text
 
@@ -65,10 +65,10 @@ def test_help_before_a_verb_is_the_overview(option: str) -> None:
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
 def test_version_is_printed(option: str) -> None:
-    assert re.fullmatch(r"kymo \d+\.\d+\.\d+\n", good(option))
+    assert re.fullmatch(r"kymograph \d+\.\d+\.\d+\n", good(option))
 
 
-@pytest.mark.parametrize("page", ["docs/command.md", "docs/man/kymo.1"])
+@pytest.mark.parametrize("page", ["docs/command.md", "docs/man/kymograph.1"])
 def test_written_pages_name_every_option_of_every_verb(page: str) -> None:
     text = (ROOT / page).read_text().replace("\\-", "-")
 
@@ -83,7 +83,7 @@ def test_written_pages_name_every_option_of_every_verb(page: str) -> None:
 
 
 def test_no_verb_is_asked_for() -> None:
-    assert "kymo help" in bad()
+    assert "kymograph help" in bad()
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_an_unknown_verb_is_named_with_the_nearest_one(typed: str, meant: str) -
 def test_nothing_is_suggested_when_nothing_is_near() -> None:
     message = bad("zzzzzz")
 
-    assert "'zzzzzz'" in message and "did you mean" not in message and "kymo help" in message
+    assert "'zzzzzz'" in message and "did you mean" not in message and "kymograph help" in message
 
 
 def test_a_capture_in_place_of_a_verb_leads_to_info(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
     path.touch()
 
-    assert f"kymo info {path}" in bad(path)
+    assert f"kymograph info {path}" in bad(path)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_an_unknown_option_is_named_with_the_nearest_one(
 
     assert f"has no option {option};" in message
     assert f"did you mean {meant}?" in message
-    assert "kymo help" in message
+    assert "kymograph help" in message
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,9 @@ def test_words_behind_two_dashes_are_not_options(tmp_path: Path) -> None:
     [
         (None, "no such file"),
         (b"", "empty"),
-        (b"#!/bin/sh\n" * 100, "not a kymo capture"),
-        (b"K", "not a kymo capture"),
-        (bytes(65536), "not a kymo capture"),
+        (b"#!/bin/sh\n" * 100, "not a kymograph capture"),
+        (b"K", "not a kymograph capture"),
+        (bytes(65536), "not a kymograph capture"),
     ],
 )
 def test_a_file_that_is_no_capture_is_named_with_a_way_out(
@@ -214,7 +214,7 @@ def test_a_capture_of_a_newer_kymo_asks_for_an_update(make: Maker, verb: str) ->
     newer = major_version_raised(path.read_bytes())
     path.write_bytes(newer)
 
-    assert "newer kymo" in bad(verb, path)
+    assert "newer kymograph" in bad(verb, path)
 
 
 @pytest.mark.parametrize("verb", READERS)
@@ -234,7 +234,7 @@ def major_version_raised(capture: bytes) -> bytes:
 def test_one_bad_file_does_not_hide_the_others(make: Maker, tmp_path: Path) -> None:
     path = make(NESTED)
 
-    done = kymo("info", "--json", tmp_path / "none", path)
+    done = kymograph("info", "--json", tmp_path / "none", path)
 
     assert done.returncode == 2
     assert json.loads(done.stdout)["file"] == str(path)
@@ -253,9 +253,11 @@ def test_output_that_cannot_be_written_is_an_error(make: Maker) -> None:
 
     for arguments in (["info", path], ["dump", path], ["help"], ["completion", "bash"]):
         with open("/dev/full", "w") as full:
-            done = kymo(*arguments, stdout=full)
+            done = kymograph(*arguments, stdout=full)
         assert done.returncode == 2
-        assert done.stderr == "kymo: the output could not be written: No space left on device\n"
+        assert (
+            done.stderr == "kymograph: the output could not be written: No space left on device\n"
+        )
 
 
 def forbid_long_files() -> None:
@@ -266,16 +268,16 @@ def test_output_beyond_the_size_limit_of_files_is_an_error(make: Maker, tmp_path
     path = make(NESTED)
 
     with open(tmp_path / "out", "w") as out:
-        done = kymo("dump", path, stdout=out, preexec_fn=forbid_long_files)
+        done = kymograph("dump", path, stdout=out, preexec_fn=forbid_long_files)
 
     assert done.returncode == 2
-    assert done.stderr == "kymo: the output could not be written: File too large\n"
+    assert done.stderr == "kymograph: the output could not be written: File too large\n"
 
 
 def test_a_closed_output_never_reaches_another_file(make: Maker, tmp_path: Path) -> None:
     before = make(NESTED).read_bytes()
 
-    done = kymo("doctor", tmp_path, stdout=None, preexec_fn=lambda: os.close(1))
+    done = kymograph("doctor", tmp_path, stdout=None, preexec_fn=lambda: os.close(1))
 
     assert done.returncode == 2 and "could not be written" in done.stderr
     assert (tmp_path / "trace.kymo").read_bytes() == before
@@ -283,7 +285,7 @@ def test_a_closed_output_never_reaches_another_file(make: Maker, tmp_path: Path)
 
 @pytest.mark.parametrize("ignore", [False, True])
 def test_a_reader_that_goes_away_ends_it_quietly(make: Maker, ignore: bool) -> None:
-    path = make("for i in range(200000): kymo.instant('x')\nkymo.stop()")
+    path = make("for i in range(200000): kymograph.instant('x')\nkymograph.stop()")
     process = subprocess.Popen(
         [PROGRAM, "dump", path],
         stdout=subprocess.PIPE,
@@ -329,7 +331,7 @@ def test_colours_are_for_terminals_only(make: Maker) -> None:
 
 def test_tables_fit_the_terminal_and_are_whole_in_a_pipe(make: Maker) -> None:
     name = "a thread with a very long name indeed, longer than any terminal is wide"
-    path = make(f"kymo.thread_name({name!r}); kymo.instant('x'); kymo.stop()")
+    path = make(f"kymograph.thread_name({name!r}); kymograph.instant('x'); kymograph.stop()")
     stored = info_of(path)["threads"][0]["name"]
 
     table = on_terminal("info", path, NO_COLOR="1").split("\n\n")[1]
@@ -351,7 +353,7 @@ def offers(shell: str, line: str, directory: Path) -> list[str]:
         quoted = " ".join(f"'{word}'" for word in words)
         code = (
             f'source <("{PROGRAM}" completion bash); COMP_WORDS=({quoted}); '
-            f"COMP_CWORD={len(words) - 1}; _kymo 2>/dev/null; "
+            f"COMP_CWORD={len(words) - 1}; _kymograph 2>/dev/null; "
             'printf "%s\\n" "${COMPREPLY[@]}"'
         )
     else:
@@ -366,12 +368,12 @@ def offers(shell: str, line: str, directory: Path) -> list[str]:
 def test_completion_offers_verbs_options_and_captures(shell: str, tmp_path: Path) -> None:
     (tmp_path / "trace.kymo").touch()
 
-    assert offers(shell, "kymo ", tmp_path) == sorted(VERBS)
-    assert offers(shell, "kymo d", tmp_path) == ["diff", "doctor", "dump"]
-    assert offers(shell, "kymo info tr", tmp_path) == ["trace.kymo"]
-    assert offers(shell, "kymo completion ", tmp_path) == ["bash", "fish", "zsh"]
+    assert offers(shell, "kymograph ", tmp_path) == sorted(VERBS)
+    assert offers(shell, "kymograph d", tmp_path) == ["diff", "doctor", "dump"]
+    assert offers(shell, "kymograph info tr", tmp_path) == ["trace.kymo"]
+    assert offers(shell, "kymograph completion ", tmp_path) == ["bash", "fish", "zsh"]
     options = re.findall(r"^ +(?:-\w, )?(--[\w-]+)", good("help", "dump"), re.M)
-    assert offers(shell, "kymo dump --", tmp_path) == sorted(options)
+    assert offers(shell, "kymograph dump --", tmp_path) == sorted(options)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,4 +1,4 @@
-"""`kymo doctor`, and verbs in Python: what is found on this machine, and handed over to."""
+"""`kymograph doctor`, and verbs in Python: what is found on this machine, and handed over to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import bad, good, kymo
+from command import bad, good, kymograph
 from program import PROGRAM
 
 
@@ -42,7 +42,7 @@ def test_doctor_tells_programs_every_check(tmp_path: Path) -> None:
 
 
 def test_doctor_says_no_where_nothing_can_be_recorded() -> None:
-    done = kymo("doctor", "/proc")
+    done = kymograph("doctor", "/proc")
 
     assert done.returncode == 1
     assert re.search(r"^fail +recording +no capture can be recorded in /proc", done.stdout, re.M)
@@ -79,13 +79,13 @@ def fake_python(path: Path) -> Path:
 def test_a_python_verb_becomes_a_python_process(tmp_path: Path) -> None:
     python = fake_python(tmp_path / "python")
 
-    done = kymo("--python", python, "python-info", "--odd", "two words", "--", "-x")
+    done = kymograph("--python", python, "python-info", "--odd", "two words", "--", "-x")
 
     assert (done.returncode, done.stderr) == (7, "")
     assert done.stdout.splitlines() == [
         str(python),
         "-m",
-        "kymo",
+        "kymograph",
         "python-info",
         "--odd",
         "two words",
@@ -98,7 +98,7 @@ def test_the_python_is_chosen_in_the_documented_order(tmp_path: Path) -> None:
     option, variable, beside, path = (
         fake_python(tmp_path / f"python{i}") for i in ("-option", "-variable", "-beside", "-path")
     )
-    program = tmp_path / "bin" / "kymo"
+    program = tmp_path / "bin" / "kymograph"
     program.parent.mkdir()
     shutil.copy(PROGRAM, program)
     search = tmp_path / "search"
@@ -127,7 +127,7 @@ def test_a_python_without_the_package_is_one_line_with_a_way_out(tmp_path: Path)
 
     message = bad("--python", bare, "python-info", cwd=tmp_path)
 
-    assert f"{bare} (--python) has no package kymo" in message
+    assert f"{bare} (--python) has no package kymograph" in message
     assert "pip install" in message and "KYMO_PYTHON" in message
 
 
@@ -141,7 +141,7 @@ def test_a_python_that_is_not_there_is_named(tmp_path: Path, verb: str) -> None:
 
 
 def test_no_python_at_all_is_said(tmp_path: Path) -> None:
-    program = tmp_path / "kymo"
+    program = tmp_path / "kymograph"
     shutil.copy(PROGRAM, program)
 
     done = subprocess.run(

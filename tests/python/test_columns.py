@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from conftest import Record
 
-import kymo
+import kymograph
 
 
-def whole(capture: kymo.Capture, table: str) -> list[dict[str, float]]:
+def whole(capture: kymograph.Capture, table: str) -> list[dict[str, float]]:
     """All rows of a table."""
     rows: list[dict[str, float]] = []
     for batch in capture.columns():
@@ -25,12 +25,12 @@ def whole(capture: kymo.Capture, table: str) -> list[dict[str, float]]:
 
 def test_calls_have_their_parents_times_and_functions(record: Record) -> None:
     with record() as path:
-        with kymo.span("outer"):
-            with kymo.span("inner"):
+        with kymograph.span("outer"):
+            with kymograph.span("inner"):
                 pass
-            with kymo.span("inner"):
+            with kymograph.span("inner"):
                 pass
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         times = [event.time for event in capture.events()]
         slices = whole(capture, "slices")
         names = [capture.callables[int(row["function"])].name for row in slices]
@@ -48,10 +48,10 @@ def test_calls_have_their_parents_times_and_functions(record: Record) -> None:
 
 def test_other_events_are_marks(record: Record) -> None:
     with record() as path:
-        kymo.instant("now")
-        kymo.counter("rows", 2.5)
-        kymo.flow_out("arrow", 7)
-    with kymo.open(path) as capture:
+        kymograph.instant("now")
+        kymograph.counter("rows", 2.5)
+        kymograph.flow_out("arrow", 7)
+    with kymograph.open(path) as capture:
         marks = whole(capture, "marks")
         names = [capture.callables[int(row["function"])].name for row in marks]
 
@@ -66,10 +66,10 @@ def test_functions_say_what_they_are(tmp_path: Path) -> None:
         sorted([1])
 
     path = tmp_path / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     inner()
-    kymo.stop()
-    with kymo.open(path) as capture:
+    kymograph.stop()
+    with kymograph.open(path) as capture:
         functions = {f.name: f for f in capture.callables}
 
     name = inner.__qualname__ if sys.version_info >= (3, 11) else "inner"
@@ -80,9 +80,9 @@ def test_functions_say_what_they_are(tmp_path: Path) -> None:
 
 
 def test_columns_are_buffers_of_numbers(record: Record) -> None:
-    with record() as path, kymo.span("one"):
+    with record() as path, kymograph.span("one"):
         pass
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         (batch,) = capture.columns()
 
     start = batch["slices"]["start"]
@@ -95,7 +95,7 @@ def test_columns_are_buffers_of_numbers(record: Record) -> None:
 def test_a_capture_without_events_still_has_columns(record: Record) -> None:
     with record() as path:
         pass
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         (batch,) = capture.columns()
     assert batch.keys() == {"slices", "marks", "args"}
     assert len(batch["slices"]["id"]) == 0
@@ -103,16 +103,16 @@ def test_a_capture_without_events_still_has_columns(record: Record) -> None:
 
 def test_a_part_is_chosen_by_thread_and_time(record: Record) -> None:
     def work() -> None:
-        with kymo.span("other"):
+        with kymograph.span("other"):
             pass
 
     with record() as path:
-        with kymo.span("mine"):
+        with kymograph.span("mine"):
             pass
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         first, second = capture.threads
         for chosen in first, second:
             (batch,) = capture.columns(thread=chosen)
@@ -127,8 +127,8 @@ def test_many_rows_come_in_batches(record: Record) -> None:
     count = 150_000
     with record() as path:
         for _ in range(count):
-            kymo.instant("tick")
-    with kymo.open(path) as capture:
+            kymograph.instant("tick")
+    with kymograph.open(path) as capture:
         sizes = [len(batch["marks"]["id"]) for batch in capture.columns()]
         ids = [i for batch in capture.columns() for i in batch["marks"]["id"]]
     assert sum(sizes) == count and len(sizes) == 2
@@ -137,8 +137,8 @@ def test_many_rows_come_in_batches(record: Record) -> None:
 
 def test_closing_the_capture_ends_the_columns(record: Record) -> None:
     with record() as path:
-        kymo.instant("x")
-    capture = kymo.open(path)
+        kymograph.instant("x")
+    capture = kymograph.open(path)
     columns = capture.columns()
     capture.close()
     with pytest.raises(ValueError, match="closed"):

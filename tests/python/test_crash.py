@@ -1,4 +1,4 @@
-"""A program that crashes under `kymo run --on-crash stacks` says where all threads were."""
+"""A program that crashes under `kymograph run --on-crash stacks` says where all threads were."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import kymograph
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
 
@@ -66,7 +66,7 @@ def run(
     script.write_text(START + code)
     arguments = ["-q", "-o", str(tmp_path / "app.kymo"), *options, str(script)]
     return subprocess.run(
-        [sys.executable, *python, "-m", "kymo", "run", *arguments],
+        [sys.executable, *python, "-m", "kymograph", "run", *arguments],
         capture_output=True,
         text=True,
         timeout=60,
@@ -88,7 +88,7 @@ def crashed(text: str) -> str:
 def check(done: subprocess.CompletedProcess[str], number: int, *functions: str) -> None:
     assert done.returncode == -number, done.stderr
     name = signal.Signals(number).name
-    assert re.search(rf"^kymo: {name} \(.*\) in thread \d+$", done.stderr, re.MULTILINE)
+    assert re.search(rf"^kymograph: {name} \(.*\) in thread \d+$", done.stderr, re.MULTILINE)
     assert re.search(rf"^Process \d+ \(.*\): {name}, ", done.stderr, re.MULTILINE), done.stderr
     for function in functions:
         assert re.search(rf"in {function}\n", crashed(done.stderr)), done.stderr
@@ -206,23 +206,23 @@ def test_a_flight_recorder_is_written_too(tmp_path: Path, code: str, number: int
     done = stacks(tmp_path, f"def last():\n    {code}\nlast()", "--flight", "10s")
 
     check(done, number, "last")
-    with kymo.open(tmp_path / "app.kymo") as capture:
+    with kymograph.open(tmp_path / "app.kymo") as capture:
         assert any(event.name == "last" for event in capture.events())
 
 
 def test_the_command_reads_what_was_printed_raw(tmp_path: Path) -> None:
     """Where the program cannot be run the raw text is printed, and can be read later."""
-    broken = tmp_path / "kymo"
+    broken = tmp_path / "kymograph"
     broken.write_text("no program\n")
     broken.chmod(0o755)
-    code = f"import kymo; kymo._core.crash_stacks(True, {str(broken)!r}); read_null()"
+    code = f"import kymograph; kymograph._core.crash_stacks(True, {str(broken)!r}); read_null()"
     done = run(tmp_path, code)
 
     assert done.returncode == -signal.SIGSEGV
-    assert "kymo stacks 1\n" in done.stderr
-    raw = done.stderr[done.stderr.index("kymo stacks 1\n") :]
+    assert "kymograph stacks 1\n" in done.stderr
+    raw = done.stderr[done.stderr.index("kymograph stacks 1\n") :]
     again = subprocess.run(
-        [sys.executable, "-m", "kymo", "stacks", "-"],
+        [sys.executable, "-m", "kymograph", "stacks", "-"],
         input=raw,
         capture_output=True,
         text=True,
@@ -234,8 +234,8 @@ def test_the_command_reads_what_was_printed_raw(tmp_path: Path) -> None:
 
 def test_a_crash_without_memory_is_told(tmp_path: Path) -> None:
     code = """
-import kymo
-kymo.crash_stacks()
+import kymograph
+kymograph.crash_stacks()
 with open("/proc/self/statm") as file:
     pages = int(file.read().split()[0])
 most = pages * os.sysconf("SC_PAGESIZE") + (64 << 20)
@@ -270,7 +270,7 @@ except OSError:
 
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
-    done = stacks(tmp_path, "import kymo; kymo.crash_stacks(False); read_null()")
+    done = stacks(tmp_path, "import kymograph; kymograph.crash_stacks(False); read_null()")
 
     assert (done.returncode, done.stderr) == (-signal.SIGSEGV, "")
 
@@ -287,4 +287,4 @@ def test_what_is_asked_for_must_be_known(tmp_path: Path) -> None:
     done = run(tmp_path, "pass", "--on-crash", "nothing")
 
     assert done.returncode == 2
-    assert done.stderr == "kymo: --on-crash nothing is not stacks; see 'kymo help run'\n"
+    assert done.stderr == "kymograph: --on-crash nothing is not stacks; see 'kymograph help run'\n"

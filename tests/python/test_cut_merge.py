@@ -1,4 +1,4 @@
-"""`kymo cut` and `kymo merge`: captures made of captures say what the originals said."""
+"""`kymograph cut` and `kymograph merge`: captures made of captures say what the originals said."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from conftest import RunCode
 from program import fib, good, interrupted, refused
 
-import kymo
+import kymograph
 
 
 def facts(*arguments: object) -> dict[str, Any]:
@@ -44,10 +44,10 @@ def squares(n: int) -> Iterator[int]:
 
 
 def work() -> None:
-    kymo.thread_name("worker")
-    with kymo.span("work"):
+    kymograph.thread_name("worker")
+    with kymograph.span("work"):
         for i in range(5):
-            kymo.counter("round", i)
+            kymograph.counter("round", i)
             sum(squares(20))
             gc.collect()
 
@@ -64,9 +64,9 @@ def program() -> None:
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cut") / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     program()
-    kymo.stop()
+    kymograph.stop()
     return path
 
 
@@ -113,7 +113,7 @@ def test_a_cut_says_where_it_comes_from(traced: Path, tmp_path: Path) -> None:
 
     good("cut", traced, "-o", out, "--until", "1ms")
 
-    with kymo.open(out) as capture, kymo.open(traced) as original:
+    with kymograph.open(out) as capture, kymograph.open(traced) as original:
         assert capture.metadata["cut"].startswith(f"0 ns to 1.000 ms of {traced}")
         assert original.metadata.items() <= capture.metadata.items()
         assert capture.threads[0].pid == os.getpid()
@@ -127,7 +127,7 @@ def test_a_cut_replaces_an_older_capture_and_nothing_else(traced: Path, tmp_path
     good("cut", traced, "-o", out)
 
     message = refused("cut", traced, "-o", letter)
-    assert message == f"{letter}: the file exists and is not a kymo capture; it was left alone"
+    assert message == f"{letter}: the file exists and is not a kymograph capture; it was left alone"
     assert letter.read_text() == "Dear reader"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["letter.txt", "part.kymo"]
 
@@ -161,7 +161,7 @@ def test_bad_input_is_named(traced: Path, tmp_path: Path, verb: str) -> None:
 
     missing = tmp_path / "no.kymo"
     assert "no.kymo: there is no such file" in refused(verb, *more, missing, "-o", out)
-    assert "text.kymo: this is not a kymo capture" in refused(verb, *more, text, "-o", out)
+    assert "text.kymo: this is not a kymograph capture" in refused(verb, *more, text, "-o", out)
     assert "is the capture itself" in refused(verb, *more, traced, "-o", traced)
     assert not out.exists()
 
@@ -187,10 +187,10 @@ def test_a_full_disk_leaves_nothing(traced: Path, tmp_path: Path, verb: str) -> 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_cut_leaves_nothing(tmp_path: Path, number: int) -> None:
     capture, out = tmp_path / "large.kymo", tmp_path / "out.kymo"
-    kymo.start(capture, c_calls=False)
+    kymograph.start(capture, c_calls=False)
     for _ in range(40):
         fib(17)
-    kymo.stop()
+    kymograph.stop()
 
     interrupted(tmp_path, number, "cut", "-o", out, capture)
 
@@ -198,15 +198,15 @@ def test_an_interrupted_cut_leaves_nothing(tmp_path: Path, number: int) -> None:
 def test_awkward_captures_can_be_cut(tmp_path: Path, run_code: RunCode) -> None:
     killed, empty, out = (tmp_path / f"{name}.kymo" for name in ("killed", "empty", "out"))
     run_code(
-        "import os, signal, kymo\n"
-        f"kymo.start({str(killed)!r}, calls=False)\n"
-        "span = kymo.span('evil \\x1b[31m\\n name'); span.__enter__()\n"
-        "for i in range(100): kymo.counter('n', i)\n"
+        "import os, signal, kymograph\n"
+        f"kymograph.start({str(killed)!r}, calls=False)\n"
+        "span = kymograph.span('evil \\x1b[31m\\n name'); span.__enter__()\n"
+        "for i in range(100): kymograph.counter('n', i)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n",
         check=False,
     )
-    kymo.start(empty, calls=False)
-    kymo.stop()
+    kymograph.start(empty, calls=False)
+    kymograph.stop()
 
     good("cut", killed, "-o", out)
     assert figures(out) == figures(killed)
@@ -223,16 +223,16 @@ def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Captures of three processes that ran at the same time."""
     folder = tmp_path_factory.mktemp("ranks")
     code = (
-        "import sys, time, kymo\n"
+        "import sys, time, kymograph\n"
         "def step(n): return sum(range(n))\n"
-        "kymo.start(sys.argv[1], calls=True)\n"
-        "kymo.process_name('rank ' + sys.argv[2])\n"
-        "kymo.metadata('rank', sys.argv[2])\n"
-        "kymo.async_begin('job', 1)\n"
+        "kymograph.start(sys.argv[1], calls=True)\n"
+        "kymograph.process_name('rank ' + sys.argv[2])\n"
+        "kymograph.metadata('rank', sys.argv[2])\n"
+        "kymograph.async_begin('job', 1)\n"
         "for i in range(10): step(i)\n"
         "time.sleep(0.3)\n"
-        "kymo.async_end('job', 1)\n"
-        "kymo.stop()\n"
+        "kymograph.async_end('job', 1)\n"
+        "kymograph.stop()\n"
     )
     paths = [folder / f"rank{i}.kymo" for i in range(3)]
     processes = [
@@ -279,14 +279,14 @@ def test_every_event_of_every_process_is_there(ranks: list[Path], tmp_path: Path
 
     good("merge", *ranks, "-o", out)
 
-    with kymo.open(out) as merged:
+    with kymograph.open(out) as merged:
         assert {thread.pid for thread in merged.threads} == {
             facts("info", path)["pid"] for path in ranks
         }
         ids = {event.id for event in merged.events() if event.kind == "async_begin"}
         assert len(ids) == 3, "async spans of one id are kept apart"
         for index, path in enumerate(ranks):
-            with kymo.open(path) as single:
+            with kymograph.open(path) as single:
                 wanted = [(e.kind, e.detail, e.time, e.name, e.line) for e in single.events()]
             got = [(e.kind, e.detail, e.time, e.name, e.line) for e in merged.events(thread=index)]
             assert got == wanted
@@ -317,7 +317,7 @@ def test_another_machine_is_put_in_by_the_time_of_day(ranks: list[Path], tmp_pat
     good("merge", ranks[0], foreign, "-o", out, said="captures of different machines or boots")
 
     assert facts("info", out)["metadata"]["merged_clocks"] == "by the time of day of each machine"
-    with kymo.open(out) as merged, kymo.open(ranks[1]) as single:
+    with kymograph.open(out) as merged, kymograph.open(ranks[1]) as single:
         assert abs(merged.threads[1].first - single.threads[0].first) < 50_000_000
 
 
@@ -332,7 +332,7 @@ def test_clocks_that_cannot_be_related_are_refused(
     assert not out.exists()
 
     good("merge", ranks[0], foreign, "-o", out, "--align", "start", said="the captures were made")
-    with kymo.open(out) as merged:
+    with kymograph.open(out) as merged:
         firsts = [thread.first for thread in merged.threads[:2]]
         assert firsts[0] == firsts[1] == merged.info.start
     good("merge", ranks[0], foreign, "-o", out, "--align", "wall", said="captures of different")

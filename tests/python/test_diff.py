@@ -1,4 +1,4 @@
-"""`kymo diff`: what changed between two captures, and who did it."""
+"""`kymograph diff`: what changed between two captures, and who did it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import program
 import pytest
 from conftest import RunCode
 
-import kymo
+import kymograph
 
 run = functools.partial(program.run, "diff")
 text_of = functools.partial(program.good, "diff")
@@ -52,9 +52,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         space: dict[str, Any] = {}
         exec(compile(text, str(source), "exec"), space)
         path = folder / f"{name}.kymo"
-        kymo.start(path)
+        kymograph.start(path)
         space["main"]()
-        kymo.stop()
+        kymograph.stop()
         paths.append(path)
     return paths[0], paths[1]
 
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_read_is_named(pair: tuple[Path, Path], tmp_path: 
 
     assert "nowhere.kymo: there is no such file" in bad(pair[0], tmp_path / "nowhere.kymo")
     assert "nowhere.kymo: there is no such file" in bad(tmp_path / "nowhere.kymo", pair[0])
-    assert "text.kymo: this is not a kymo capture" in bad(pair[0], other)
+    assert "text.kymo: this is not a kymograph capture" in bad(pair[0], other)
     assert "one more" in bad(pair[0]) or "B" in bad(pair[0])
 
 
@@ -169,20 +169,20 @@ def test_awkward_captures_are_compared(
 ) -> None:
     killed, empty = tmp_path / "killed.kymo", tmp_path / "empty.kymo"
     run_code(
-        "import os, signal, sys, kymo\n"
-        f"kymo.start({str(killed)!r}, calls=False)\n"
-        "span = kymo.span('evil \\x1b[31m\\n name'); span.__enter__()\n"
+        "import os, signal, sys, kymograph\n"
+        f"kymograph.start({str(killed)!r}, calls=False)\n"
+        "span = kymograph.span('evil \\x1b[31m\\n name'); span.__enter__()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n",
         check=False,
     )
-    kymo.start(empty, calls=False)
-    kymo.stop()
+    kymograph.start(empty, calls=False)
+    kymograph.stop()
 
     text = text_of(pair[0], killed, "--limit", "1000")
     assert "evil \\e[31m\\n name" in text and "\x1b" not in text
     done = run(empty, killed)
     assert done.returncode == 0
-    assert done.stderr == f"kymo: {empty}: no calls or spans there\n"
+    assert done.stderr == f"kymograph: {empty}: no calls or spans there\n"
 
 
 # ---- the page
@@ -234,10 +234,10 @@ def test_options_choose_what_is_on_the_page(pair: tuple[Path, Path]) -> None:
 
 def test_hostile_names_stay_data(tmp_path: Path) -> None:
     path = tmp_path / "<script>.kymo"
-    kymo.start(path, calls=False)
-    with kymo.span("</script><script>alert(1)</script><!--"):
+    kymograph.start(path, calls=False)
+    with kymograph.span("</script><script>alert(1)</script><!--"):
         pass
-    kymo.stop()
+    kymograph.stop()
 
     page = text_of(path, path, "--html", "-")
 

@@ -1,4 +1,4 @@
-"""Real programs, counted by kymo, by cProfile and by a profile function: they agree.
+"""Real programs, counted by kymograph, by cProfile and by a profile function: they agree.
 
 The programs are tests of the standard library and the scripts in tests/programs, chosen for
 calling the same each time they run. KYMO_DIFFERENTIAL=sample takes a part of them.
@@ -98,14 +98,14 @@ def execute(folder: Path, *command: object) -> None:
 
 
 def count(folder: Path, number: int, tool: str) -> list[dict[str, Any]]:
-    """What TOOL says of each program of a batch; `run` is `kymo run`, which counts nothing."""
+    """What TOOL says of each program of a batch; `run` is `kymograph run`, which counts nothing."""
     programs = HERE_NOW[number * BATCH : (number + 1) * BATCH]
     place = folder / f"{tool}-{number}"
     place.mkdir()
     results = place / "results.json"
     if tool == "run":
         capture = place / "run.kymo"
-        record = [sys.executable, "-m", "kymo", "run", "-q", "-o", capture]
+        record = [sys.executable, "-m", "kymograph", "run", "-q", "-o", capture]
         execute(place, *record, COUNTED, "none", results, *programs)
         assert capture.stat().st_size > 1000, "nothing was recorded"
         capture.unlink()
@@ -121,7 +121,7 @@ class Tools:
         self.pool = ThreadPoolExecutor(2)
         self.batches: dict[tuple[int, str], Future[list[dict[str, Any]]]] = {}
         for number in range((len(HERE_NOW) + BATCH - 1) // BATCH):
-            for tool in ("none", "run", "kymo", "setprofile", "cprofile"):
+            for tool in ("none", "run", "kymograph", "setprofile", "cprofile"):
                 job = functools.partial(count, folder, number, tool)
                 self.batches[number, tool] = self.pool.submit(job)
 
@@ -232,7 +232,7 @@ def without_threading(differences: dict[str, tuple[int, int]]) -> dict[str, tupl
     }
 
 
-@pytest.mark.parametrize("tool", ["run", "kymo"])
+@pytest.mark.parametrize("tool", ["run", "kymograph"])
 @pytest.mark.parametrize("program", CHOSEN)
 def test_the_program_ends_as_it_would(tools: Tools, program: str, tool: str) -> None:
     alone, traced = tools.ask("none", program), tools.ask(tool, program)
@@ -243,7 +243,7 @@ def test_the_program_ends_as_it_would(tools: Tools, program: str, tool: str) -> 
 
 @pytest.mark.parametrize("program", CHOSEN)
 def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str) -> None:
-    ours, theirs = tools.ask("kymo", program), tools.ask("setprofile", program)
+    ours, theirs = tools.ask("kymograph", program), tools.ask("setprofile", program)
     if program in NOT_FOR["setprofile"]:
         pytest.skip(f"there is no profile function: {NOT_FOR['setprofile'][program]}")
     if program in DISTURBED:
@@ -262,7 +262,7 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
 
 @pytest.mark.parametrize("program", CHOSEN)
 def test_calls_are_those_that_cprofile_sees(tools: Tools, program: str) -> None:
-    ours, theirs = tools.ask("kymo", program), tools.ask("cprofile", program)
+    ours, theirs = tools.ask("kymograph", program), tools.ask("cprofile", program)
     if program in NOT_FOR["cprofile"]:
         pytest.skip(f"cProfile is not asked: {NOT_FOR['cprofile'][program]}")
     their_c: Counts = {}

@@ -1,4 +1,4 @@
-"""kymo.dump_stacks: where all threads are, Python and native calls together."""
+"""kymograph.dump_stacks: where all threads are, Python and native calls together."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from conftest import RunCode
 
-import kymo
-from kymo.verbs.native import find
+import kymograph
+from kymograph.verbs.native import find
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux only")
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Li
 def dump() -> str:
     """What dump_stacks prints."""
     out = io.StringIO()
-    kymo.dump_stacks(out)
+    kymograph.dump_stacks(out)
     return out.getvalue()
 
 
@@ -214,14 +214,14 @@ def test_a_file_that_asks_itself_while_written_to_is_served() -> None:
             return super().write(text)
 
     out = Recursive()
-    kymo.dump_stacks(out)
+    kymograph.dump_stacks(out)
 
     assert "write" in calls(part(out.inner, "MainThread"))
     assert "write" not in calls(part(out.getvalue(), "MainThread"))
 
 
 def test_without_a_file_it_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    kymo.dump_stacks()
+    kymograph.dump_stacks()
 
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -233,13 +233,13 @@ def test_a_forked_child_tells_its_own(run_code: RunCode) -> None:
         """
 import io, os, sys, threading, time, warnings
 warnings.simplefilter("ignore")
-import kymo
+import kymograph
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-kymo.dump_stacks(io.StringIO())
+kymograph.dump_stacks(io.StringIO())
 pid = os.fork()
 if pid == 0:
     out = io.StringIO()
-    kymo.dump_stacks(out)
+    kymograph.dump_stacks(out)
     print(out.getvalue(), flush=True)
     os._exit(0)
 assert os.waitpid(pid, 0)[1] == 0
@@ -271,9 +271,9 @@ def test_names_of_all_kinds_of_characters_are_read() -> None:
 def test_a_raw_dump_is_read_by_the_command(tmp_path: Path) -> None:
     program = find()
     if program is None:
-        pytest.skip("the program kymo is not installed")
+        pytest.skip("the program kymograph is not installed")
     path = tmp_path / "dump.txt"
-    path.write_text(kymo._core.stacks_text([(os.getpid(), "me")], True), "utf-8")
+    path.write_text(kymograph._core.stacks_text([(os.getpid(), "me")], True), "utf-8")
 
     done = subprocess.run([program, "stacks", path], capture_output=True, text=True, timeout=60)
 
@@ -285,13 +285,13 @@ def test_a_raw_dump_is_read_by_the_command(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (None, "cannot be read: No such file or directory"),
-        ("something", "not a dump of stacks; it begins with the line 'kymo stacks 1'"),
+        ("something", "not a dump of stacks; it begins with the line 'kymograph stacks 1'"),
     ],
 )
 def test_what_is_no_dump_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
     program = find()
     if program is None:
-        pytest.skip("the program kymo is not installed")
+        pytest.skip("the program kymograph is not installed")
     path = tmp_path / "dump.txt"
     if content is not None:
         path.write_text(content)
@@ -299,6 +299,6 @@ def test_what_is_no_dump_is_refused(tmp_path: Path, content: str | None, message
     done = subprocess.run([program, "stacks", path], capture_output=True, text=True, timeout=60)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"kymo: {path}")
+    assert done.stderr.startswith(f"kymograph: {path}")
     assert message in done.stderr
     assert done.stderr.count("\n") == 1

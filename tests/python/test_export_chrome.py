@@ -1,4 +1,4 @@
-"""`kymo export --to chrome`: valid JSON in PyTorch's dialect that holds what the capture holds."""
+"""`kymograph export --to chrome`: valid JSON in PyTorch's dialect with what the capture holds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ import pytest
 from conftest import Record
 from program import PROGRAM, fib, interrupted
 
-import kymo
+import kymograph
 
 Slice = dict[str, Any]
 
@@ -87,8 +87,8 @@ async def tasks() -> None:
 
 
 def work() -> None:
-    kymo.thread_name("worker")
-    with kymo.span("größe"):
+    kymograph.thread_name("worker")
+    with kymograph.span("größe"):
         sorted([3, 1, 2])
         [].append(1)
         int("7")
@@ -99,27 +99,27 @@ def program() -> None:
     list(squares(5))
     gc.collect()
     asyncio.run(tasks())
-    with kymo.span("submit"):
-        kymo.flow_out("job", 7)
-    kymo.counter("rows", 17.5)
-    kymo.instant('say "hi"\n')
-    kymo.async_begin("request", 3)
+    with kymograph.span("submit"):
+        kymograph.flow_out("job", 7)
+    kymograph.counter("rows", 17.5)
+    kymograph.instant('say "hi"\n')
+    kymograph.async_begin("request", 3)
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    kymo.async_end("request", 3)
-    kymo.flow_in("job", 7)
+    kymograph.async_end("request", 3)
+    kymograph.flow_in("job", 7)
 
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("chrome") / "trace.kymo"
-    kymo.start(path)
-    kymo.metadata("experiment", 'the "first"')
+    kymograph.start(path)
+    kymograph.metadata("experiment", 'the "first"')
     try:
         program()
     finally:
-        kymo.stop()
+        kymograph.stop()
     return path
 
 
@@ -137,7 +137,7 @@ def test_the_file_has_the_keys_of_the_dialect(trace: dict[str, Any], traced: Pat
     assert trace["displayTimeUnit"] == "ms"
     assert trace["experiment"] == 'the "first"'
     base = trace["baseTimeNanoseconds"]
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         wall = capture.info.wall_start
         assert base <= wall < base + 7889238 * 10**9
         first = min(nanoseconds(e["ts"]) for e in slices(trace))
@@ -154,9 +154,9 @@ def test_the_rank_is_told_when_it_is_known(
     record: Record, trace: dict[str, Any], tmp_path: Path
 ) -> None:
     with record() as path:
-        kymo.metadata("rank", "3")
-        kymo.metadata("world_size", "8")
-        kymo.metadata("backend", "nccl")
+        kymograph.metadata("rank", "3")
+        kymograph.metadata("world_size", "8")
+        kymograph.metadata("backend", "nccl")
     text = run("--to", "chrome", "-o", "-", path).stdout
     told = json.loads(text)
 
@@ -168,17 +168,17 @@ def test_the_rank_is_told_when_it_is_known(
 
 def test_a_rank_that_is_no_number_is_left_out(record: Record) -> None:
     with record() as path:
-        kymo.metadata("rank", '0, "x": 1')
+        kymograph.metadata("rank", '0, "x": 1')
     assert "distributedInfo" not in export(path)
 
 
 def test_arrows_of_pytorch_have_its_categories(record: Record) -> None:
     with record() as path:
         for name in "ac2g", "fwdbwd", "mine":
-            with kymo.span("from"):
-                kymo.flow_out(name, 1)
-            with kymo.span("to"):
-                kymo.flow_in(name, 1)
+            with kymograph.span("from"):
+                kymograph.flow_out(name, 1)
+            with kymograph.span("to"):
+                kymograph.flow_in(name, 1)
 
     trace = export(path)
 
@@ -188,7 +188,7 @@ def test_arrows_of_pytorch_have_its_categories(record: Record) -> None:
 
 
 def test_every_call_is_there_with_its_times(trace: dict[str, Any], traced: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         start, wall = capture.info.start, capture.info.wall_start
         events = list(capture.events())
     shift = wall - start - trace["baseTimeNanoseconds"]
@@ -267,7 +267,7 @@ def test_slices_of_a_generator_share_an_id(trace: dict[str, Any]) -> None:
 
 
 def test_marks_have_their_forms(trace: dict[str, Any]) -> None:
-    instants = [e for e in of_kind(trace, "i") if e["cat" if "cat" in e else "ph"] != "kymo"]
+    instants = [e for e in of_kind(trace, "i") if e["cat" if "cat" in e else "ph"] != "kymograph"]
     assert [e["name"] for e in instants] == ['say "hi"\n', "Record Window End"]
     (counter,) = of_kind(trace, "C")
     assert (counter["name"], counter["args"]) == ("rows", {"value": 17.5})
@@ -344,16 +344,16 @@ def test_one_thread_can_be_chosen(traced: Path) -> None:
 )
 def test_any_name_gives_valid_json(tmp_path: Path, name: str) -> None:
     path = tmp_path / "trace.kymo"
-    kymo.start(path, calls=False)
-    kymo.thread_name(name[:100])
-    kymo.metadata("name", name)
-    with kymo.span(name):
-        kymo.instant(name)
-        kymo.counter(name, 1)
-        kymo.flow_out(name, 1)
-        kymo.async_begin(name, 1)
-    kymo.stop()
-    with kymo.open(path) as capture:
+    kymograph.start(path, calls=False)
+    kymograph.thread_name(name[:100])
+    kymograph.metadata("name", name)
+    with kymograph.span(name):
+        kymograph.instant(name)
+        kymograph.counter(name, 1)
+        kymograph.flow_out(name, 1)
+        kymograph.async_begin(name, 1)
+    kymograph.stop()
+    with kymograph.open(path) as capture:
         recorded = next(iter(capture.events())).name
 
     found = export(path)
@@ -365,19 +365,19 @@ def test_any_name_gives_valid_json(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("value", [0, -1, 1.5, 1e300, 5e-324, 2**53, -(2.0**70), 0.1])
 def test_counters_keep_their_values(tmp_path: Path, value: float) -> None:
     path = tmp_path / "trace.kymo"
-    kymo.start(path, calls=False)
-    kymo.counter("value", value)
-    kymo.stop()
+    kymograph.start(path, calls=False)
+    kymograph.counter("value", value)
+    kymograph.stop()
 
     assert of_kind(export(path), "C")[0]["args"] == {"value": value}
 
 
 def test_values_json_does_not_have_become_strings(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
     for value in (float("nan"), float("inf"), -float("inf")):
-        kymo.counter("value", value)
-    kymo.stop()
+        kymograph.counter("value", value)
+    kymograph.stop()
 
     values = [e["args"]["value"] for e in of_kind(export(path), "C")]
     assert values == ["NaN", "Infinity", "-Infinity"]
@@ -385,8 +385,8 @@ def test_values_json_does_not_have_become_strings(tmp_path: Path) -> None:
 
 def test_a_capture_without_events_is_a_valid_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
-    kymo.start(path, calls=False)
-    kymo.stop()
+    kymograph.start(path, calls=False)
+    kymograph.stop()
 
     assert slices(export(path)) == []
 
@@ -394,11 +394,11 @@ def test_a_capture_without_events_is_a_valid_trace(tmp_path: Path) -> None:
 def test_the_capture_of_a_killed_program_is_exported(tmp_path: Path) -> None:
     path = tmp_path / "killed.kymo"
     code = (
-        "import kymo, os, signal, sys\n"
+        "import kymograph, os, signal, sys\n"
         "def deep(n):\n"
         "    if n: deep(n - 1)\n"
         "    else: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "kymo.start(sys.argv[1])\n"
+        "kymograph.start(sys.argv[1])\n"
         "deep(20)\n"
     )
     subprocess.run([sys.executable, "-c", code, path], check=False)
@@ -483,10 +483,10 @@ def test_a_disk_that_fills_up_leaves_nothing(traced: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_export_leaves_nothing(tmp_path: Path, number: int) -> None:
     capture, out = tmp_path / "large.kymo", tmp_path / "large.json.gz"
-    kymo.start(capture, c_calls=False)
+    kymograph.start(capture, c_calls=False)
     for _ in range(40):
         fib(16)
-    kymo.stop()
+    kymograph.stop()
 
     interrupted(tmp_path, number, "export", "-o", out, capture)
 
@@ -524,14 +524,14 @@ def test_wrong_usage_is_one_line_that_names_it(
 def test_context_managers_around_spans_nest(tmp_path: Path) -> None:
     @contextlib.contextmanager
     def region() -> Iterator[None]:
-        with kymo.span("region span"):
+        with kymograph.span("region span"):
             yield
 
     path = tmp_path / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     with region():
         fib(3)
-    kymo.stop()
+    kymograph.stop()
 
     found = export(path)
 

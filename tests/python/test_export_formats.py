@@ -1,4 +1,4 @@
-"""`kymo export` to pprof, pstats, callgrind, collapsed stacks: judged by what reads them."""
+"""`kymograph export` to pprof, pstats, callgrind, collapsed stacks: judged by what reads them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from costs import Costs, add_up
 from judges import judge
 from program import PROGRAM, fib
 
-import kymo
+import kymograph
 
 FORMATS = {
     "html": ".html",
@@ -86,8 +86,8 @@ async def tasks() -> None:
 
 
 def work() -> None:
-    kymo.thread_name("worker")
-    with kymo.span("größe"):
+    kymograph.thread_name("worker")
+    with kymograph.span("größe"):
         sorted([3, 1, 2], key=lambda x: -x)
         fib(5)
 
@@ -106,11 +106,11 @@ def program() -> None:
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("formats") / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     try:
         program()
     finally:
-        kymo.stop()
+        kymograph.stop()
     return path
 
 
@@ -121,18 +121,18 @@ def costs(traced: Path) -> Costs:
 
 def record_hostile(path: Path) -> Path:
     """A capture of functions, files, spans and a thread with the names of HOSTILE."""
-    kymo.start(path)
+    kymograph.start(path)
     try:
-        kymo.thread_name(HOSTILE[0])
+        kymograph.thread_name(HOSTILE[0])
         for name in HOSTILE:
             plain = name.replace("\x00", "").encode("utf-8", "replace").decode()
             space: dict[str, Any] = {}
             exec(compile("def f():\n return sum((1, 2))", plain, "exec"), space)
             space["f"].__code__ = space["f"].__code__.replace(co_name=plain)
-            with kymo.span(name):
+            with kymograph.span(name):
                 space["f"]()
     finally:
-        kymo.stop()
+        kymograph.stop()
     return path
 
 
@@ -144,13 +144,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def record_killed(run_code: RunCode, path: Path) -> Path:
     """A capture whose process was killed in the middle of its calls."""
     code = """if True:
-        import os, signal, sys, kymo
+        import os, signal, sys, kymograph
         def fib(n):
             return n if n < 2 else fib(n - 1) + fib(n - 2)
         def main():
             fib(12)
             os.kill(os.getpid(), signal.SIGKILL)
-        kymo.start(sys.argv[1])
+        kymograph.start(sys.argv[1])
         main()
     """
     done = run_code(code, path, check=False)
@@ -160,16 +160,16 @@ def record_killed(run_code: RunCode, path: Path) -> Path:
 
 def record_gap(path: Path) -> Path:
     """A capture with records missing: a part of the file is not what was written."""
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
     for i in range(200_000):
-        with kymo.span("outer"), kymo.span(f"inner {i % 97}"):
+        with kymograph.span("outer"), kymograph.span(f"inner {i % 97}"):
             pass
-    kymo.stop()
+    kymograph.stop()
     data = bytearray(path.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 64] = bytes(64)
     path.write_bytes(data)
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         assert any(event.kind == "gap" for event in capture.events())
     return path
 
@@ -360,7 +360,7 @@ def test_the_help_lists_every_format() -> None:
 
 
 def test_a_thread_and_a_part_can_be_chosen(traced: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         worker = next(t for t in capture.threads if t.name == "worker")
     wanted = add_up(traced, worker.index)
     path = export(traced, "worker.pstats", "--thread", "worker")
@@ -406,8 +406,8 @@ def test_a_recording_with_gaps_is_read_everywhere(capture_path: Path) -> None:
 
 
 def test_an_empty_recording_is_read_where_a_reader_allows_it(capture_path: Path) -> None:
-    kymo.start(capture_path, calls=False)
-    kymo.stop()
+    kymograph.start(capture_path, calls=False)
+    kymograph.stop()
     assert marshal.loads(export(capture_path, "a.pstats").read_bytes()) == {}
     assert export(capture_path, "a.collapsed").read_bytes() == b""
     assert "Type: wall" in pprof(export(capture_path, "a.pb.gz"), "-top")
@@ -422,14 +422,14 @@ def test_deep_recursion_is_read_everywhere(capture_path: Path) -> None:
             deep(n - 1)
 
     try:
-        kymo.start(capture_path)
+        kymograph.start(capture_path)
         thread = threading.Thread(target=deep, args=(3000,))
         size = threading.stack_size(256 << 20)
         thread.start()
         thread.join()
         threading.stack_size(size)
     finally:
-        kymo.stop()
+        kymograph.stop()
         sys.setrecursionlimit(limit)
     readable(capture_path)
     stats = stats_of(export(capture_path, "odd.pstats"))
@@ -443,7 +443,7 @@ def test_deep_recursion_is_read_everywhere(capture_path: Path) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_python_exports_the_same(traced: Path, name: str) -> None:
     path = traced.with_name("python" + FORMATS[name])
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         capture.export(path)
         first = path.read_bytes()
         capture.export(str(path), format=name)
@@ -453,7 +453,7 @@ def test_python_exports_the_same(traced: Path, name: str) -> None:
 
 def test_python_exports_a_part(traced: Path) -> None:
     path = traced.with_name("part.collapsed")
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         middle = (capture.info.start + capture.info.end) // 2
         worker = next(t for t in capture.threads if t.name == "worker")
         times = []
@@ -467,10 +467,12 @@ def test_python_exports_a_part(traced: Path) -> None:
 
 
 def test_python_explains_what_it_cannot_do(traced: Path, tmp_path: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         with pytest.raises(ValueError, match=r"'a\.tablet' does not tell the format.*'pprof'"):
             capture.export("a.tablet")
-        with pytest.raises(ValueError, match=r"'cuneiform' is not a format kymo knows.*'html'"):
+        with pytest.raises(
+            ValueError, match=r"'cuneiform' is not a format kymograph knows.*'html'"
+        ):
             capture.export("a.html", "cuneiform")
         with pytest.raises(TypeError, match="format must be a str, not int"):
             capture.export("a.html", 3)  # type: ignore[arg-type]
@@ -485,11 +487,11 @@ def test_python_explains_what_it_cannot_do(traced: Path, tmp_path: Path) -> None
 
 def test_other_threads_run_while_python_exports(tmp_path: Path) -> None:
     path = tmp_path / "long.kymo"
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
     for _ in range(150_000):
-        with kymo.span("a"):
+        with kymograph.span("a"):
             pass
-    kymo.stop()
+    kymograph.stop()
     done = threading.Event()
     turns = 0
 
@@ -499,13 +501,13 @@ def test_other_threads_run_while_python_exports(tmp_path: Path) -> None:
             turns += 1
             time.sleep(0.001)
 
-    def turns_meanwhile(capture: kymo.Capture) -> int:
+    def turns_meanwhile(capture: kymograph.Capture) -> int:
         before = turns
         capture.export(tmp_path / "a.speedscope.json.gz")
         return turns - before
 
     thread = threading.Thread(target=count)
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         thread.start()
         # A machine with much else to do may let the thread wait once, but not always.
         most = max(turns_meanwhile(capture) for _ in range(5))
@@ -516,15 +518,15 @@ def test_other_threads_run_while_python_exports(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_an_export_and_leaves_nothing(run_code: RunCode, tmp_path: Path) -> None:
     code = """if True:
-        import os, signal, sys, threading, kymo
+        import os, signal, sys, threading, kymograph
         from pathlib import Path
         path = Path(sys.argv[1])
-        kymo.start(path / "a.kymo", calls=False)
+        kymograph.start(path / "a.kymo", calls=False)
         for _ in range(400_000):
-            with kymo.span("a"):
+            with kymograph.span("a"):
                 pass
-        kymo.stop()
-        with kymo.open(path / "a.kymo") as capture:
+        kymograph.stop()
+        with kymograph.open(path / "a.kymo") as capture:
             threading.Timer(0.03, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
                 for _ in range(50):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from program import PROGRAM
 
-import kymo
+import kymograph
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,13 +43,13 @@ print(json.dumps({
 
 
 def forward() -> None:
-    with kymo.record_function("forward"):
+    with kymograph.record_function("forward"):
         sorted(range(1000))
 
 
 def train() -> None:
     for step in range(3, 8):
-        with kymo.record_function(f"ProfilerStep#{step}"):
+        with kymograph.record_function(f"ProfilerStep#{step}"):
             forward()
             time.sleep(0.001)
 
@@ -68,13 +68,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         pytest.skip("no HTA: " + done.stderr.strip().splitlines()[-1])
     directory = tmp_path_factory.mktemp("hta")
     capture = directory / "train.kymo"
-    kymo.start(capture)
+    kymograph.start(capture)
     try:
-        kymo.metadata("rank", "2")
-        kymo.metadata("world_size", "4")
+        kymograph.metadata("rank", "2")
+        kymograph.metadata("world_size", "4")
         train()
     finally:
-        kymo.stop()
+        kymograph.stop()
     traces = directory / "traces"
     traces.mkdir()
     subprocess.run(
@@ -90,7 +90,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
     assert told.returncode == 0, told.stderr
     found: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
-    with kymo.open(capture) as opened:
+    with kymograph.open(capture) as opened:
         found["events"] = list(opened.events())
     return found
 
@@ -100,7 +100,7 @@ def test_the_rank_is_found(judged: dict[str, Any]) -> None:
 
 
 def test_steps_are_found_with_their_durations(judged: dict[str, Any]) -> None:
-    events: list[kymo.Event] = judged["events"]
+    events: list[kymograph.Event] = judged["events"]
     steps = [e for e in events if e.name.startswith("ProfilerStep#")]
     lengths = {
         enter.name: (leave.time - enter.time) / 1000
@@ -122,7 +122,7 @@ def test_annotations_belong_to_their_step(judged: dict[str, Any]) -> None:
 
 
 def test_every_call_is_there_and_nests(judged: dict[str, Any]) -> None:
-    events: list[kymo.Event] = judged["events"]
+    events: list[kymograph.Event] = judged["events"]
     enters = sum(e.kind == "enter" for e in events)
     assert len(judged["rows"]) == enters
     assert judged["depth"] >= 3

@@ -1,4 +1,4 @@
-"""`kymo export` to HTML and to speedscope, as a browser shows them."""
+"""`kymograph export` to HTML and to speedscope, as a browser shows them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from test_export_formats import (
     traced,
 )
 
-import kymo
+import kymograph
 
 __all__ = ["hostile", "traced"]  # fixtures
 
@@ -122,7 +122,7 @@ def test_the_table_has_the_figures_of_every_function(
 
 
 def test_the_table_of_a_thread_is_that_of_its_calls(browser: Browser, traced: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         worker = next(t.index for t in capture.threads if t.name == "worker")
     costs = add_up(traced, worker)
     show(browser, traced, "#view=functions&thread=1")
@@ -224,8 +224,8 @@ def test_odd_captures_are_drawn(browser: Browser, run_code: RunCode, tmp_path: P
     assert "events are missing" in text_of(browser, "notes")
     assert drawn(browser) > 1
     empty = tmp_path / "empty.kymo"
-    kymo.start(empty, calls=False)
-    kymo.stop()
+    kymograph.start(empty, calls=False)
+    kymograph.stop()
     show(browser, empty)
     assert "No calls were recorded" in text_of(browser, "empty")
     show(browser, empty, "#view=functions")
@@ -239,21 +239,21 @@ def test_the_page_reaches_for_nothing(traced: Path) -> None:
 
 def many_paths(path: Path) -> None:
     """A capture with a hundred thousand call paths, some a thousand deep."""
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
 
     def descend(prefix: str, depth: int) -> None:
         for i in range(10):
-            with kymo.span(f"{prefix}{i}"):
+            with kymograph.span(f"{prefix}{i}"):
                 if depth:
                     descend(f"{prefix}{i}", depth - 1)
 
     descend("s", 4)
-    spans = [kymo.span(f"deep {i % 7}") for i in range(1000)]
+    spans = [kymograph.span(f"deep {i % 7}") for i in range(1000)]
     for span in spans:
         span.__enter__()
     for span in reversed(spans):
         span.__exit__(None, None, None)
-    kymo.stop()
+    kymograph.stop()
 
 
 def test_a_hundred_thousand_nodes_are_no_burden(browser: Browser, tmp_path: Path) -> None:
@@ -347,8 +347,8 @@ def test_a_comparison_is_a_table_to_sort_and_search(browser: Browser, compared: 
 def test_odd_captures_are_compared(browser: Browser, run_code: RunCode, tmp_path: Path) -> None:
     killed, empty = tmp_path / "killed.kymo", tmp_path / "empty.kymo"
     record_killed(run_code, killed)
-    kymo.start(empty, calls=False)
-    kymo.stop()
+    kymograph.start(empty, calls=False)
+    kymograph.stop()
     page = tmp_path / "diff.html"
     for pair in ((killed, empty), (empty, killed), (killed, killed)):
         command = [PROGRAM, "diff", *map(str, pair), "--html", str(page)]
@@ -411,10 +411,10 @@ def one_thread(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def branch() -> list[Any]:
         return [leaf(n) for n in range(200)]
 
-    kymo.start(path)
+    kymograph.start(path)
     for _ in range(20):
         branch()
-    kymo.stop()
+    kymograph.stop()
     return path
 
 
@@ -451,6 +451,6 @@ def test_speedscope_reads_odd_captures(browser: Browser, run_code: RunCode, tmp_
     assert times == sorted(times)
     assert times[-1] <= profile["endValue"]
     empty = tmp_path / "empty.kymo"
-    kymo.start(empty, calls=False)
-    kymo.stop()
+    kymograph.start(empty, calls=False)
+    kymograph.stop()
     import_into_speedscope(browser, export(empty, "e.speedscope.json"), "no calls")

@@ -1,4 +1,4 @@
-"""`kymo export --to parquet`, as pyarrow and DuckDB read it."""
+"""`kymograph export --to parquet`, as pyarrow and DuckDB read it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from conftest import Record
 from program import PROGRAM
 
-import kymo
+import kymograph
 
 ROOT = Path(__file__).parents[2]
 TABLES = ["args", "clock", "counters", "functions", "gaps", "marks", "meta", "slices", "threads"]
@@ -98,8 +98,8 @@ def ask(analysis: tuple[str, dict[str, str]], tmp_path: Path) -> Query:
 def calls(path: Path) -> Counter[tuple[str, int, int, int]]:
     """Every finished call of a well-formed capture: name, start, duration, depth."""
     found: Counter[tuple[str, int, int, int]] = Counter()
-    stacks: dict[int, list[kymo.Event]] = {}
-    with kymo.open(path) as capture:
+    stacks: dict[int, list[kymograph.Event]] = {}
+    with kymograph.open(path) as capture:
         for event in capture.events():
             stack = stacks.setdefault(event.thread, [])
             if event.kind == "enter":
@@ -114,21 +114,21 @@ SLICES = "select name, monotonic_ns, dur_ns, depth from slices"
 
 
 def work() -> None:
-    kymo.thread_name("wörker")
-    with kymo.span("größe"):
-        kymo.counter("rows", 1.5)
+    kymograph.thread_name("wörker")
+    with kymograph.span("größe"):
+        kymograph.counter("rows", 1.5)
 
 
 def test_tables_hold_what_the_capture_holds(ask: Query, record: Record) -> None:
     with record() as path:
-        kymo.metadata("experiment", "the first")
+        kymograph.metadata("experiment", "the first")
         for i in range(50):
-            with kymo.span(f"outer {i % 7}"), kymo.span("inner"):
-                kymo.instant("now")
+            with kymograph.span(f"outer {i % 7}"), kymograph.span("inner"):
+                kymograph.instant("now")
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        kymo.flow_out("job", 7)
+        kymograph.flow_out("job", 7)
 
     counts, slices, joined, parents, counters, marks, threads, meta, wall = ask(
         path,
@@ -144,7 +144,7 @@ def test_tables_hold_what_the_capture_holds(ask: Query, record: Record) -> None:
         "select min(ts_ns - monotonic_ns), max(ts_ns - monotonic_ns) from slices",
     )
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         info = capture.info
         assert counts["functions"] == len(capture.callables)
         assert counts["clock"] == len(capture.snapshots)
@@ -162,12 +162,12 @@ def test_tables_hold_what_the_capture_holds(ask: Query, record: Record) -> None:
 def test_numbers_and_texts_are_args(ask: Query, tmp_path: Path) -> None:
     texts = ['größe "3"', "", "plain"]
     path = tmp_path / "trace.kymo"
-    kymo.start(path, c_calls=False)
+    kymograph.start(path, c_calls=False)
     for text in texts:
-        with kymo.record_function("step", text):
+        with kymograph.record_function("step", text):
             pass
     gc.collect()
-    kymo.stop()
+    kymograph.stop()
 
     _, found, numbers = ask(
         path,
@@ -185,9 +185,9 @@ def test_python_calls_are_there(ask: Query, tmp_path: Path) -> None:
         return n if n < 2 else inner(n - 1) + inner(n - 2)
 
     path = tmp_path / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     inner(12)
-    kymo.stop()
+    kymograph.stop()
 
     _, rows = ask(
         path,
@@ -202,7 +202,7 @@ def test_names_may_hold_anything(ask: Query, record: Record) -> None:
     names = ['say "hi" \\', "</script>", "\x01\x1f\n", "大きさ 🐍", "x" * 10_000, "a\ud800b"]
     with record() as path:
         for name in names:
-            with kymo.span(name):
+            with kymograph.span(name):
                 pass
     (_, rows) = ask(path, "select name from slices order by id")
     assert [row[0] for row in rows][:5] == names[:5]
@@ -220,10 +220,10 @@ def test_a_capture_without_events_has_every_table(ask: Query, record: Record) ->
 
 def test_a_killed_process_and_deep_recursion(ask: Query, capture_path: Path) -> None:
     code = """if True:
-        import os, signal, sys, kymo
-        kymo.start(sys.argv[1], calls=False)
+        import os, signal, sys, kymograph
+        kymograph.start(sys.argv[1], calls=False)
         for i in range(3000):
-            kymo.span(f"level {i}").__enter__()
+            kymograph.span(f"level {i}").__enter__()
         os.kill(os.getpid(), signal.SIGKILL)
     """
     subprocess.run([sys.executable, "-c", code, capture_path], timeout=60, check=False)
@@ -239,11 +239,11 @@ def test_a_killed_process_and_deep_recursion(ask: Query, capture_path: Path) -> 
 def test_gaps_are_told(ask: Query, record: Record) -> None:
     with record() as path:
         for _ in range(300_000):
-            kymo.instant("tick")
+            kymograph.instant("tick")
     with path.open("r+b") as file:  # the middle of the file is damaged
         file.seek(path.stat().st_size // 2)
         file.write(bytes(64))
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         lost = [event.id for event in capture.events() if event.kind == "gap"]
 
     _, gaps, ticks = ask(
@@ -257,9 +257,9 @@ def test_gaps_are_told(ask: Query, record: Record) -> None:
 
 
 def test_a_part_is_cut_out(ask: Query, record: Record) -> None:
-    with record() as path, kymo.span("all"):
+    with record() as path, kymograph.span("all"):
         for i in range(5):
-            with kymo.span(f"part {i}"):
+            with kymograph.span(f"part {i}"):
                 time.sleep(0.01)
     _, rows = ask(
         path,
@@ -275,13 +275,13 @@ def test_a_part_is_cut_out(ask: Query, record: Record) -> None:
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:
     assert (done.returncode, done.stdout) == (2, ""), done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("kymograph: ") and done.stderr.count("\n") == 1, done.stderr
     return done.stderr
 
 
 def test_without_pyarrow_one_line_tells_what_to_install(record: Record, tmp_path: Path) -> None:
     with record() as path:
-        kymo.instant("x")
+        kymograph.instant("x")
     blocked = tmp_path / "blocked"
     (blocked / "pyarrow").mkdir(parents=True)
     (blocked / "pyarrow" / "__init__.py").write_text("raise ImportError")
@@ -297,7 +297,7 @@ def test_an_older_export_is_replaced_and_nothing_else(
     analysis: tuple[str, dict[str, str]], record: Record, tmp_path: Path
 ) -> None:
     with record() as path:
-        kymo.instant("x")
+        kymograph.instant("x")
     output, environment = tmp_path / "out.parquet", analysis[1]
     assert run("-o", output, path, env=environment).returncode == 0
     assert run("-o", output, path, env=environment).returncode == 0
@@ -320,7 +320,7 @@ def test_an_interrupted_export_leaves_nothing(
 ) -> None:
     with record() as path:
         for _ in range(600_000):
-            kymo.instant("tick")
+            kymograph.instant("tick")
     output = tmp_path / "out.parquet"
     process = subprocess.Popen(
         [PROGRAM, "export", "-o", output, path], env=analysis[1], stderr=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""`kymo export --to perfetto`, as Perfetto's own trace processor reads it."""
+"""`kymograph export --to perfetto`, as Perfetto's own trace processor reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pytest
 from conftest import Record
 from program import PROGRAM, fib
 
-import kymo
+import kymograph
 
 ROOT = Path(__file__).parents[2]
 
@@ -92,8 +92,8 @@ def export(capture: Path, output: Path, *options: str) -> None:
 def calls(path: Path) -> Counter[tuple[str, int, int, int]]:
     """Every finished call of a well-formed capture: name, start, duration, depth."""
     found: Counter[tuple[str, int, int, int]] = Counter()
-    stacks: dict[int, list[kymo.Event]] = {}
-    with kymo.open(path) as capture:
+    stacks: dict[int, list[kymograph.Event]] = {}
+    with kymograph.open(path) as capture:
         for event in capture.events():
             stack = stacks.setdefault(event.thread, [])
             if event.kind == "enter":
@@ -122,44 +122,44 @@ async def tasks() -> None:
 
 
 def work() -> None:
-    kymo.thread_name("wörker")
+    kymograph.thread_name("wörker")
     fib(9)
-    with kymo.span("größe"):
+    with kymograph.span("größe"):
         sorted([3, 1, 2])
 
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("perfetto") / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     try:
         # Calls that began before the recording are left out of the comparison.
-        kymo.metadata("experiment", "the first")
-        with kymo.span("whole"):
+        kymograph.metadata("experiment", "the first")
+        with kymograph.span("whole"):
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
             [fib(i) for i in range(5)]
             asyncio.run(tasks())
             gc.collect()
-            kymo.counter("rows", 17.5)
-            kymo.counter("rows", -2)
-            kymo.instant("now")
-            kymo.async_begin("request", 3)
-            kymo.flow_out("job", 7)
-            kymo.flow_in("job", 7)
-            kymo.async_end("request", 3)
+            kymograph.counter("rows", 17.5)
+            kymograph.counter("rows", -2)
+            kymograph.instant("now")
+            kymograph.async_begin("request", 3)
+            kymograph.flow_out("job", 7)
+            kymograph.flow_in("job", 7)
+            kymograph.async_end("request", 3)
     finally:
-        kymo.stop()
+        kymograph.stop()
     return path
 
 
 def test_every_call_is_there_with_its_name_times_and_depth(ask: Query, record: Record) -> None:
     with record() as path:
-        kymo.thread_name("main")
+        kymograph.thread_name("main")
         for i in range(300):
-            with kymo.span(f"outer {i % 40}"), kymo.span("inner"):
-                kymo.span("innermost").__enter__().__exit__(None, None, None)
+            with kymograph.span(f"outer {i % 40}"), kymograph.span("inner"):
+                kymograph.span("innermost").__enter__().__exit__(None, None, None)
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -189,7 +189,7 @@ def test_what_a_program_does_is_there(ask: Query, traced: Path) -> None:
         "select distinct extract_arg(arg_set_id, 'source.file_name'), "
         "extract_arg(arg_set_id, 'source.line_number') from slice where name = 'fib'",
         "select extract_arg(arg_set_id, 'debug.experiment') from slice "
-        "where name = 'kymo: recording'",
+        "where name = 'kymograph: recording'",
         "select count(*), min(dur) from slice where name = 'fib'",
     )
     assert ["MainThread"] in threads and ["wörker"] in threads
@@ -202,14 +202,14 @@ def test_what_a_program_does_is_there(ask: Query, traced: Path) -> None:
     assert [2, 1] in gcs
     assert sources == [[fib.__code__.co_filename, fib.__code__.co_firstlineno]]
     assert meta == [["the first"]]
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         recorded = sum(e.kind == "enter" and e.name == "fib" for e in capture.events())
     assert fibs[0][0] == recorded and fibs[0][1] >= 0
 
 
 def test_the_wall_clock_is_known(ask: Query, traced: Path) -> None:
     rows = ask(traced, "select clock_name, clock_value from clock_snapshot order by id limit 2")[0]
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         assert rows == [
             ["MONOTONIC", capture.info.start],
             ["REALTIME", str(capture.info.wall_start)],
@@ -230,9 +230,9 @@ HOSTILE = [
 def test_names_may_hold_anything(ask: Query, record: Record) -> None:
     with record() as path:
         for name in HOSTILE:
-            with kymo.span(name):
-                kymo.instant(name)
-                kymo.counter(name, 1)
+            with kymograph.span(name):
+                kymograph.instant(name)
+                kymograph.counter(name, 1)
 
     slices, counters = ask(path, SLICES, "select name from counter_track")
 
@@ -245,7 +245,7 @@ def test_texts_of_annotations_are_args(ask: Query, record: Record) -> None:
     texts = [text for text in HOSTILE if "\ud800" not in text]
     with record() as path:
         for text in texts:
-            with kymo.record_function("step", text):
+            with kymograph.record_function("step", text):
                 pass
 
     (found,) = ask(path, "select extract_arg(arg_set_id, 'debug.args') from slice order by ts")
@@ -262,7 +262,7 @@ def test_a_capture_without_events_is_a_trace(ask: Query, record: Record) -> None
 def test_deep_recursion_is_spread_over_tracks(ask: Query, record: Record) -> None:
     depth = 1700
     with record() as path:
-        spans = [kymo.span(f"level {i}").__enter__() for i in range(depth)]
+        spans = [kymograph.span(f"level {i}").__enter__() for i in range(depth)]
         for span in reversed(spans):
             span.__exit__(None, None, None)
 
@@ -281,12 +281,12 @@ def test_deep_recursion_is_spread_over_tracks(ask: Query, record: Record) -> Non
 
 def test_a_killed_process_leaves_a_trace(ask: Query, capture_path: Path) -> None:
     code = """if True:
-        import os, signal, sys, kymo
-        kymo.start(sys.argv[1], calls=False)
-        with kymo.span("finished"):
+        import os, signal, sys, kymograph
+        kymograph.start(sys.argv[1], calls=False)
+        with kymograph.span("finished"):
             pass
-        kymo.span("open").__enter__()
-        kymo.span("inside").__enter__()
+        kymograph.span("open").__enter__()
+        kymograph.span("inside").__enter__()
         os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", code, capture_path], timeout=60, check=False)
@@ -304,17 +304,17 @@ def test_a_killed_process_leaves_a_trace(ask: Query, capture_path: Path) -> None
 def test_gaps_are_told(ask: Query, record: Record) -> None:
     with record() as path:
         for _ in range(300_000):
-            kymo.instant("tick")
+            kymograph.instant("tick")
     with path.open("r+b") as file:  # the middle of the file is damaged
         file.seek(path.stat().st_size // 2)
         file.write(bytes(64))
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         lost = [event.id for event in capture.events() if event.kind == "gap"]
 
     gaps, ticks = ask(
         path,
         "select extract_arg(arg_set_id, 'debug.events'), "
-        "extract_arg(arg_set_id, 'debug.reason') from slice where name like 'kymo: % lost %'",
+        "extract_arg(arg_set_id, 'debug.reason') from slice where name like 'kymograph: % lost %'",
         "select count(*) from slice where name = 'tick'",
     )
 
@@ -323,9 +323,9 @@ def test_gaps_are_told(ask: Query, record: Record) -> None:
 
 
 def test_a_part_is_cut_out(ask: Query, record: Record) -> None:
-    with record() as path, kymo.span("all"):
+    with record() as path, kymograph.span("all"):
         for i in range(5):
-            with kymo.span(f"part {i}"):
+            with kymograph.span(f"part {i}"):
                 time.sleep(0.01)
 
     rows = ask(
@@ -369,8 +369,8 @@ def merged(record: Record, tmp_path: Path) -> Path:
     """Two captures of this very process: even one process id is two processes then."""
     for name in ("first", "second"):
         with record() as path:
-            kymo.process_name(name)
-            with kymo.span(name):
+            kymograph.process_name(name)
+            with kymograph.span(name):
                 pass
         path.rename(tmp_path / f"{name}.kymo")
     both, out = [tmp_path / "first.kymo", tmp_path / "second.kymo"], tmp_path / "merged.kymo"

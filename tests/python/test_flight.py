@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import kymo
-from kymo._flight import parse, parse_duration
+import kymograph
+from kymograph._flight import parse, parse_duration
 
 SPIN = """if True:
     import time, threading, os, sys, signal
@@ -24,16 +24,26 @@ SPIN = """if True:
 
 
 def marks(path: Path) -> list[str]:
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         return [
-            event.name.removeprefix("kymo flight: ")
+            event.name.removeprefix("kymograph flight: ")
             for event in capture.events()
-            if event.kind == "instant" and event.name.startswith("kymo flight: ")
+            if event.kind == "instant" and event.name.startswith("kymograph flight: ")
         ]
 
 
 def fly(path: Path, code: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kymo", "run", "-o", str(path), *options, "-c", SPIN + code]
+    command = [
+        sys.executable,
+        "-m",
+        "kymograph",
+        "run",
+        "-o",
+        str(path),
+        *options,
+        "-c",
+        SPIN + code,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
@@ -41,7 +51,7 @@ def test_only_the_last_part_is_kept(capture_path: Path) -> None:
     done = fly(capture_path, "    spin(1)\n    print('done')\n", "--flight", "200ms")
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "older events not kept" in done.stderr and "nothing lost" in done.stderr
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         info = capture.info
         assert info.expired_records > 0 and info.lost_records == 0
         # What the program did after the loop is in it, and the clock runs on meanwhile.
@@ -51,7 +61,7 @@ def test_only_the_last_part_is_kept(capture_path: Path) -> None:
 def test_a_size_bounds_it_too(capture_path: Path) -> None:
     done = fly(capture_path, "    spin(1)\n", "--flight", "100K", "--budget", "1M")
     assert done.returncode == 0
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert capture.info.expired_records > 0
     assert capture_path.stat().st_size < 600_000  # definitions are all there
 
@@ -61,7 +71,7 @@ def test_a_slow_call_has_it_written(capture_path: Path) -> None:
     assert fly(capture_path, code, "--flight", "50M", "--slow", "250ms").returncode == 0
     found = marks(capture_path)
     assert found and set(found) == {"slow call"}
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert "sleep" in {event.name for event in capture.events() if event.kind == "enter"}
 
 
@@ -83,7 +93,7 @@ def test_a_signal_that_ends_the_program_leaves_what_was_kept(capture_path: Path,
     done = fly(capture_path, code, "--flight", "10s")
     assert done.returncode == -getattr(signal, name)
     assert marks(capture_path) == ["signal"]
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert sum(event.name == "leaf" for event in capture.events()) > 100
 
 
@@ -138,7 +148,7 @@ def test_a_child_does_not_write_into_its_parents_file(capture_path: Path) -> Non
     [
         (
             ["--flight", "10x"],
-            "--flight 10x is not a part to keep like 10s or 100M; see 'kymo help run'",
+            "--flight 10x is not a part to keep like 10s or 100M; see 'kymograph help run'",
         ),
         (["--flight", "10m"], "--flight 10m is not"),
         (["--flight", "0s"], "--flight 0s is not"),
@@ -154,42 +164,42 @@ def test_what_makes_no_sense_is_refused(capture_path: Path, options: list[str], 
 
 
 def test_the_program_can_ask_for_it(capture_path: Path) -> None:
-    kymo.start(capture_path, flight="10s", calls=False)
+    kymograph.start(capture_path, flight="10s", calls=False)
     try:
-        kymo.instant("first")
-        kymo.flight_write("größe \udcff")
-        assert kymo.stats().written_records == 2
-        kymo.instant("second")
-        assert kymo.stats().written_records == 2
-        kymo.flight_write()
+        kymograph.instant("first")
+        kymograph.flight_write("größe \udcff")
+        assert kymograph.stats().written_records == 2
+        kymograph.instant("second")
+        assert kymograph.stats().written_records == 2
+        kymograph.flight_write()
     finally:
-        kymo.stop()
+        kymograph.stop()
     assert marks(capture_path) == ["größe \\udcff", ""]
 
 
 def test_only_a_flight_recorder_can_be_written(capture_path: Path) -> None:
-    with pytest.raises(kymo.SessionError):
-        kymo.flight_write("none runs")
-    with kymo.trace(capture_path), pytest.raises(kymo.SessionError, match="flight"):
-        kymo.flight_write()
+    with pytest.raises(kymograph.SessionError):
+        kymograph.flight_write("none runs")
+    with kymograph.trace(capture_path), pytest.raises(kymograph.SessionError, match="flight"):
+        kymograph.flight_write()
     with pytest.raises(TypeError):
-        kymo.flight_write(3)  # type: ignore[arg-type]
+        kymograph.flight_write(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="slow needs flight"):
-        kymo.start(capture_path, slow="1s")
-    assert not kymo.running()
+        kymograph.start(capture_path, slow="1s")
+    assert not kymograph.running()
 
 
 def test_memory_is_bounded_however_long_it_runs(capture_path: Path) -> None:
     if "coverage" in sys.modules:
         pytest.skip("coverage changes what is measured")
-    with kymo.trace(capture_path, flight="1M", budget="4M", gc=False):
+    with kymograph.trace(capture_path, flight="1M", budget="4M", gc=False):
         before = resident()
         end = time.monotonic() + 1
         while time.monotonic() < end:
             for _ in range(1000):
                 abs(1)
         assert resident() - before < 12 << 20
-        assert kymo.stats().expired_records > 100_000
+        assert kymograph.stats().expired_records > 100_000
     assert capture_path.stat().st_size < 2 << 20
 
 

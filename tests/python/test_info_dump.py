@@ -1,4 +1,4 @@
-"""`kymo info` and `kymo dump`: what a capture holds, and how its recording ended."""
+"""`kymograph info` and `kymograph dump`: what a capture holds, and how its recording ended."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import NESTED, bad, events_of, good, info_of, kymo, start_recorder
+from command import NESTED, bad, events_of, good, info_of, kymograph, start_recorder
 from conftest import Maker
 
 WORKERS = """
 def work():
-    kymo.thread_name("worker")
-    for i in range(10): kymo.instant("tick")
-kymo.thread_name("main")
-kymo.instant("first")
+    kymograph.thread_name("worker")
+    for i in range(10): kymograph.instant("tick")
+kymograph.thread_name("main")
+kymograph.instant("first")
 for i in range(2):
     thread = threading.Thread(target=work); thread.start(); thread.join()
-kymo.stop()
+kymograph.stop()
 """
 
 
@@ -42,7 +42,7 @@ def recording(path: Path, code: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_info_tells_a_clean_end_and_the_totals(make: Maker) -> None:
-    path = make("for i in range(3):\n    with kymo.span('s'): pass\nkymo.stop()")
+    path = make("for i in range(3):\n    with kymograph.span('s'): pass\nkymograph.stop()")
 
     info = info_of(path)
     text = good("info", path)
@@ -72,20 +72,20 @@ def test_info_shows_threads_with_their_names(make: Maker) -> None:
 
 
 def test_info_shows_metadata(make: Maker) -> None:
-    path = make("kymo.metadata('größe', 'a\\nb'); kymo.instant('x'); kymo.stop()")
+    path = make("kymograph.metadata('größe', 'a\\nb'); kymograph.instant('x'); kymograph.stop()")
 
     assert info_of(path)["metadata"]["größe"] == "a\nb"
     assert r"größe = a\nb" in good("info", path)
 
 
 def test_info_groups_large_numbers_for_people(make: Maker) -> None:
-    path = make("for i in range(1234567): kymo.instant('x')\nkymo.stop()")
+    path = make("for i in range(1234567): kymograph.instant('x')\nkymograph.stop()")
 
     assert "1 234 567 on 1 thread\n" in good("info", path)
 
 
 def test_info_says_that_a_process_was_killed_and_what_was_recovered(make: Maker) -> None:
-    path = make("kymo.instant('last words'); os.kill(os.getpid(), signal.SIGKILL)")
+    path = make("kymograph.instant('last words'); os.kill(os.getpid(), signal.SIGKILL)")
 
     info = info_of(path)
     text = good("info", path)
@@ -97,7 +97,7 @@ def test_info_says_that_a_process_was_killed_and_what_was_recovered(make: Maker)
 
 def test_info_says_that_a_recording_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
-    with recording(path, "kymo.instant('so far')") as process:
+    with recording(path, "kymograph.instant('so far')") as process:
         info = info_of(path)
         text = good("info", path)
 
@@ -108,8 +108,8 @@ def test_info_says_that_a_recording_goes_on(tmp_path: Path) -> None:
 def test_info_says_why_writing_failed(make: Maker) -> None:
     path = make(
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))\n"
-        "for i in range(2000000): kymo.counter('x', i * 1.37)\n"
-        "try: kymo.stop()\n"
+        "for i in range(2000000): kymograph.counter('x', i * 1.37)\n"
+        "try: kymograph.stop()\n"
         "except OSError: pass"
     )
 
@@ -125,7 +125,7 @@ def test_info_says_why_writing_failed(make: Maker) -> None:
 
 
 def test_info_and_dump_read_what_is_left_of_a_cut_capture(make: Maker) -> None:
-    path = make("for i in range(400000): kymo.instant('x')\nkymo.stop()")
+    path = make("for i in range(400000): kymograph.instant('x')\nkymograph.stop()")
     os.truncate(path, path.stat().st_size // 2)
 
     info = info_of(path)
@@ -137,13 +137,13 @@ def test_info_and_dump_read_what_is_left_of_a_cut_capture(make: Maker) -> None:
 
 
 def test_verify_finds_a_flipped_byte_and_says_no(make: Maker) -> None:
-    path = make("for i in range(400000): kymo.instant('x')\nkymo.stop()")
-    whole = kymo("info", "--verify", path)
+    path = make("for i in range(400000): kymograph.instant('x')\nkymograph.stop()")
+    whole = kymograph("info", "--verify", path)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(content)
 
-    done = kymo("info", "--verify", "--json", path)
+    done = kymograph("info", "--verify", "--json", path)
     info = json.loads(done.stdout)
 
     assert whole.returncode == 0 and "none; every block was read" in whole.stdout
@@ -152,7 +152,7 @@ def test_verify_finds_a_flipped_byte_and_says_no(make: Maker) -> None:
     assert 0 < info["records"] < 400000
     (loss,) = info["losses"]
     assert (loss["reason"], loss["records"]) == ("damaged", 400000 - info["records"])
-    assert "1 block cannot be read" in kymo("info", "--verify", path).stdout
+    assert "1 block cannot be read" in kymograph("info", "--verify", path).stdout
     assert len([e for e in events_of(path) if e["kind"] == "instant"]) == info["records"]
 
 
@@ -197,7 +197,10 @@ def test_dump_indents_names_by_the_spans_open(make: Maker) -> None:
 
 
 def test_dump_columns_stay_aligned_with_wide_names(make: Maker) -> None:
-    path = make("kymo.thread_name('日本語'); kymo.instant('a'); kymo.instant('b'); kymo.stop()")
+    path = make(
+        "kymograph.thread_name('日本語'); kymograph.instant('a'); kymograph.instant('b')\n"
+        "kymograph.stop()"
+    )
 
     header, first, second = good("dump", path).splitlines()
 
@@ -218,7 +221,7 @@ def test_dump_columns_stay_aligned_with_wide_names(make: Maker) -> None:
 def test_any_name_survives_in_json_and_is_harmless_as_text(
     make: Maker, name: str, shown: str
 ) -> None:
-    path = make(f"kymo.instant({name!r}); kymo.stop()")
+    path = make(f"kymograph.instant({name!r}); kymograph.stop()")
 
     assert [e["name"] for e in events_of(path)] == [name]
     text = good("dump", path)
@@ -227,11 +230,11 @@ def test_any_name_survives_in_json_and_is_harmless_as_text(
 
 def test_invalid_bytes_in_a_name_become_replacement_characters(make: Maker) -> None:
     path = make(
-        "import ctypes, kymo._core\n"
-        "library = ctypes.CDLL(kymo._core.library())\n"
+        "import ctypes, kymograph._core\n"
+        "library = ctypes.CDLL(kymograph._core.library())\n"
         "name = ctypes.c_char_p(b'a\\xff\\xed\\xa0\\x80z')\n"
         "library.kymo__instant(name)\n"
-        "kymo.stop()"
+        "kymograph.stop()"
     )
 
     (event,) = events_of(path)
@@ -242,7 +245,8 @@ def test_invalid_bytes_in_a_name_become_replacement_characters(make: Maker) -> N
 
 def test_values_json_has_no_number_for_are_strings(make: Maker) -> None:
     path = make(
-        "for x in ('nan', 'inf', '-inf', '1e300', '0.1'): kymo.counter('x', float(x))\nkymo.stop()"
+        "for x in ('nan', 'inf', '-inf', '1e300', '0.1'): kymograph.counter('x', float(x))\n"
+        "kymograph.stop()"
     )
 
     assert [e["value"] for e in events_of(path)] == ["NaN", "Infinity", "-Infinity", 1e300, 0.1]
@@ -268,7 +272,7 @@ def test_a_thread_that_is_not_there_is_named_with_those_that_are(make: Maker, th
 
 
 def test_dump_shows_only_the_time_asked_for(make: Maker) -> None:
-    path = make("for i in range(1000): kymo.instant(f'{i}')\nkymo.stop()")
+    path = make("for i in range(1000): kymograph.instant(f'{i}')\nkymograph.stop()")
     times = [event["time_ns"] for event in events_of(path)]
     begin, end = times[300], times[700]
 
@@ -279,14 +283,16 @@ def test_dump_shows_only_the_time_asked_for(make: Maker) -> None:
 
 @pytest.mark.parametrize("text", ["0.0005", "0.0005s", "0.5ms", "500us", "500µs", "500000ns"])
 def test_a_time_can_be_written_in_any_unit(make: Maker, text: str) -> None:
-    path = make("kymo.instant('a'); time.sleep(0.001); kymo.instant('b'); kymo.stop()")
+    path = make(
+        "kymograph.instant('a'); time.sleep(0.001); kymograph.instant('b'); kymograph.stop()"
+    )
 
     assert [e["name"] for e in events_of(path, "--from", text)] == ["b"]
     assert [e["name"] for e in events_of(path, "--to", text)] == ["a"]
 
 
 def test_times_that_dump_prints_can_be_given_back_to_it(make: Maker) -> None:
-    path = make("for i in range(10): kymo.instant(f'{i}')\nkymo.stop()")
+    path = make("for i in range(10): kymograph.instant(f'{i}')\nkymograph.stop()")
     line = good("dump", path).splitlines()[5]
 
     events = events_of(path, "--from", line.split()[0])
@@ -297,16 +303,16 @@ def test_times_that_dump_prints_can_be_given_back_to_it(make: Maker) -> None:
 def test_limit_stops_and_says_that_there_is_more(make: Maker) -> None:
     path = make(NESTED)
 
-    done = kymo("dump", "-n", 3, path)
+    done = kymograph("dump", "-n", 3, path)
 
     assert done.returncode == 0
     assert done.stdout.count("\n") == 4
-    assert done.stderr == f"kymo: {path}: there is more; --limit 3 was reached\n"
+    assert done.stderr == f"kymograph: {path}: there is more; --limit 3 was reached\n"
     assert len(events_of(path, "--limit", 10)) == 10
 
 
 def test_a_window_without_records_says_so(make: Maker) -> None:
-    done = kymo("dump", "--json", "--from", "1h", make(NESTED))
+    done = kymograph("dump", "--json", "--from", "1h", make(NESTED))
 
     assert (done.returncode, done.stdout) == (0, "")
     assert re.search(r"no records there; the capture has \d+ records and lasts ", done.stderr)
@@ -325,11 +331,12 @@ def test_absolute_times_are_those_of_the_wall_clock(make: Maker) -> None:
 
 def test_gaps_are_dumped_with_their_reason(make: Maker) -> None:
     path = make(  # the highest level makes the writer slow enough to fall behind
-        "kymo.stop(); kymo.start(sys.argv[1], budget='1M', policy='drop', level=19, calls=False)\n"
+        "kymograph.stop()\n"
+        "kymograph.start(sys.argv[1], budget='1M', policy='drop', level=19, calls=False)\n"
         "end = time.monotonic() + 20\n"
-        "while kymo.stats().dropped_records == 0 and time.monotonic() < end:\n"
-        "    for i in range(50000): kymo.instant(str(i % 1000))\n"
-        "kymo.stop()"
+        "while kymograph.stats().dropped_records == 0 and time.monotonic() < end:\n"
+        "    for i in range(50000): kymograph.instant(str(i % 1000))\n"
+        "kymograph.stop()"
     )
     info = info_of(path)
     if info["lost_records"] == 0:

@@ -10,10 +10,10 @@ import pytest
 from conftest import RunCode
 from traced import names
 
-import kymo
+import kymograph
 
 GUESTS = """if True:
-    import gc, os, sys, threading, kymo
+    import gc, os, sys, threading, kymograph
     seen = []
     def profile(frame, event, arg): seen.append("profile")
     def callback(phase, info): seen.append("gc")
@@ -62,10 +62,10 @@ GUESTS = """if True:
         sys.settrace(trace)
     before, done_before = state(), behaviour()
     for _ in range(3):
-        kymo.start(sys.argv[1])
+        kymograph.start(sys.argv[1])
         called()
         during = behaviour()
-        kymo.stop()
+        kymograph.stop()
         after, done_after = state(), behaviour()
         assert after == before, (after, before)
         assert done_after == done_before, (done_after, done_before)
@@ -89,18 +89,18 @@ def test_tools_of_others_are_as_before_and_nothing_of_ours_is_left(
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new in 3.12")
 def test_no_free_tool_is_one_clear_error(run_code: RunCode, capture_path: Path) -> None:
     code = """if True:
-        import sys, kymo
+        import sys, kymograph
         for tool in (3, 4):
             sys.monitoring.use_tool_id(tool, "another")
         try:
-            kymo.start(sys.argv[1])
+            kymograph.start(sys.argv[1])
         except RuntimeError as error:
             assert "no free tool" in str(error), error
         else:
             raise AssertionError
-        assert not kymo.running()
+        assert not kymograph.running()
         sys.monitoring.free_tool_id(3)
-        with kymo.trace(sys.argv[1]):
+        with kymograph.trace(sys.argv[1]):
             pass
         assert sys.monitoring.get_tool(3) is None and sys.monitoring.get_tool(4) == "another"
     """
@@ -108,7 +108,7 @@ def test_no_free_tool_is_one_clear_error(run_code: RunCode, capture_path: Path) 
 
 
 BLOCKED = """if True:
-    import sys, threading, time, kymo
+    import sys, threading, time, kymograph
     lock = threading.Lock()
     def blocked():
         inner()
@@ -125,16 +125,16 @@ BLOCKED = """if True:
         thread = threading.Thread(target=blocked, name="blocked")
         thread.start()
         time.sleep(0.05)
-        kymo.start(sys.argv[1], c_calls=c_calls)
+        kymograph.start(sys.argv[1], c_calls=c_calls)
         time.sleep(0.02)
-        kymo.stop()
-        kymo.start(sys.argv[2], c_calls=c_calls)
+        kymograph.stop()
+        kymograph.start(sys.argv[2], c_calls=c_calls)
         time.sleep(0.02)
         lock.release()
         thread.join()
-        kymo.stop()
+        kymograph.stop()
         for path in sys.argv[1:]:
-            with kymo.open(path) as capture:
+            with kymograph.open(path) as capture:
                 for number in range(len(capture.threads)):
                     stack = []
                     for event in capture.events(number):
@@ -142,7 +142,7 @@ BLOCKED = """if True:
                             stack.append(event.name)
                         elif event.kind == "leave":
                             assert stack.pop() == event.name, (path, event)
-        with kymo.open(sys.argv[2]) as capture:
+        with kymograph.open(sys.argv[2]) as capture:
             seen = {event.name for event in capture.events()}
             assert {"blocked", "inner", "afterwards"} <= seen, seen
 """
@@ -156,7 +156,7 @@ def test_a_thread_blocked_across_sessions_shifts_no_stack(
 
 def test_a_thousand_sessions_leave_nothing_behind(run_code: RunCode, capture_path: Path) -> None:
     code = """if True:
-        import gc, os, sys, threading, kymo
+        import gc, os, sys, threading, kymograph
         def measure():
             gc.collect()
             with open("/proc/self/statm") as file:
@@ -165,9 +165,9 @@ def test_a_thousand_sessions_leave_nothing_behind(run_code: RunCode, capture_pat
         def called(): return len("abc")
         def cycles(count):
             for _ in range(count):
-                kymo.start(sys.argv[1])
+                kymograph.start(sys.argv[1])
                 called()
-                kymo.stop()
+                kymograph.stop()
         lock = threading.Lock()
         with lock:
             other = threading.Thread(target=lock.acquire, daemon=True)
@@ -185,8 +185,8 @@ def test_a_thousand_sessions_leave_nothing_behind(run_code: RunCode, capture_pat
 
 
 EVERYTHING = """if True:
-    import asyncio, atexit, gc, queue, sys, threading, time, weakref, kymo
-    kymo.start(sys.argv[1])
+    import asyncio, atexit, gc, queue, sys, threading, time, weakref, kymograph
+    kymograph.start(sys.argv[1])
     def called(): return sorted([2, 1], key=lambda x: x)
     class Ends:
         def __init__(self, *others): self.others = others
@@ -197,7 +197,7 @@ EVERYTHING = """if True:
     def spin():
         while True:
             called()
-            with kymo.span("spin"): pass
+            with kymograph.span("spin"): pass
     def wait(lock=threading.Lock()):
         lock.acquire(); lock.acquire()
     def loop():
@@ -213,7 +213,7 @@ EVERYTHING = """if True:
         try: yield 1
         finally: called()
     generator = numbers(); next(generator)
-    @kymo.record_function("decorated")
+    @kymograph.record_function("decorated")
     def decorated(called=called):
         try: yield 1
         finally: called()
@@ -222,7 +222,7 @@ EVERYTHING = """if True:
     weakref.finalize(keep, called)
     time.sleep(0.05)
     if sys.argv[2] == "in a span":
-        kymo.span("open").__enter__()
+        kymograph.span("open").__enter__()
 """
 
 
@@ -233,7 +233,7 @@ def test_the_interpreter_may_exit_with_everything_running(
     for _ in range(4):
         run_code(EVERYTHING, capture_path, how)
 
-        with kymo.open(capture_path) as capture:
+        with kymograph.open(capture_path) as capture:
             assert (capture.info.ending, capture.info.lost_records) == ("clean", 0)
         assert names(capture_path)["called"] > 1
 
@@ -241,11 +241,11 @@ def test_the_interpreter_may_exit_with_everything_running(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_child_forked_inside_a_trace_is_not_traced(run_code: RunCode, tmp_path: Path) -> None:
     code = """if True:
-        import os, sys, threading, kymo
+        import os, sys, threading, kymograph
         def parent(): pass
         def child(): pass
         def later(): pass
-        with kymo.trace(sys.argv[1]):
+        with kymograph.trace(sys.argv[1]):
             parent()
             pid = os.fork()
             if pid == 0:
@@ -253,12 +253,12 @@ def test_a_child_forked_inside_a_trace_is_not_traced(run_code: RunCode, tmp_path
                 thread = threading.Thread(target=child)
                 thread.start()
                 thread.join()
-                assert not kymo.running()
+                assert not kymograph.running()
             else:
                 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
                 parent()
         if pid == 0:
-            with kymo.trace(sys.argv[2]):
+            with kymograph.trace(sys.argv[2]):
                 later()
     """
     run_code(code, tmp_path / "parent.kymo", tmp_path / "child.kymo")
@@ -269,7 +269,7 @@ def test_a_child_forked_inside_a_trace_is_not_traced(run_code: RunCode, tmp_path
 
 
 INTERPRETERS = """if True:
-    import sys, threading, kymo
+    import sys, threading, kymograph
     try:
         import _interpreters as interpreters
     except ImportError:
@@ -285,7 +285,7 @@ INTERPRETERS = """if True:
     code += "\\nimport json"
     def called(): pass
     run(code)
-    with kymo.trace(sys.argv[1]):
+    with kymograph.trace(sys.argv[1]):
         run(code)
         called()
         thread = threading.Thread(target=run, args=(code,))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from conftest import Record, RunCode
 
-import kymo
+import kymograph
 
 MEASURE = """if True:
-    import gc, os, sys, kymo
+    import gc, os, sys, kymograph
     path = sys.argv[1]
 
     def footprint():
@@ -35,10 +35,10 @@ MEASURE = """if True:
 def test_starting_and_stopping_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> None:
     code = """
     def cycle(i):
-        kymo.start(path, calls=False)
-        with kymo.span("literal"):
-            kymo.instant(f"name {i}")
-        kymo.stop()
+        kymograph.start(path, calls=False)
+        with kymograph.span("literal"):
+            kymograph.instant(f"name {i}")
+        kymograph.stop()
     check(cycle, 100, 1000, 2 << 20)
     """
     run_code(MEASURE + code, tmp_path / "trace.kymo")
@@ -46,25 +46,25 @@ def test_starting_and_stopping_leaves_nothing_behind(run_code: RunCode, tmp_path
 
 def test_reading_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> None:
     code = """
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
     for i in range(1000):
-        kymo.instant(f"name {i}")
-    kymo.metadata("key", "value")
-    kymo.stop()
+        kymograph.instant(f"name {i}")
+    kymograph.metadata("key", "value")
+    kymograph.stop()
 
     def cycle(i):
-        with kymo.open(path) as capture:
+        with kymograph.open(path) as capture:
             capture.info, capture.threads, capture.metadata, capture.snapshots
             next(capture.events())
             for event in capture.events(thread=0):
                 event.kind, event.detail, event.name, event.time
         try:
-            kymo.open(path + ".missing")
+            kymograph.open(path + ".missing")
         except OSError:
             pass
         try:
-            kymo.open("/dev/null")
-        except (OSError, kymo.CaptureError):
+            kymograph.open("/dev/null")
+        except (OSError, kymograph.CaptureError):
             pass
     check(cycle, 50, 300, 1 << 20)
     """
@@ -74,10 +74,10 @@ def test_reading_leaves_nothing_behind(run_code: RunCode, tmp_path: Path) -> Non
 def test_marking_keeps_no_memory_for_names_after_stop(run_code: RunCode, tmp_path: Path) -> None:
     code = """
     def cycle(i):
-        kymo.start(path, calls=False)
+        kymograph.start(path, calls=False)
         for j in range(2000):
-            kymo.instant(f"name {i} {j}")
-        kymo.stop()
+            kymograph.instant(f"name {i} {j}")
+        kymograph.stop()
     check(cycle, 20, 100, 2 << 20)
     """
     run_code(MEASURE + code, tmp_path / "trace.kymo")
@@ -92,11 +92,11 @@ def test_marks_do_not_keep_references_to_their_arguments(record: Record) -> None
 
     with record():
         for _ in range(100):
-            with kymo.span(name):
-                kymo.instant(name)
-                kymo.counter(name, value)
-                kymo.flow_out(name, number)
-            kymo.metadata(name, name)
-            kymo.thread_name(name)
+            with kymograph.span(name):
+                kymograph.instant(name)
+                kymograph.counter(name, value)
+                kymograph.flow_out(name, number)
+            kymograph.metadata(name, name)
+            kymograph.thread_name(name)
 
     assert [sys.getrefcount(x) for x in (name, value, number)] == before

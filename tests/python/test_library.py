@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import kymo
+import kymograph
 
 
 def library() -> Path:
-    return Path(kymo.__file__).parent / "libkymo.so.0"
+    return Path(kymograph.__file__).parent / "libkymo.so.0"
 
 
 def readelf(*args: str) -> str:
@@ -37,7 +37,7 @@ def test_library_has_its_soname():
 
 
 def test_library_exports_only_what_its_headers_declare():
-    headers = Path(kymo.__file__).parent / "include" / "kymo"
+    headers = Path(kymograph.__file__).parent / "include" / "kymo"
     declared = set(re.findall(r"\bkymo_\w+", "".join(h.read_text() for h in headers.glob("*.h"))))
     exported = set()
     for line in readelf("--dyn-syms", str(library())).splitlines():
@@ -51,7 +51,7 @@ def test_library_exports_only_what_its_headers_declare():
 
 def test_process_has_one_library():
     code = (
-        "import kymo._core\n"
+        "import kymograph._core\n"
         "paths = {l.split()[-1] for l in open('/proc/self/maps') if 'libkymo' in l}\n"
         "print(*paths, sep='\\n')\n"
     )

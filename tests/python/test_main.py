@@ -1,4 +1,4 @@
-"""`python -m kymo`: verbs in Python, and handing all others over to the program."""
+"""`python -m kymograph`: verbs in Python, and handing all others over to the program."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from conftest import RunCode
 
-import kymo
-from kymo import _core
-from kymo.verbs import VERBS, load, native
+import kymograph
+from kymograph import _core
+from kymograph.verbs import VERBS, load, native
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kymo", *arguments],
+        [sys.executable, "-m", "kymograph", *arguments],
         capture_output=True,
         text=True,
         timeout=30,
@@ -36,7 +36,7 @@ def test_python_info_tells_what_answers() -> None:
     assert json.loads(done.stdout) == {
         "version": platform.python_version(),
         "executable": sys.executable,
-        "kymo_version": kymo.__version__,
+        "kymo_version": kymograph.__version__,
         "extension": _core.__file__,
         "library": _core.library(),
     }
@@ -46,7 +46,7 @@ def test_python_info_takes_no_arguments() -> None:
     done = run("python-info", "extra")
 
     assert done.returncode == 2
-    assert done.stderr == "kymo: python-info takes no arguments\n"
+    assert done.stderr == "kymograph: python-info takes no arguments\n"
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -57,7 +57,7 @@ def test_every_verb_in_the_table_can_be_loaded(verb: str) -> None:
 HAND_OVER = """if True:
     import sys
     from pathlib import Path
-    from kymo.verbs import native
+    from kymograph.verbs import native
     native._candidates = lambda: iter([Path(sys.argv[1])])
     sys.exit(native.execute(sys.argv[2:]))
 """
@@ -68,7 +68,7 @@ Call = Callable[..., tuple[int, str]]
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     """Where a stand-in for the native program may be put."""
-    return tmp_path / "kymo"
+    return tmp_path / "kymograph"
 
 
 @pytest.fixture
@@ -98,7 +98,8 @@ def test_a_missing_program_is_one_clear_line(call: Call) -> None:
 
     assert code == 2
     assert text == (
-        f"kymo: the program 'kymo' is not installed beside {sys.executable}; reinstall kymo\n"
+        f"kymograph: the program 'kymograph' is not installed beside {sys.executable}; "
+        "reinstall kymograph\n"
     )
 
 
@@ -108,17 +109,17 @@ def test_a_program_that_cannot_be_run_is_one_clear_line(program: Path, call: Cal
     code, text = call("report")
 
     assert code == 2
-    assert text.startswith(f"kymo: {program} cannot be run: ")
+    assert text.startswith(f"kymograph: {program} cannot be run: ")
     assert text.count("\n") == 1
 
 
 def test_a_verb_that_nobody_has_does_not_go_round_for_ever(program: Path, call: Call) -> None:
-    install(program, f'#!/bin/sh\nexec {sys.executable} -m kymo "$@"\n')
+    install(program, f'#!/bin/sh\nexec {sys.executable} -m kymograph "$@"\n')
 
     code, text = call("no-such-verb")
 
     assert code == 2
-    assert text == "kymo: neither the program nor the package has a verb 'no-such-verb'\n"
+    assert text == "kymograph: neither the program nor the package has a verb 'no-such-verb'\n"
 
 
 def test_a_note_left_by_another_process_does_not_matter(
@@ -137,4 +138,4 @@ def test_the_installed_program_answers() -> None:
     done = run("--version")
 
     assert done.returncode == 0
-    assert kymo.__version__ in done.stdout
+    assert kymograph.__version__ in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Read, Record
 
-import kymo
+import kymograph
 
 NAMES = {
     "empty": "",
@@ -26,10 +26,10 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
 def test_a_name_comes_back_as_it_was(record: Record, read: Read, name: str) -> None:
     with record():
-        with kymo.span(name):
-            kymo.instant(name)
-        kymo.counter(name, 1)
-        kymo.async_begin(name, 1)
+        with kymograph.span(name):
+            kymograph.instant(name)
+        kymograph.counter(name, 1)
+        kymograph.async_begin(name, 1)
 
     assert [event.name for event in read()] == [name] * 5
 
@@ -43,12 +43,12 @@ def test_what_has_no_utf8_form_is_escaped(
     record: Record, read: Read, capture_path: Path, name: str, shown: str
 ) -> None:
     with record():
-        kymo.instant(name)
-        kymo.metadata(name, name)
-        kymo.thread_name(name)
+        kymograph.instant(name)
+        kymograph.metadata(name, name)
+        kymograph.thread_name(name)
 
     assert [event.name for event in read()] == [shown]
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert capture.metadata[shown] == shown
         assert [thread.name for thread in capture.threads] == [shown]
 
@@ -56,7 +56,7 @@ def test_what_has_no_utf8_form_is_escaped(
 def test_names_built_at_run_time_need_not_be_kept(record: Record, read: Read) -> None:
     with record():
         for i in range(5000):
-            kymo.instant(f"name {i} " + "x" * (i % 50))
+            kymograph.instant(f"name {i} " + "x" * (i % 50))
 
     assert [event.name for event in read()] == [f"name {i} " + "x" * (i % 50) for i in range(5000)]
 
@@ -66,7 +66,7 @@ def test_a_subclass_of_str_is_a_name(record: Record, read: Read) -> None:
         __slots__ = ()
 
     with record():
-        kymo.instant(Name("mine"))
+        kymograph.instant(Name("mine"))
 
     assert [event.name for event in read()] == ["mine"]
 
@@ -75,10 +75,10 @@ def test_a_name_is_right_in_every_session(read: Read, capture_path: Path) -> Non
     names = ["first", "second", "größe"]
 
     for session in range(20):
-        kymo.start(capture_path, calls=False)
+        kymograph.start(capture_path, calls=False)
         for name in names:
-            kymo.instant(name)
-        kymo.instant(f"session {session}")
-        kymo.stop()
+            kymograph.instant(name)
+        kymograph.instant(f"session {session}")
+        kymograph.stop()
 
         assert [event.name for event in read()] == [*names, f"session {session}"]

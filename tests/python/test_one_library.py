@@ -7,8 +7,8 @@ from pathlib import Path
 
 from conftest import Read, Record
 
-import kymo
-from kymo import _core
+import kymograph
+from kymograph import _core
 
 
 class Options(ctypes.Structure):
@@ -46,7 +46,7 @@ def test_native_code_marks_into_the_session_of_python(record: Record, read: Read
     name = b"from C"  # kept until the end of the session
 
     with record():
-        kymo.instant("from Python")
+        kymograph.instant("from Python")
         instant(name)
 
     assert [event.name for event in read()] == ["from Python", "from C"]
@@ -57,11 +57,11 @@ def test_python_marks_into_a_session_of_native_code(read: Read, capture_path: Pa
     options = Options(size=ctypes.sizeof(Options), path=path)
 
     assert native().kymo_start(ctypes.byref(options)) == 0
-    assert kymo.running()
-    kymo.instant("from Python")
+    assert kymograph.running()
+    kymograph.instant("from Python")
     assert native().kymo_stop() == 0
 
-    assert not kymo.running()
+    assert not kymograph.running()
     assert [event.name for event in read()] == ["from Python"]
 
 
@@ -71,6 +71,6 @@ def test_python_names_are_right_in_later_native_sessions(read: Read, capture_pat
 
     for _ in range(3):
         assert native().kymo_start(ctypes.byref(options)) == 0
-        kymo.instant("the same literal")
+        kymograph.instant("the same literal")
         assert native().kymo_stop() == 0
         assert [event.name for event in read()] == ["the same literal"]

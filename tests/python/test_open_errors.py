@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Record
 
-import kymo
+import kymograph
 
 MAJOR = slice(8, 10)  # in the header, a little-endian 16-bit number
 
@@ -19,7 +19,7 @@ def test_a_missing_file_is_file_not_found(tmp_path: Path) -> None:
     path = tmp_path / "missing.kymo"
 
     with pytest.raises(FileNotFoundError) as raised:
-        kymo.open(path)
+        kymograph.open(path)
 
     assert raised.value.filename == str(path)
     assert raised.value.errno == errno.ENOENT
@@ -27,7 +27,7 @@ def test_a_missing_file_is_file_not_found(tmp_path: Path) -> None:
 
 def test_a_directory_is_is_a_directory(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as raised:
-        kymo.open(tmp_path)
+        kymograph.open(tmp_path)
 
     assert raised.value.filename == str(tmp_path)
 
@@ -36,7 +36,7 @@ def test_a_file_in_a_file_is_not_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
 
     with pytest.raises(NotADirectoryError):
-        kymo.open(tmp_path / "file" / "trace.kymo")
+        kymograph.open(tmp_path / "file" / "trace.kymo")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
@@ -46,7 +46,7 @@ def test_a_forbidden_file_is_permission_denied(record: Record) -> None:
     path.chmod(0)
 
     with pytest.raises(PermissionError) as raised:
-        kymo.open(path)
+        kymograph.open(path)
 
     assert raised.value.filename == str(path)
 
@@ -55,8 +55,8 @@ def test_an_empty_file_says_that_nothing_was_recorded(tmp_path: Path) -> None:
     path = tmp_path / "größe.kymo"
     path.touch()
 
-    with pytest.raises(kymo.CaptureError, match="empty") as raised:
-        kymo.open(path)
+    with pytest.raises(kymograph.CaptureError, match="empty") as raised:
+        kymograph.open(path)
 
     assert str(path) in str(raised.value)
     assert "record again" in str(raised.value)
@@ -66,8 +66,8 @@ def test_a_text_file_is_not_a_capture(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("these are not the bytes you are looking for\n" * 100)
 
-    with pytest.raises(kymo.CaptureError, match="not a kymo capture") as raised:
-        kymo.open(path)
+    with pytest.raises(kymograph.CaptureError, match="not a kymograph capture") as raised:
+        kymograph.open(path)
 
     assert str(path) in str(raised.value)
     assert raised.value.filename == str(path)
@@ -78,46 +78,46 @@ def test_a_tiny_file_is_not_a_capture(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "tiny"
     path.write_bytes(content)
 
-    with pytest.raises(kymo.CaptureError):
-        kymo.open(path)
+    with pytest.raises(kymograph.CaptureError):
+        kymograph.open(path)
 
 
 def test_a_capture_of_a_newer_version_asks_for_an_update(record: Record) -> None:
     with record() as path:
-        kymo.instant("future")
+        kymograph.instant("future")
     data = bytearray(path.read_bytes())
     (major,) = struct.unpack("<H", data[MAJOR])
     data[MAJOR] = struct.pack("<H", major + 1)
     path.write_bytes(data)
 
-    with pytest.raises(kymo.CaptureError, match="newer kymo; update kymo") as raised:
-        kymo.open(path)
+    with pytest.raises(kymograph.CaptureError, match="newer kymograph; update kymograph") as raised:
+        kymograph.open(path)
 
     assert str(path) in str(raised.value)
 
 
 def test_a_capture_error_is_a_value_error() -> None:
-    assert issubclass(kymo.CaptureError, ValueError)
-    assert issubclass(kymo.SessionError, RuntimeError)
+    assert issubclass(kymograph.CaptureError, ValueError)
+    assert issubclass(kymograph.SessionError, RuntimeError)
 
 
 @pytest.mark.parametrize("path", [None, 3, 1.5])
 def test_what_is_no_path_is_a_type_error(path: object) -> None:
     with pytest.raises(TypeError):
-        kymo.open(path)  # type: ignore[arg-type]
+        kymograph.open(path)  # type: ignore[arg-type]
 
 
 def test_a_path_with_nul_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="null"):
-        kymo.open("a\0b")
+        kymograph.open("a\0b")
 
 
 def test_paths_may_be_str_bytes_or_path_like(record: Record) -> None:
     with record() as path:
-        kymo.instant("found")
+        kymograph.instant("found")
 
     for given in (path, str(path), os.fsencode(path)):
-        with kymo.open(given) as capture:
+        with kymograph.open(given) as capture:
             assert capture.path == str(path)
             assert [event.name for event in capture.events()] == ["found"]
 
@@ -125,8 +125,8 @@ def test_paths_may_be_str_bytes_or_path_like(record: Record) -> None:
 def test_a_path_need_not_be_utf8(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/\xff.kymo"
 
-    kymo.start(path, calls=False)
-    kymo.stop()
+    kymograph.start(path, calls=False)
+    kymograph.stop()
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         assert capture.path == os.fsdecode(path)

@@ -11,23 +11,23 @@ from pathlib import Path
 import pytest
 from conftest import Read, Record, RunCode
 
-import kymo
+import kymograph
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
 
 def names(path: Path) -> list[str]:
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         return [event.name for event in capture.events()]
 
 
 def test_a_capture_can_be_read_while_it_is_written(record: Record, capture_path: Path) -> None:
     with record():
         for i in range(1000):
-            kymo.instant(f"early {i}")
-        with kymo.open(capture_path) as capture:
+            kymograph.instant(f"early {i}")
+        with kymograph.open(capture_path) as capture:
             assert capture.info.ending == "running"
-            kymo.instant("late")
+            kymograph.instant("late")
             seen = [event.name for event in capture.events()]
 
     assert seen == [f"early {i}" for i in range(1000)]
@@ -36,13 +36,13 @@ def test_a_capture_can_be_read_while_it_is_written(record: Record, capture_path:
 
 def test_another_process_can_read_while_we_write(record: Record, run_code: RunCode) -> None:
     code = """if True:
-        import sys, kymo
-        with kymo.open(sys.argv[1]) as capture:
+        import sys, kymograph
+        with kymograph.open(sys.argv[1]) as capture:
             print(capture.info.ending, *(event.name for event in capture))
     """
     with record() as path:
-        kymo.instant("one")
-        kymo.instant("two")
+        kymograph.instant("one")
+        kymograph.instant("two")
         done = run_code(code, path)
 
     assert done.stdout == "running one two\n"
@@ -52,16 +52,16 @@ def test_a_capture_being_written_cannot_be_taken_by_another_process(
     record: Record, run_code: RunCode, read: Read
 ) -> None:
     code = """if True:
-        import errno, sys, kymo
+        import errno, sys, kymograph
         try:
-            kymo.start(sys.argv[1], calls=False)
+            kymograph.start(sys.argv[1], calls=False)
         except OSError as error:
             assert error.errno == errno.EBUSY, error
             assert error.filename == sys.argv[1]
             print(error)
     """
     with record() as path:
-        kymo.instant("mine")
+        kymograph.instant("mine")
         done = run_code(code, path)
 
     assert "another process is recording" in done.stdout
@@ -73,23 +73,23 @@ def test_a_forked_child_does_not_write_into_its_parents_capture(
     run_code: RunCode, read: Read, capture_path: Path
 ) -> None:
     code = """if True:
-        import os, sys, kymo
-        kymo.start(sys.argv[1], calls=False)
-        kymo.instant("parent before")
-        span = kymo.span("open across the fork")
+        import os, sys, kymograph
+        kymograph.start(sys.argv[1], calls=False)
+        kymograph.instant("parent before")
+        span = kymograph.span("open across the fork")
         span.__enter__()
         child = os.fork()
         if child == 0:
-            assert not kymo.running()
-            kymo.instant("child")
+            assert not kymograph.running()
+            kymograph.instant("child")
             span.__exit__(None, None, None)
-            with kymo.span("child"):
+            with kymograph.span("child"):
                 pass
             sys.exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         span.__exit__(None, None, None)
-        kymo.instant("parent after")
-        kymo.stop()
+        kymograph.instant("parent after")
+        kymograph.stop()
     """
     run_code(code, capture_path)
 
@@ -104,18 +104,18 @@ def test_a_forked_child_does_not_write_into_its_parents_capture(
 @needs_fork
 def test_a_forked_child_may_record_for_itself(run_code: RunCode, tmp_path: Path) -> None:
     code = """if True:
-        import os, sys, kymo
-        kymo.start(sys.argv[1], calls=False)
-        kymo.instant("shared name")
+        import os, sys, kymograph
+        kymograph.start(sys.argv[1], calls=False)
+        kymograph.instant("shared name")
         child = os.fork()
         if child == 0:
-            kymo.start(sys.argv[2], calls=False)
-            kymo.instant("shared name")
-            kymo.instant("child's own")
-            kymo.stop()
+            kymograph.start(sys.argv[2], calls=False)
+            kymograph.instant("shared name")
+            kymograph.instant("child's own")
+            kymograph.stop()
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        kymo.stop()
+        kymograph.stop()
     """
     run_code(code, tmp_path / "parent.kymo", tmp_path / "child.kymo")
 
@@ -125,12 +125,12 @@ def test_a_forked_child_may_record_for_itself(run_code: RunCode, tmp_path: Path)
 
 def test_a_killed_program_leaves_every_record_it_made(capture_path: Path) -> None:
     code = """if True:
-        import sys, time, kymo
-        kymo.start(sys.argv[1], calls=False)
-        kymo.metadata("who", "the victim")
-        kymo.thread_name("main of the victim")
+        import sys, time, kymograph
+        kymograph.start(sys.argv[1], calls=False)
+        kymograph.metadata("who", "the victim")
+        kymograph.thread_name("main of the victim")
         for i in range(50_000):
-            kymo.instant(f"record {i % 100}")
+            kymograph.instant(f"record {i % 100}")
         print("ready", flush=True)
         time.sleep(60)
     """
@@ -142,7 +142,7 @@ def test_a_killed_program_leaves_every_record_it_made(capture_path: Path) -> Non
         victim.send_signal(signal.SIGKILL)
         victim.wait()
 
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert capture.info.ending == "killed"
         assert capture.info.pid == victim.pid
         assert capture.metadata["who"] == "the victim"
@@ -156,10 +156,10 @@ def test_a_program_that_does_not_stop_its_session_keeps_it(
     run_code: RunCode, read: Read, capture_path: Path, ending: str
 ) -> None:
     code = f"""if True:
-        import os, sys, kymo
-        kymo.start(sys.argv[1], calls=False)
-        with kymo.span("outer"):
-            kymo.instant("inner")
+        import os, sys, kymograph
+        kymograph.start(sys.argv[1], calls=False)
+        with kymograph.span("outer"):
+            kymograph.instant("inner")
             {ending}
     """
     run_code(code, capture_path, check=False)
@@ -169,22 +169,24 @@ def test_a_program_that_does_not_stop_its_session_keeps_it(
 
 def test_a_session_is_stopped_at_exit(run_code: RunCode, capture_path: Path) -> None:
     run_code(
-        "import sys, kymo; kymo.start(sys.argv[1], calls=False); kymo.instant('tick')", capture_path
+        "import sys, kymograph; kymograph.start(sys.argv[1], calls=False)\n"
+        "kymograph.instant('tick')",
+        capture_path,
     )
 
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert capture.info.ending == "clean"
         assert [event.name for event in capture.events()] == ["tick"]
 
 
 def test_a_daemon_thread_may_mark_until_the_end(run_code: RunCode, capture_path: Path) -> None:
     code = """if True:
-        import sys, threading, time, kymo
-        kymo.start(sys.argv[1], calls=False)
+        import sys, threading, time, kymograph
+        kymograph.start(sys.argv[1], calls=False)
         def mark():
             while True:
-                with kymo.span("daemon"):
-                    kymo.instant("tick")
+                with kymograph.span("daemon"):
+                    kymograph.instant("tick")
         threading.Thread(target=mark, daemon=True).start()
         time.sleep(0.1)
     """

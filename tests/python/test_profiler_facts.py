@@ -1,4 +1,4 @@
-"""What kymo.profile does where torch.profiler is known to go wrong, and what it says."""
+"""What kymograph.profile does where torch.profiler is known to go wrong, and what it says."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from conftest import RunCode
 
-import kymo
-from kymo import profiler
+import kymograph
+from kymograph import profiler
 
 
-def trace_of(prof: kymo.profile, path: Path) -> dict[str, Any]:
+def trace_of(prof: kymograph.profile, path: Path) -> dict[str, Any]:
     prof.export_chrome_trace(path)
     trace: dict[str, Any] = json.loads(path.read_bytes())
     return trace
 
 
-def names_of(prof: kymo.profile, path: Path, category: str = "user_annotation") -> list[str]:
+def names_of(prof: kymograph.profile, path: Path, category: str = "user_annotation") -> list[str]:
     events = trace_of(prof, path)["traceEvents"]
     return [event["name"] for event in events if event.get("cat") == category]
 
@@ -42,7 +42,7 @@ def branch() -> int:
 
 
 def test_threads_started_during_the_window_are_recorded(tmp_path: Path) -> None:
-    with kymo.profile(with_stack=True) as prof:
+    with kymograph.profile(with_stack=True) as prof:
         threads = [threading.Thread(target=branch, name=f"t{i}") for i in range(4)]
         for thread in threads:
             thread.start()
@@ -59,7 +59,7 @@ def test_threads_started_during_the_window_are_recorded(tmp_path: Path) -> None:
 
 
 def test_two_exports_give_the_same_trace(tmp_path: Path) -> None:
-    with kymo.profile(with_stack=True) as prof:
+    with kymograph.profile(with_stack=True) as prof:
         branch()
 
     prof.export_chrome_trace(tmp_path / "one.json")
@@ -75,8 +75,8 @@ def test_two_exports_give_the_same_trace(tmp_path: Path) -> None:
 
 
 def test_stacks_are_there_without_hidden_flags(tmp_path: Path) -> None:
-    with kymo.profile(with_stack=True) as prof:
-        with kymo.record_function("marked"):
+    with kymograph.profile(with_stack=True) as prof:
+        with kymograph.record_function("marked"):
             branch()
 
     prof.export_stacks(tmp_path / "stacks.txt")
@@ -90,7 +90,7 @@ def test_stacks_are_there_without_hidden_flags(tmp_path: Path) -> None:
 
 
 def test_a_stack_is_written_once_with_the_time_of_all_its_calls(tmp_path: Path) -> None:
-    with kymo.profile(with_stack=True) as prof:
+    with kymograph.profile(with_stack=True) as prof:
         for _ in range(50):
             branch()
 
@@ -101,8 +101,8 @@ def test_a_stack_is_written_once_with_the_time_of_all_its_calls(tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ['"quoted"', "back\\slash", "grün", "列", "a\nb", "\x7f", "🙂"])
 def test_names_with_quotes_and_non_ascii_survive(name: str, tmp_path: Path) -> None:
-    with kymo.profile() as prof:
-        with kymo.record_function(name):
+    with kymograph.profile() as prof:
+        with kymograph.record_function(name):
             pass
 
     assert names_of(prof, tmp_path / "trace.json") == [name]
@@ -110,32 +110,32 @@ def test_names_with_quotes_and_non_ascii_survive(name: str, tmp_path: Path) -> N
 
 
 def test_a_nested_profile_is_a_clear_error_and_the_outer_one_goes_on(tmp_path: Path) -> None:
-    with kymo.profile() as outer:
-        with kymo.record_function("before"):
+    with kymograph.profile() as outer:
+        with kymograph.record_function("before"):
             pass
-        with pytest.raises(kymo.SessionError, match=r"another profile .* do not nest"):
-            with kymo.profile():
+        with pytest.raises(kymograph.SessionError, match=r"another profile .* do not nest"):
+            with kymograph.profile():
                 pytest.fail("it began")
-        with kymo.record_function("after"):
+        with kymograph.record_function("after"):
             pass
 
     assert names_of(outer, tmp_path / "trace.json") == ["before", "after"]
 
 
 def test_a_profile_inside_another_session_is_a_clear_error(tmp_path: Path) -> None:
-    with kymo.trace(tmp_path / "trace.kymo", calls=False):
-        with pytest.raises(kymo.SessionError, match=r"a session of kymo\.start"):
-            kymo.profile().start()
+    with kymograph.trace(tmp_path / "trace.kymo", calls=False):
+        with pytest.raises(kymograph.SessionError, match=r"a session of kymograph\.start"):
+            kymograph.profile().start()
 
 
 def test_forgetting_stop_loses_nothing(run_code: RunCode, tmp_path: Path) -> None:
     code = """if True:
-        import sys, kymo
+        import sys, kymograph
         def start():
-            prof = kymo.profile(on_trace_ready=lambda p: p.export_chrome_trace(sys.argv[1]))
+            prof = kymograph.profile(on_trace_ready=lambda p: p.export_chrome_trace(sys.argv[1]))
             prof.start()
         start()
-        with kymo.record_function("last words"):
+        with kymograph.record_function("last words"):
             pass
     """
     path = tmp_path / "trace.json"
@@ -149,27 +149,29 @@ def test_forgetting_stop_without_a_handler_keeps_the_capture_and_says_where(
     run_code: RunCode, tmp_path: Path
 ) -> None:
     code = """if True:
-        import sys, tempfile, kymo
+        import sys, tempfile, kymograph
         tempfile.tempdir = sys.argv[1]
-        prof = kymo.profile()
+        prof = kymograph.profile()
         prof.start()
-        with kymo.record_function("last words"):
+        with kymograph.record_function("last words"):
             pass
     """
     done = run_code(code, tmp_path, check=False)
 
     assert done.returncode == 0
-    (path,) = tmp_path.glob("kymo-profile-*/profile.kymo")
-    assert done.stderr == (f"kymo: a profile was never stopped; what it recorded is in {path}\n")
-    with kymo.open(path) as capture:
+    (path,) = tmp_path.glob("kymograph-profile-*/profile.kymo")
+    assert done.stderr == (
+        f"kymograph: a profile was never stopped; what it recorded is in {path}\n"
+    )
+    with kymograph.open(path) as capture:
         assert next(event.name for event in capture.events()) == "last words"
 
 
 def test_an_exception_inside_the_block_still_leaves_a_trace(tmp_path: Path) -> None:
     ready = []
     with pytest.raises(ZeroDivisionError):
-        with kymo.profile(on_trace_ready=ready.append) as prof:
-            with kymo.record_function("work"):
+        with kymograph.profile(on_trace_ready=ready.append) as prof:
+            with kymograph.record_function("work"):
                 _ = 1 / 0
 
     assert ready == [prof]
@@ -177,7 +179,7 @@ def test_an_exception_inside_the_block_still_leaves_a_trace(tmp_path: Path) -> N
 
 
 def captures_in(directory: str) -> list[str]:
-    return [name for name in os.listdir(directory) if name.startswith("kymo-profile-")]
+    return [name for name in os.listdir(directory) if name.startswith("kymograph-profile-")]
 
 
 def resident() -> int:
@@ -190,14 +192,14 @@ def test_memory_is_bounded_over_a_schedule_that_never_ends(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     cycles, sizes = 0, []
 
-    def handler(prof: kymo.profile) -> None:
+    def handler(prof: kymograph.profile) -> None:
         nonlocal cycles
         cycles += 1
         sizes.append(resident())
         assert len(captures_in(str(tmp_path))) <= 2
 
-    plan = kymo.schedule(wait=0, warmup=1, active=1)
-    with kymo.profile(schedule=plan, on_trace_ready=handler, with_stack=True) as prof:
+    plan = kymograph.schedule(wait=0, warmup=1, active=1)
+    with kymograph.profile(schedule=plan, on_trace_ready=handler, with_stack=True) as prof:
         for _ in range(120):
             branch()
             prof.step()
@@ -212,23 +214,23 @@ def test_memory_is_bounded_over_a_schedule_that_never_ends(
 
 
 def test_nothing_of_the_profiler_itself_is_recorded(tmp_path: Path) -> None:
-    plan = kymo.schedule(wait=1, warmup=1, active=2, repeat=1)
-    with kymo.profile(schedule=plan, with_stack=True) as prof:
+    plan = kymograph.schedule(wait=1, warmup=1, active=2, repeat=1)
+    with kymograph.profile(schedule=plan, with_stack=True) as prof:
         for _ in range(5):
             leaf()
             prof.step()
 
     functions = list(names_of(prof, tmp_path / "t.json", "python_function"))
-    own = [n for n in functions if "/kymo/" in n or "enum.py" in n or "json" in n]
+    own = [n for n in functions if "/kymograph/" in n or "enum.py" in n or "json" in n]
     assert own == []
     assert Counter(n for n in functions if n.endswith(": leaf")).total() == 2
 
 
 def test_warm_up_is_not_shown(tmp_path: Path) -> None:
-    plan = kymo.schedule(wait=0, warmup=2, active=1, repeat=1)
-    with kymo.profile(schedule=plan) as prof:
+    plan = kymograph.schedule(wait=0, warmup=2, active=1, repeat=1)
+    with kymograph.profile(schedule=plan) as prof:
         for step in range(3):
-            with kymo.record_function(f"step {step}"):
+            with kymograph.record_function(f"step {step}"):
                 pass
             prof.step()
 
@@ -247,11 +249,11 @@ def test_warm_up_is_not_shown(tmp_path: Path) -> None:
 )
 def test_a_schedule_that_throws_records_away_is_warned_of(steps: str, warning: str) -> None:
     actions = {
-        "N": kymo.ProfilerAction.NONE,
-        "W": kymo.ProfilerAction.WARMUP,
-        "R": kymo.ProfilerAction.RECORD,
+        "N": kymograph.ProfilerAction.NONE,
+        "W": kymograph.ProfilerAction.WARMUP,
+        "R": kymograph.ProfilerAction.RECORD,
     }
-    prof = kymo.profile(schedule=lambda step: actions[(steps + "N")[min(step, 2)]])
+    prof = kymograph.profile(schedule=lambda step: actions[(steps + "N")[min(step, 2)]])
     prof.start()
     with pytest.warns(UserWarning, match=warning):
         prof.step()
@@ -260,23 +262,25 @@ def test_a_schedule_that_throws_records_away_is_warned_of(steps: str, warning: s
     else:
         prof.step()
         prof.stop()
-    assert not kymo.running()
+    assert not kymograph.running()
 
 
 def test_an_internal_action_from_a_schedule_is_refused() -> None:
-    stopped = kymo.ProfilerAction.DEVICE_STOPPED
+    stopped = kymograph.ProfilerAction.DEVICE_STOPPED
     with pytest.raises(ValueError, match="DEVICE_STOPPED"):
-        kymo.profile(schedule=lambda step: stopped)
-    prof = kymo.profile(schedule=lambda step: stopped if step else kymo.ProfilerAction.RECORD)
+        kymograph.profile(schedule=lambda step: stopped)
+    prof = kymograph.profile(
+        schedule=lambda step: stopped if step else kymograph.ProfilerAction.RECORD
+    )
     prof.start()
     with pytest.raises(ValueError, match="DEVICE_STOPPED"):
         prof.step()
-    assert (prof.step_num, prof.current_action) == (0, kymo.ProfilerAction.RECORD)
+    assert (prof.step_num, prof.current_action) == (0, kymograph.ProfilerAction.RECORD)
     prof.stop()
 
 
 def test_results_before_the_end_are_an_error_that_says_so() -> None:
-    prof = kymo.profile()
+    prof = kymograph.profile()
     with pytest.raises(AssertionError, match="before exporting chrome trace"):
         prof.export_chrome_trace("trace.json")
     prof.start()
@@ -287,7 +291,7 @@ def test_results_before_the_end_are_an_error_that_says_so() -> None:
 
 
 def test_an_empty_recording_exports_valid_json(tmp_path: Path) -> None:
-    with kymo.profile() as prof:
+    with kymograph.profile() as prof:
         pass
 
     assert trace_of(prof, tmp_path / "trace.json")["schemaVersion"] == 1
@@ -295,7 +299,7 @@ def test_an_empty_recording_exports_valid_json(tmp_path: Path) -> None:
 
 
 def test_an_export_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    with kymo.profile(with_stack=True) as prof:
+    with kymograph.profile(with_stack=True) as prof:
         branch()
 
     with pytest.raises(FileNotFoundError):
@@ -312,26 +316,30 @@ def test_an_export_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     ("activities", "error", "text"),
     [
         ([], AssertionError, "No valid profiler activities found"),
-        ([kymo.ProfilerActivity.CPU] * 2, ValueError, "twice"),
+        ([kymograph.ProfilerActivity.CPU] * 2, ValueError, "twice"),
         (["CPU"], TypeError, "ProfilerActivity"),
         ("CPU", TypeError, "list"),
-        ([{kymo.ProfilerActivity.CPU: ["CPU_OP", "NONSENSE"]}], ValueError, "'NONSENSE'"),
-        ([kymo.ProfilerActivity.CPU, {kymo.ProfilerActivity.CPU: []}], ValueError, "twice"),
+        ([{kymograph.ProfilerActivity.CPU: ["CPU_OP", "NONSENSE"]}], ValueError, "'NONSENSE'"),
+        (
+            [kymograph.ProfilerActivity.CPU, {kymograph.ProfilerActivity.CPU: []}],
+            ValueError,
+            "twice",
+        ),
     ],
 )
 def test_wrong_activities_are_refused(activities: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
-        kymo.profile(activities=activities)
+        kymograph.profile(activities=activities)
 
 
 def test_a_device_that_is_not_recorded_is_warned_of(run_code: RunCode) -> None:
     code = """if True:
-        import warnings, kymo
+        import warnings, kymograph
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            both = [kymo.ProfilerActivity.CPU, kymo.ProfilerActivity.CUDA]
-            kymo.profile(activities=both)
-            kymo.profile(activities=both)
+            both = [kymograph.ProfilerActivity.CPU, kymograph.ProfilerActivity.CUDA]
+            kymograph.profile(activities=both)
+            kymograph.profile(activities=both)
         assert [str(w.message) for w in caught] == ["CUDA is not recorded here, only CPU is"]
     """
     run_code(code)
@@ -339,11 +347,11 @@ def test_a_device_that_is_not_recorded_is_warned_of(run_code: RunCode) -> None:
 
 def test_with_modules_is_deprecated() -> None:
     with pytest.warns(FutureWarning, match="with_modules"):
-        kymo.profile(with_modules=True)
+        kymograph.profile(with_modules=True)
 
 
 def test_metadata_that_is_no_json_is_refused() -> None:
-    prof = kymo.profile()
+    prof = kymograph.profile()
     with pytest.raises(ValueError, match="'broken' is not JSON"):
         prof.add_metadata_json("broken", "{'single': 1}")
     with pytest.raises(ValueError, match="not JSON"):
@@ -351,7 +359,7 @@ def test_metadata_that_is_no_json_is_refused() -> None:
 
 
 def test_metadata_added_after_the_end_is_in_the_next_export(tmp_path: Path) -> None:
-    with kymo.profile() as prof:
+    with kymograph.profile() as prof:
         pass
 
     prof.add_metadata("late", 'but "there"')
@@ -363,7 +371,7 @@ def test_metadata_added_after_the_end_is_in_the_next_export(tmp_path: Path) -> N
 
 def test_job_variables_are_in_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PT_PROFILER_JOB_NAME", "nightly")
-    with kymo.profile() as prof:
+    with kymograph.profile() as prof:
         pass
 
     trace = trace_of(prof, tmp_path / "trace.json")
@@ -373,7 +381,7 @@ def test_job_variables_are_in_the_trace(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_collections_are_recorded_without_functions() -> None:
     config = profiler._ExperimentalConfig(record_python_gc_info=True)
-    with kymo.profile(experimental_config=config) as prof:
+    with kymograph.profile(experimental_config=config) as prof:
         import gc
 
         gc.collect()
@@ -384,19 +392,19 @@ def test_collections_are_recorded_without_functions() -> None:
 
 
 def test_the_memory_timeline_says_what_is_missing() -> None:
-    with kymo.profile(with_stack=True) as prof:
+    with kymograph.profile(with_stack=True) as prof:
         pass
     with pytest.raises(ValueError, match="record_shapes=True, profile_memory=True required"):
         prof.export_memory_timeline("memory.html")
 
-    with kymo.profile(record_shapes=True, profile_memory=True, with_stack=True) as prof:
+    with kymograph.profile(record_shapes=True, profile_memory=True, with_stack=True) as prof:
         pass
     with pytest.raises(RuntimeError, match="no allocations"):
         prof.export_memory_timeline("memory.html")
 
 
 def test_stacks_need_with_stack_and_a_known_metric(tmp_path: Path) -> None:
-    with kymo.profile() as prof:
+    with kymograph.profile() as prof:
         pass
     with pytest.raises(AssertionError, match="requires with_stack=True"):
         prof.export_stacks(tmp_path / "stacks.txt")
@@ -408,10 +416,10 @@ def test_stacks_need_with_stack_and_a_known_metric(tmp_path: Path) -> None:
 
 
 def test_record_function_takes_the_forms_of_torch() -> None:
-    with kymo.profile() as prof:
-        with kymo.record_function("a", "arguments"):
+    with kymograph.profile() as prof:
+        with kymograph.record_function("a", "arguments"):
             pass
-        with kymo.record_function(name="a", args=None):
+        with kymograph.record_function(name="a", args=None):
             pass
         with profiler._RecordFunctionFast("b", [1, 2], {"scope": "user_scope"}):
             pass
@@ -419,9 +427,9 @@ def test_record_function_takes_the_forms_of_torch() -> None:
     assert Counter(event.name for event in prof.events()) == {"a": 2, "b": 1}
     for wrong in ({}, {"name": 1}, {"name": "a", "args": 1}, {"name": "a", "more": 1}):
         with pytest.raises(TypeError):
-            kymo.record_function(**wrong)  # type: ignore[arg-type]
+            kymograph.record_function(**wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        kymo.record_function("a", "b", "c")  # type: ignore[call-arg]
+        kymograph.record_function("a", "b", "c")  # type: ignore[call-arg]
 
 
 def test_an_annotation_of_a_context_manager_is_counted_once(tmp_path: Path) -> None:
@@ -429,10 +437,10 @@ def test_an_annotation_of_a_context_manager_is_counted_once(tmp_path: Path) -> N
 
     @contextmanager
     def region(name: str) -> Any:
-        with kymo.record_function(name):
+        with kymograph.record_function(name):
             yield
 
-    with kymo.profile(with_stack=True) as prof:
+    with kymograph.profile(with_stack=True) as prof:
         for _ in range(3):
             with region("region"):
                 leaf()
@@ -449,7 +457,7 @@ def test_recursion_is_not_counted_twice() -> None:
         else:
             time.sleep(0.01)
 
-    with kymo.profile(with_stack=True) as prof:
+    with kymograph.profile(with_stack=True) as prof:
         down(5)
 
     for rows in (prof.key_averages(), prof.key_averages(group_by_stack_n=0)):
@@ -459,10 +467,10 @@ def test_recursion_is_not_counted_twice() -> None:
 
 
 def test_without_functions_their_time_is_the_annotations_own() -> None:
-    with kymo.profile(with_stack=True) as prof:
-        with kymo.record_function("outer"):
+    with kymograph.profile(with_stack=True) as prof:
+        with kymograph.record_function("outer"):
             time.sleep(0.01)
-            with kymo.record_function("inner"):
+            with kymograph.record_function("inner"):
                 time.sleep(0.02)
 
     rows = {row.key: row for row in prof.key_averages(include_python_functions=False)}
@@ -476,8 +484,8 @@ def test_without_functions_their_time_is_the_annotations_own() -> None:
 
 
 def test_a_table_has_the_units_it_is_asked_for() -> None:
-    with kymo.profile() as prof:
-        with kymo.record_function("work"):
+    with kymograph.profile() as prof:
+        with kymograph.record_function("work"):
             time.sleep(0.002)
 
     averages = prof.key_averages()
@@ -490,9 +498,9 @@ def test_a_table_has_the_units_it_is_asked_for() -> None:
 
 
 def test_top_level_events_only_leaves_nested_annotations_out() -> None:
-    with kymo.profile() as prof:
-        with kymo.record_function("outer"):
-            with kymo.record_function("inner"):
+    with kymograph.profile() as prof:
+        with kymograph.record_function("outer"):
+            with kymograph.record_function("inner"):
                 pass
 
     text = prof.key_averages().table(top_level_events_only=True)
@@ -500,8 +508,8 @@ def test_top_level_events_only_leaves_nested_annotations_out() -> None:
 
 
 def test_events_know_their_parents_and_children() -> None:
-    with kymo.profile(with_stack=True) as prof:
-        with kymo.record_function("marked"):
+    with kymograph.profile(with_stack=True) as prof:
+        with kymograph.record_function("marked"):
             branch()
 
     events = prof.events()
@@ -515,8 +523,8 @@ def test_events_know_their_parents_and_children() -> None:
 
 
 def test_names_of_events_are_those_of_the_trace(tmp_path: Path) -> None:
-    with kymo.profile(with_stack=True) as prof:
-        with kymo.record_function("marked"):
+    with kymograph.profile(with_stack=True) as prof:
+        with kymograph.record_function("marked"):
             branch()
             sorted([str(3), "x".upper()])
             type("Made", (), {})
@@ -535,12 +543,12 @@ def test_names_of_events_are_those_of_the_trace(tmp_path: Path) -> None:
 
 
 def test_the_capture_can_be_kept(tmp_path: Path) -> None:
-    with kymo.profile() as prof:
-        with kymo.record_function("work"):
+    with kymograph.profile() as prof:
+        with kymograph.record_function("work"):
             pass
 
     prof.save_capture(tmp_path / "kept.kymo")
-    with kymo.open(tmp_path / "kept.kymo") as capture:
+    with kymograph.open(tmp_path / "kept.kymo") as capture:
         assert [event.name for event in capture.events()] == ["work", "work"]
     assert prof.capture.info.ending == "clean"
 
@@ -549,7 +557,7 @@ def test_the_capture_goes_with_the_profiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with kymo.profile() as prof:
+    with kymograph.profile() as prof:
         pass
     events = prof.events()
     assert len(captures_in(str(tmp_path))) == 1
@@ -562,8 +570,8 @@ def test_the_capture_goes_with_the_profiler(
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_child_does_not_touch_the_recording_of_its_parent(tmp_path: Path) -> None:
-    with kymo.profile() as prof:
-        with kymo.record_function("before"):
+    with kymograph.profile() as prof:
+        with kymograph.record_function("before"):
             pass
         child = os.fork()
         if child == 0:
@@ -571,7 +579,7 @@ def test_a_forked_child_does_not_touch_the_recording_of_its_parent(tmp_path: Pat
             prof.stop()
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-        with kymo.record_function("after"):
+        with kymograph.record_function("after"):
             pass
 
     assert names_of(prof, tmp_path / "trace.json") == ["before", "after"]
@@ -579,17 +587,17 @@ def test_a_forked_child_does_not_touch_the_recording_of_its_parent(tmp_path: Pat
 
 def test_importing_kymo_does_not_import_the_profiler(run_code: RunCode) -> None:
     code = """if True:
-        import sys, kymo
-        assert "kymo.profiler" not in sys.modules
-        kymo.profile
-        assert "kymo.profiler" in sys.modules
+        import sys, kymograph
+        assert "kymograph.profiler" not in sys.modules
+        kymograph.profile
+        assert "kymograph.profiler" in sys.modules
         assert "torch" not in sys.modules
     """
     run_code(code)
 
 
 def test_torch_compat_has_the_names_of_torch_profiler() -> None:
-    import kymo.torch_compat as compat
+    import kymograph.torch_compat as compat
 
     for name in """profile record_function schedule supported_activities ProfilerAction
         ProfilerActivity tensorboard_trace_handler _KinetoProfile itt""".split():

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import kymo
-from kymo import _core
+import kymograph
+from kymograph import _core
 
 
 class Module:
@@ -46,14 +46,14 @@ class Failing(Module):
 def named() -> Iterator[None]:
     _core.trace_named(Module.__call__.__code__, "nn.Module: ")
     yield
-    if kymo.running():
-        kymo.stop()
+    if kymograph.running():
+        kymograph.stop()
     _core.trace_named(None, "")
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
     out = path.with_suffix(".json")
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         capture.export(out, "chrome")
     found: list[dict[str, Any]] = json.loads(out.read_bytes())["traceEvents"]
     return [event for event in found if event["name"].startswith("nn.Module: ")]
@@ -61,7 +61,7 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 def test_modules_are_numbered_by_class_in_the_order_of_their_first_call(capture_path: Path) -> None:
     net = Net()
-    with kymo.trace(capture_path):
+    with kymograph.trace(capture_path):
         net(1)
         net(2)
         Linear()(3)
@@ -78,7 +78,7 @@ def test_modules_are_numbered_by_class_in_the_order_of_their_first_call(capture_
 
 
 def test_a_module_that_dies_does_not_leave_its_name_to_the_next(capture_path: Path) -> None:
-    with kymo.trace(capture_path):
+    with kymograph.trace(capture_path):
         for kind in (Linear, Module, Linear, Module):
             made = kind()
             made(1)
@@ -96,7 +96,7 @@ def test_a_module_that_dies_does_not_leave_its_name_to_the_next(capture_path: Pa
 
 def test_an_exception_ends_the_call_of_a_module(capture_path: Path) -> None:
     failing = Failing()
-    with kymo.trace(capture_path):
+    with kymograph.trace(capture_path):
         for _ in range(3):
             with pytest.raises(KeyError):
                 failing(1)
@@ -110,7 +110,7 @@ def test_an_exception_ends_the_call_of_a_module(capture_path: Path) -> None:
 def test_numbers_begin_anew_with_every_session(capture_path: Path) -> None:
     net = Net()
     for _ in range(2):
-        with kymo.trace(capture_path):
+        with kymograph.trace(capture_path):
             net.second(1)
         assert [event["name"] for event in events_of(capture_path)] == ["nn.Module: Linear_0"]
 
@@ -123,7 +123,7 @@ def test_an_object_without_weak_references_is_named_too(capture_path: Path) -> N
         def forward(self, *args: Any) -> Any:
             return args
 
-    with kymo.trace(capture_path):
+    with kymograph.trace(capture_path):
         Slim()(1)
 
     assert [event["name"] for event in events_of(capture_path)] == ["nn.Module: Slim_0"]
@@ -132,7 +132,7 @@ def test_an_object_without_weak_references_is_named_too(capture_path: Path) -> N
 def test_a_session_inside_a_module_keeps_its_stack_straight(capture_path: Path) -> None:
     class Starting(Module):
         def forward(self, *args: Any) -> Any:
-            kymo.start(capture_path)
+            kymograph.start(capture_path)
             return Linear()(1)
 
     def outer() -> None:
@@ -141,7 +141,7 @@ def test_a_session_inside_a_module_keeps_its_stack_straight(capture_path: Path) 
     outer()
     outer_done = Linear()
     outer_done(1)
-    kymo.stop()
+    kymograph.stop()
 
     names = [event["name"] for event in events_of(capture_path)]
     assert names == ["nn.Module: Linear_0", "nn.Module: Linear_1"]

@@ -18,7 +18,7 @@ def test_there_are_enough_of_them() -> None:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
 def test_it_runs_with_the_import_changed(program: Path, tmp_path: Path) -> None:
     changed = tmp_path / program.name
-    changed.write_text(program.read_text().replace("torch.profiler", "kymo.profiler"))
+    changed.write_text(program.read_text().replace("torch.profiler", "kymograph.profiler"))
 
     done = subprocess.run(
         [sys.executable, changed], cwd=tmp_path, capture_output=True, text=True, timeout=60

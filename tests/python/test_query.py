@@ -1,4 +1,4 @@
-"""`kymo query`: SQL over a capture gives what the events say, and nothing can be done but read."""
+"""`kymograph query`: SQL over a capture gives what the events say, and it can only be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import pytest
 from conftest import RunCode
 from program import PROGRAM, fib
 
-import kymo
+import kymograph
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +33,7 @@ good = functools.partial(program.good, "query")
 bad = functools.partial(program.refused, "query")
 
 if "without SQLite" in run("--tables").stderr:
-    pytest.skip("this kymo was built without SQLite", allow_module_level=True)
+    pytest.skip("this kymograph was built without SQLite", allow_module_level=True)
 
 
 def rows(path: Path, sql: str) -> list[dict[str, Any]]:
@@ -56,9 +56,9 @@ def fail() -> None:
 
 
 def work() -> None:
-    kymo.thread_name("worker")
+    kymograph.thread_name("worker")
     for i in range(20):
-        kymo.counter("round", i * 1.5)
+        kymograph.counter("round", i * 1.5)
         fib(6)
         with contextlib.suppress(ValueError):
             fail()
@@ -68,12 +68,12 @@ def program() -> None:
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
-    with kymo.span("main part"):
+    with kymograph.span("main part"):
         fib(12)
         sum(squares(10))
         time.sleep(0.02)
         gc.collect()
-    kymo.instant("half-way")
+    kymograph.instant("half-way")
     for thread in threads:
         thread.join()
 
@@ -81,9 +81,9 @@ def program() -> None:
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("query") / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     program()
-    kymo.stop()
+    kymograph.stop()
     return path
 
 
@@ -162,7 +162,7 @@ def test_every_slice_lies_within_its_parent(traced: Path) -> None:
 def test_conditions_that_are_used_while_reading_change_nothing(
     traced: Path, condition: str, table: str, column: str
 ) -> None:
-    end = value(traced, "SELECT value FROM info WHERE key = 'kymo.duration_ns'")
+    end = value(traced, "SELECT value FROM info WHERE key = 'kymograph.duration_ns'")
     where = condition.format(t=column, a=end // 3, b=end // 3 * 2)
     # A plus sign before a column keeps SQLite from handing the condition on.
     hidden = re.sub(
@@ -177,7 +177,7 @@ def test_conditions_that_are_used_while_reading_change_nothing(
 def test_events_are_those_of_the_capture(traced: Path) -> None:
     got = rows(traced, "SELECT time_ns, thread, kind, name, value FROM events")
 
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         start = capture.info.start
         wanted = [(e.time - start, e.thread, e.kind, e.name or None) for e in capture.events()]
     known = [(r["time_ns"], r["thread"], r["kind"], r["name"]) for r in got]
@@ -194,8 +194,8 @@ def test_the_small_tables(traced: Path) -> None:
     assert counters == [{"name": "round", "n": 40, "m": 28.5}]
     assert rows(traced, "SELECT * FROM gaps") == []
     info = {row["key"]: row["value"] for row in rows(traced, "SELECT * FROM info")}
-    assert info["kymo.ending"] == "clean" and info["kymo.pid"] == os.getpid()
-    with kymo.open(traced) as capture:
+    assert info["kymograph.ending"] == "clean" and info["kymograph.pid"] == os.getpid()
+    with kymograph.open(traced) as capture:
         assert capture.metadata.items() <= info.items()
     assert rows(traced, "SELECT pid FROM processes") == [{"pid": os.getpid()}]
 
@@ -278,10 +278,10 @@ def test_json_keeps_types(traced: Path) -> None:
 
 def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "evil.kymo"
-    kymo.start(path, calls=False)
-    with kymo.span("evil \x1b[31m\n'); DROP"):
+    kymograph.start(path, calls=False)
+    with kymograph.span("evil \x1b[31m\n'); DROP"):
         pass
-    kymo.stop()
+    kymograph.stop()
 
     text = good(path, "SELECT name, dur_ns FROM slices")
 
@@ -295,8 +295,8 @@ def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("SELECT nope FROM slices", "no such column: nope; 'kymo query --tables'"),
-        ("SELECT * FROM nowhere", "no such table: nowhere; 'kymo query --tables'"),
+        ("SELECT nope FROM slices", "no such column: nope; 'kymograph query --tables'"),
+        ("SELECT * FROM nowhere", "no such table: nowhere; 'kymograph query --tables'"),
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT", "incomplete input"),
         ("", "the query is empty"),
@@ -332,7 +332,7 @@ def test_bad_usage_is_refused(traced: Path, tmp_path: Path) -> None:
     assert "there is no query" in bad(traced)
     assert "choose one" in bad("--csv", "--json", traced, "SELECT 1")
     assert "there is no such file" in bad(tmp_path / "no.kymo", "SELECT 1")
-    assert "not a kymo capture" in bad(text, "SELECT 1")
+    assert "not a kymograph capture" in bad(text, "SELECT 1")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -368,15 +368,15 @@ def test_a_reader_that_goes_away_ends_it(traced: Path) -> None:
 def test_awkward_captures_can_be_asked(tmp_path: Path, run_code: RunCode) -> None:
     killed, empty = tmp_path / "killed.kymo", tmp_path / "empty.kymo"
     run_code(
-        "import os, signal, kymo\n"
-        f"kymo.start({str(killed)!r}, calls=False)\n"
-        "span = kymo.span('open'); span.__enter__()\n"
-        "kymo.instant('last')\n"
+        "import os, signal, kymograph\n"
+        f"kymograph.start({str(killed)!r}, calls=False)\n"
+        "span = kymograph.span('open'); span.__enter__()\n"
+        "kymograph.instant('last')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n",
         check=False,
     )
-    kymo.start(empty, calls=False)
-    kymo.stop()
+    kymograph.start(empty, calls=False)
+    kymograph.stop()
 
     assert rows(killed, "SELECT name, ended FROM slices") == [{"name": "open", "ended": "open"}]
     for table in re.findall(r"^(\w+):", good("--tables"), re.M):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Record
 
-import kymo
+import kymograph
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def four_threads(record: Record) -> Path:
     """Four named threads, each with 100 spans of its own name."""
 
     def work(name: str) -> None:
-        kymo.thread_name(name)
+        kymograph.thread_name(name)
         for _ in range(100):
-            with kymo.span(name):
+            with kymograph.span(name):
                 pass
 
     with record() as path:
@@ -33,7 +33,7 @@ def four_threads(record: Record) -> Path:
 
 
 def test_every_thread_has_its_events(four_threads: Path) -> None:
-    with kymo.open(four_threads) as capture:
+    with kymograph.open(four_threads) as capture:
         names = {thread.name for thread in capture.threads}
         assert names == {f"worker {i}" for i in range(4)}
 
@@ -46,13 +46,13 @@ def test_every_thread_has_its_events(four_threads: Path) -> None:
 
 
 def test_a_thread_may_be_given_as_it_was_listed(four_threads: Path) -> None:
-    with kymo.open(four_threads) as capture:
+    with kymograph.open(four_threads) as capture:
         for thread in capture.threads:
             assert {event.thread for event in capture.events(thread)} == {thread.index}
 
 
 def test_all_threads_together_are_in_the_order_of_time(four_threads: Path) -> None:
-    with kymo.open(four_threads) as capture:
+    with kymograph.open(four_threads) as capture:
         times = [event.time for event in capture.events()]
 
     assert len(times) == 800
@@ -61,16 +61,16 @@ def test_all_threads_together_are_in_the_order_of_time(four_threads: Path) -> No
 
 @pytest.mark.parametrize("index", [4, -1, 2**32, 2**40])
 def test_a_thread_that_is_not_there_is_an_index_error(four_threads: Path, index: int) -> None:
-    with kymo.open(four_threads) as capture, pytest.raises(IndexError, match=str(index)):
+    with kymograph.open(four_threads) as capture, pytest.raises(IndexError, match=str(index)):
         capture.events(thread=index)
 
 
 def test_a_window_holds_start_but_not_end(record: Record) -> None:
     with record() as path:
         for i in range(1000):
-            kymo.instant(f"{i}")
+            kymograph.instant(f"{i}")
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         events = list(capture.events())
         start, end = events[200].time, events[300].time
         inside = [event.name for event in capture.events(start=start, end=end)]
@@ -89,9 +89,9 @@ def test_a_window_holds_start_but_not_end(record: Record) -> None:
 
 def test_a_window_without_events_is_empty(record: Record) -> None:
     with record() as path:
-        kymo.instant("only")
+        kymograph.instant("only")
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         (only,) = capture.events()
         assert list(capture.events(start=only.time, end=only.time)) == []
         assert list(capture.events(start=only.time + 1)) == []
@@ -100,7 +100,7 @@ def test_a_window_without_events_is_empty(record: Record) -> None:
 
 
 def test_window_and_thread_go_together(four_threads: Path) -> None:
-    with kymo.open(four_threads) as capture:
+    with kymograph.open(four_threads) as capture:
         thread = capture.threads[1]
         middle = (thread.first + thread.last) // 2
         before = list(capture.events(thread, end=middle))
@@ -112,19 +112,19 @@ def test_window_and_thread_go_together(four_threads: Path) -> None:
 
 def test_iterating_over_a_capture_gives_its_events(record: Record) -> None:
     with record() as path:
-        kymo.instant("one")
+        kymograph.instant("one")
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         assert [event.name for event in capture] == ["one"]
 
 
 def test_metadata_keeps_the_last_value_of_a_key(record: Record) -> None:
     with record() as path:
-        kymo.metadata("model", "first")
-        kymo.metadata("größe", "数")
-        kymo.metadata("model", "second")
+        kymograph.metadata("model", "first")
+        kymograph.metadata("größe", "数")
+        kymograph.metadata("model", "second")
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         assert capture.metadata["model"] == "second"
         assert capture.metadata["größe"] == "数"
 
@@ -132,11 +132,11 @@ def test_metadata_keeps_the_last_value_of_a_key(record: Record) -> None:
 def test_info_tells_what_was_recorded(record: Record) -> None:
     before = time.time_ns()
     with record() as path:
-        kymo.process_name("the process")
+        kymograph.process_name("the process")
         for _ in range(10):
-            kymo.instant("tick")
+            kymograph.instant("tick")
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         info = capture.info
         events = list(capture.events())
 
@@ -156,9 +156,9 @@ def test_info_tells_what_was_recorded(record: Record) -> None:
 
 def test_snapshots_run_forward_on_every_clock(record: Record) -> None:
     with record() as path:
-        kymo.instant("tick")
+        kymograph.instant("tick")
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         snapshots = capture.snapshots
         assert len(snapshots) == capture.info.snapshots >= 1
         assert snapshots == sorted(snapshots)
@@ -169,7 +169,7 @@ def test_an_empty_recording_opens(record: Record) -> None:
     with record() as path:
         pass
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         assert list(capture.events()) == []
         assert capture.threads == []
         assert capture.info.records == 0
@@ -177,10 +177,10 @@ def test_an_empty_recording_opens(record: Record) -> None:
 
 def test_an_event_shows_itself(record: Record) -> None:
     with record() as path:
-        kymo.instant("größe")
+        kymograph.instant("größe")
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         (event,) = capture.events()
-        assert repr(event).startswith("<kymo.Event instant 'größe' thread=0 time=")
+        assert repr(event).startswith("<kymograph.Event instant 'größe' thread=0 time=")
         assert (event.file, event.line, event.detail) == ("", 0, "")
-        assert repr(capture) == f"<kymo.Capture {str(path)!r}>"
+        assert repr(capture) == f"<kymograph.Capture {str(path)!r}>"

@@ -1,4 +1,4 @@
-"""`kymo report`: its figures are those of the events, and its tables say what they should."""
+"""`kymograph report`: its figures are those of the events, and its tables say what they should."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pytest
 from conftest import RunCode
 from program import PROGRAM, fib
 
-import kymo
+import kymograph
 
 Function = tuple[str, str, int]  # name, file, line
 
@@ -53,7 +53,7 @@ class Cost:
 def costs(path: Path) -> dict[Function, Cost]:
     """What each function cost, from the events alone, by the plainest of algorithms."""
     found: dict[Function, Cost] = {}
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         end = capture.info.end
         for thread in capture.threads:
             stack: list[list[Any]] = []  # function, start, time of callees
@@ -97,7 +97,7 @@ def fail(depth: int) -> None:
 
 
 def work() -> None:
-    kymo.thread_name("worker")
+    kymograph.thread_name("worker")
     for i in range(50):
         json.loads(json.dumps({"a": [1, 2, {"b": i}]}))
     fib(8)
@@ -120,11 +120,11 @@ def program() -> None:
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The capture of a program with recursion, generators, exceptions, threads and GC."""
     path = tmp_path_factory.mktemp("report") / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     try:
         program()
     finally:
-        kymo.stop()
+        kymograph.stop()
     return path
 
 
@@ -222,14 +222,14 @@ def test_collections_are_counted_as_python_counts_them(tmp_path: Path) -> None:
     gc.collect()
     gc.disable()
     try:
-        kymo.start(path)
+        kymograph.start(path)
         for _ in range(100):
             loop: list[object] = []
             loop.append(loop)
         del loop
         gc.collect(0)
         gc.collect(2)
-        kymo.stop()
+        kymograph.stop()
     finally:
         gc.enable()
 
@@ -349,16 +349,16 @@ def test_where_a_function_is_stands_beside_it(traced: Path) -> None:
 def test_the_tree_parts_where_calls_part(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "trace.kymo"
     run_code(
-        "import kymo, sys\n"
+        "import kymograph, sys\n"
         "def a(): b(); d()\n"
         "def b(): c(3)\n"
         "def c(n):\n"
         "    for i in range(2000 * n): pass\n"
         "    if n: c(n - 1)\n"
         "def d(): pass\n"
-        "kymo.start(sys.argv[1], c_calls=False)\n"
+        "kymograph.start(sys.argv[1], c_calls=False)\n"
         "a()\n"
-        "kymo.stop()\n",
+        "kymograph.stop()\n",
         path,
     )
 
@@ -378,11 +378,11 @@ def test_callers_are_a_table(traced: Path) -> None:
 
 def test_spans_of_programs_without_python_calls_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "spans.kymo"
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
     for i in range(10):
-        with kymo.span("outer"), kymo.span("größe"):
-            kymo.counter("rows", i - 3)
-    kymo.stop()
+        with kymograph.span("outer"), kymograph.span("größe"):
+            kymograph.counter("rows", i - 3)
+    kymograph.stop()
 
     found, text = report(path), text_of(path)
 
@@ -397,15 +397,15 @@ def test_spans_of_programs_without_python_calls_are_reported(tmp_path: Path) -> 
 def test_a_span_in_a_context_manager_is_no_loss(tmp_path: Path) -> None:
     @contextlib.contextmanager
     def region() -> Iterator[None]:
-        with kymo.span("region span"):
+        with kymograph.span("region span"):
             yield
 
     path = tmp_path / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     for _ in range(5):
         with region():
             fib(5)
-    kymo.stop()
+    kymograph.stop()
 
     found = report("--callers", "fib", path)
 
@@ -418,11 +418,11 @@ def test_a_span_in_a_context_manager_is_no_loss(tmp_path: Path) -> None:
 def test_a_killed_program_has_a_report(tmp_path: Path) -> None:
     path = tmp_path / "killed.kymo"
     code = (
-        "import kymo, os, signal, sys\n"
+        "import kymograph, os, signal, sys\n"
         "def deep(n):\n"
         "    if n: deep(n - 1)\n"
         "    else: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "kymo.start(sys.argv[1])\n"
+        "kymograph.start(sys.argv[1])\n"
         "deep(20)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, path], check=False)
@@ -441,14 +441,14 @@ def test_a_killed_program_has_a_report(tmp_path: Path) -> None:
 def test_losses_are_told(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "lossy.kymo"
     run_code(
-        "import kymo, sys\n"
-        "kymo.start(sys.argv[1], budget='1M', policy='drop', level=19)\n"
+        "import kymograph, sys\n"
+        "kymograph.start(sys.argv[1], budget='1M', policy='drop', level=19)\n"
         "def f(): pass\n"
         "for i in range(300000): f()\n"
-        "kymo.stop()\n",
+        "kymograph.stop()\n",
         path,
     )
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         if not capture.info.lost_records:
             pytest.skip("the disk kept up: nothing was lost")
 
@@ -460,10 +460,10 @@ def test_losses_are_told(tmp_path: Path, run_code: RunCode) -> None:
 
 def test_names_that_could_disturb_a_terminal_are_spelled_out(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
-    kymo.start(path, calls=False)
-    with kymo.span("line\nend \x1b[31m red"):
+    kymograph.start(path, calls=False)
+    with kymograph.span("line\nend \x1b[31m red"):
         pass
-    kymo.stop()
+    kymograph.stop()
 
     text = text_of(path)
 
@@ -498,16 +498,16 @@ def test_of_many_threads_the_busiest_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
 
     def body(times: int) -> None:
-        with kymo.span("work"):
+        with kymograph.span("work"):
             for _ in range(times):
                 fib(3)
 
-    kymo.start(path, calls=False)
+    kymograph.start(path, calls=False)
     for i in range(30):
         thread = threading.Thread(target=body, args=(1 + 1000 * (i == 29),))
         thread.start()
         thread.join()
-    kymo.stop()
+    kymograph.stop()
 
     table = text_of(path).split("Threads, the busiest first\n")[1].splitlines()
 
@@ -537,7 +537,7 @@ def test_wrong_usage_is_one_line_that_names_it(
     done = run(*arguments, traced)
 
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("kymograph: ") and done.stderr.count("\n") == 1
     assert words in done.stderr
 
 
@@ -562,15 +562,15 @@ def test_an_empty_answer_says_why(traced: Path, arguments: list[str], words: str
 def test_tasks_have_their_time_and_how_much_they_waited(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "tasks.kymo"
     run_code(
-        "import asyncio, kymo\n"
+        "import asyncio, kymograph\n"
         "async def nap():\n"
         "    await asyncio.sleep(0.02)\n"
         "async def main():\n"
         "    await asyncio.gather(*(asyncio.create_task(nap()) for _ in range(4)))\n"
-        f"kymo.start({str(path)!r})\n"
+        f"kymograph.start({str(path)!r})\n"
         "asyncio.run(main())\n"
-        "kymo.async_begin('job', 3)\n"
-        "kymo.stop()\n"
+        "kymograph.async_begin('job', 3)\n"
+        "kymograph.stop()\n"
     )
 
     found = {row["name"]: row for row in report(path)["asyncs"]}
@@ -588,17 +588,17 @@ def test_tasks_have_their_time_and_how_much_they_waited(tmp_path: Path, run_code
 def test_gaps_are_listed(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "gaps.kymo"
     run_code(
-        "import threading, kymo\n"
-        f"kymo.start({str(path)!r}, calls=False, budget=1 << 20, policy='drop')\n"
+        "import threading, kymograph\n"
+        f"kymograph.start({str(path)!r}, calls=False, budget=1 << 20, policy='drop')\n"
         "hold = threading.Barrier(20)\n"
         "def work():\n"
-        "    kymo.instant('first')\n"
+        "    kymograph.instant('first')\n"
         "    hold.wait()\n"
-        "    for _ in range(20000): kymo.instant('many')\n"
+        "    for _ in range(20000): kymograph.instant('many')\n"
         "threads = [threading.Thread(target=work) for _ in range(20)]\n"
         "for t in threads: t.start()\n"
         "for t in threads: t.join()\n"
-        "kymo.stop()\n"
+        "kymograph.stop()\n"
     )
 
     done = json.loads(run("--json", path).stdout)

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from conftest import Read, Record
 
-import kymo
+import kymograph
 
 
-def story(events: list[kymo.Event]) -> list[tuple[str, str]]:
+def story(events: list[kymograph.Event]) -> list[tuple[str, str]]:
     return [(event.kind, event.name) for event in events]
 
 
 def test_nested_spans_come_back_nested(record: Record, read: Read) -> None:
-    with record(), kymo.span("outer"):
-        with kymo.span("first"):
+    with record(), kymograph.span("outer"):
+        with kymograph.span("first"):
             pass
-        with kymo.span("second"):
+        with kymograph.span("second"):
             pass
 
     events = read()
@@ -41,7 +41,7 @@ def test_nested_spans_come_back_nested(record: Record, read: Read) -> None:
 def test_the_duration_of_a_span_is_that_of_its_block(record: Record, read: Read) -> None:
     with record():
         before = time.monotonic_ns()
-        with kymo.span("sleep"):
+        with kymograph.span("sleep"):
             inside = time.monotonic_ns()
             time.sleep(0.05)
             asleep = time.monotonic_ns() - inside
@@ -55,15 +55,15 @@ def test_the_duration_of_a_span_is_that_of_its_block(record: Record, read: Read)
 
 
 def test_a_span_ends_when_its_block_raises(record: Record, read: Read) -> None:
-    with record(), pytest.raises(ZeroDivisionError), kymo.span("division"):
+    with record(), pytest.raises(ZeroDivisionError), kymograph.span("division"):
         _ = 1 / 0
 
     assert story(read()) == [("enter", "division"), ("leave", "division")]
 
 
 def test_a_span_that_is_open_at_stop_may_end_afterwards(record: Record, read: Read) -> None:
-    with record(), kymo.span("outer"):
-        kymo.stop()
+    with record(), kymograph.span("outer"):
+        kymograph.stop()
 
     assert ("enter", "outer") in story(read())
 
@@ -71,12 +71,12 @@ def test_a_span_that_is_open_at_stop_may_end_afterwards(record: Record, read: Re
 def test_a_span_open_across_two_sessions_is_not_in_the_second(
     read: Read, capture_path: Path
 ) -> None:
-    kymo.start(capture_path, calls=False)
-    with kymo.span("first session"):
-        kymo.stop()
-        kymo.start(capture_path, calls=False)
-        kymo.instant("second session")
-    kymo.stop()
+    kymograph.start(capture_path, calls=False)
+    with kymograph.span("first session"):
+        kymograph.stop()
+        kymograph.start(capture_path, calls=False)
+        kymograph.instant("second session")
+    kymograph.stop()
 
     assert story(read()) == [("instant", "second session")]
 
@@ -86,7 +86,7 @@ def test_counters_keep_their_values(record: Record, read: Read) -> None:
 
     with record():
         for value in values:
-            kymo.counter("depth", value)
+            kymograph.counter("depth", value)
 
     events = read()
     assert story(events) == [("counter", "depth")] * len(values)
@@ -95,7 +95,7 @@ def test_counters_keep_their_values(record: Record, read: Read) -> None:
 
 def test_a_counter_may_be_not_a_number(record: Record, read: Read) -> None:
     with record():
-        kymo.counter("depth", math.nan)
+        kymograph.counter("depth", math.nan)
 
     (event,) = read()
     assert math.isnan(event.value)
@@ -103,10 +103,10 @@ def test_a_counter_may_be_not_a_number(record: Record, read: Read) -> None:
 
 def test_flows_and_async_spans_keep_their_ids(record: Record, read: Read) -> None:
     with record():
-        kymo.flow_out("request", 7)
-        kymo.flow_in("request", 7)
-        kymo.async_begin("download", 2**64 - 1)
-        kymo.async_end("download", 2**64 - 1)
+        kymograph.flow_out("request", 7)
+        kymograph.flow_in("request", 7)
+        kymograph.async_begin("download", 2**64 - 1)
+        kymograph.async_end("download", 2**64 - 1)
 
     assert [(event.kind, event.name, event.id) for event in read()] == [
         ("flow_out", "request", 7),
@@ -118,16 +118,16 @@ def test_flows_and_async_spans_keep_their_ids(record: Record, read: Read) -> Non
 
 def test_ids_are_taken_modulo_two_to_the_64(record: Record, read: Read) -> None:
     with record():
-        kymo.flow_out("hash", -1)
-        kymo.flow_in("hash", 2**64 + 3)
+        kymograph.flow_out("hash", -1)
+        kymograph.flow_in("hash", 2**64 + 3)
 
     assert [event.id for event in read()] == [2**64 - 1, 3]
 
 
 def test_an_async_span_may_end_on_another_thread(record: Record, read: Read) -> None:
     with record():
-        kymo.async_begin("job", 1)
-        thread = threading.Thread(target=kymo.async_end, args=("job", 1))
+        kymograph.async_begin("job", 1)
+        thread = threading.Thread(target=kymograph.async_end, args=("job", 1))
         thread.start()
         thread.join()
 
@@ -139,7 +139,7 @@ def test_an_async_span_may_end_on_another_thread(record: Record, read: Read) -> 
 def test_instants_are_in_the_order_of_time(record: Record, read: Read) -> None:
     with record():
         for i in range(1000):
-            kymo.instant(f"instant {i}")
+            kymograph.instant(f"instant {i}")
 
     events = read()
     assert [event.name for event in events] == [f"instant {i}" for i in range(1000)]
@@ -149,9 +149,9 @@ def test_instants_are_in_the_order_of_time(record: Record, read: Read) -> None:
 
 def test_equal_names_have_equal_keys(record: Record, read: Read) -> None:
     with record():
-        kymo.instant("same")
-        kymo.instant("".join(["sa", "me"]))
-        kymo.instant("other")
+        kymograph.instant("same")
+        kymograph.instant("".join(["sa", "me"]))
+        kymograph.instant("other")
 
     first, second, third = read()
     assert first.key == second.key != third.key
@@ -162,21 +162,21 @@ def test_many_records_of_one_thread_all_arrive(record: Record, capture_path: Pat
 
     with record():
         for i in range(count):
-            kymo.counter("i", i)
+            kymograph.counter("i", i)
 
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert sum(event.value == i for i, event in enumerate(capture.events())) == count
         assert (capture.info.records, capture.info.lost_records) == (count, 0)
 
 
 def test_nothing_is_recorded_without_a_session() -> None:
-    kymo.instant("unheard")
-    kymo.counter("unheard", 1)
-    kymo.flow_out("unheard", 1)
-    kymo.async_begin("unheard", 1)
-    kymo.metadata("unheard", "of")
-    with kymo.span("unheard"):
-        assert not kymo.running()
+    kymograph.instant("unheard")
+    kymograph.counter("unheard", 1)
+    kymograph.flow_out("unheard", 1)
+    kymograph.async_begin("unheard", 1)
+    kymograph.metadata("unheard", "of")
+    with kymograph.span("unheard"):
+        assert not kymograph.running()
 
 
 @pytest.mark.parametrize("recording", [False, True])
@@ -184,19 +184,19 @@ def test_arguments_of_the_wrong_type_raise_whether_recording_or_not(
     record: Record, recording: bool
 ) -> None:
     calls: list[tuple[object, ...]] = [
-        (kymo.span, 1),
-        (kymo.instant, None),
-        (kymo.instant, b"bytes"),
-        (kymo.counter, "name"),
-        (kymo.counter, "name", "value"),
-        (kymo.counter, 1, 1),
-        (kymo.flow_out, "name", 1.0),
-        (kymo.flow_in, "name"),
-        (kymo.async_begin, "name", "id"),
-        (kymo.async_end, "name", 1, 2),
-        (kymo.thread_name, 1),
-        (kymo.process_name, b"name"),
-        (kymo.metadata, "key", 1),
+        (kymograph.span, 1),
+        (kymograph.instant, None),
+        (kymograph.instant, b"bytes"),
+        (kymograph.counter, "name"),
+        (kymograph.counter, "name", "value"),
+        (kymograph.counter, 1, 1),
+        (kymograph.flow_out, "name", 1.0),
+        (kymograph.flow_in, "name"),
+        (kymograph.async_begin, "name", "id"),
+        (kymograph.async_end, "name", 1, 2),
+        (kymograph.thread_name, 1),
+        (kymograph.process_name, b"name"),
+        (kymograph.metadata, "key", 1),
     ]
     if recording:
         with record():
@@ -212,7 +212,7 @@ def check_type_errors(calls: list[tuple[object, ...]]) -> None:
 
 
 def test_a_span_cannot_be_entered_twice_at_a_time() -> None:
-    span = kymo.span("once")
+    span = kymograph.span("once")
 
     with span, pytest.raises(RuntimeError, match="open already"), span:
         pass

@@ -1,4 +1,4 @@
-"""`kymo run`: a program and its processes run as python runs them."""
+"""`kymograph run`: a program and its processes run as python runs them."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_a_package_that_cannot_be_imported_is_reported_without_our_frames(
 
     assert after.returncode == before.returncode == 1
     assert after.stderr.splitlines()[-1] == before.stderr.splitlines()[-1]
-    assert "runpy" not in after.stderr and "kymo" not in after.stderr
+    assert "runpy" not in after.stderr and "kymograph" not in after.stderr
 
 
 INTERRUPTED = """
@@ -332,7 +332,7 @@ def test_no_module_is_imported_for_us_that_python_does_not_have_anyway() -> None
     after = set(recorded("script.py").stdout.split())
 
     ours = {"__future__", "atexit", "gc", "_weakref"}
-    assert {name for name in after - before if name.partition(".")[0] != "kymo"} <= ours
+    assert {name for name in after - before if name.partition(".")[0] != "kymograph"} <= ours
 
 
 # ------------------------------------------------------------------ its processes

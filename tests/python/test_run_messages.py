@@ -1,4 +1,4 @@
-"""`kymo run`: what it says of a recording, what it refuses, and what its options are."""
+"""`kymograph run`: what it says of a recording, what it refuses, and what its options are."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from ran import RUN, calls, execute, write
 
-import kymo
-from kymo import _summary
-from kymo.verbs import native
-from kymo.verbs.run import OPTIONS
+import kymograph
+from kymograph import _summary
+from kymograph.verbs import native
+from kymograph.verbs.run import OPTIONS
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 # ------------------------------------------------------------ what is said, where
 
 SUMMARY = re.compile(
-    r"kymo: recorded ([\d ]+) calls? on (\d+) threads? in [\d.]+ m?s → (\S+) "
+    r"kymograph: recorded ([\d ]+) calls? on (\d+) threads? in [\d.]+ m?s → (\S+) "
     r"\([\d.]+ (?:bytes|kB|MB)\); nothing lost\n"
-    r"kymo: next: kymo report (\S+) · kymo export (\S+) --to chrome\n"
+    r"kymograph: next: kymograph report (\S+) · kymograph export (\S+) --to chrome\n"
 )
 
 
@@ -52,7 +52,11 @@ def test_the_summary_comes_after_all_that_the_program_prints(
 
     assert done.returncode == 2
     printed = ["out", "err"] if unbuffered else ["err", "out"]
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [*printed, "kymo:", "kymo:"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        *printed,
+        "kymograph:",
+        "kymograph:",
+    ]
 
 
 def test_the_summary_is_plain_where_the_locale_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,14 +76,14 @@ def test_a_program_without_standard_streams_runs() -> None:
 
 def test_the_summary_says_what_was_lost() -> None:
     golden = str(Path(__file__).parents[1] / "golden" / "v1.kymo")
-    with kymo.open(golden) as capture:
+    with kymograph.open(golden) as capture:
         lost = capture.info.lost_records
 
     line = _summary.recorded(golden, golden, "v1.kymo", 3671)
 
     assert lost
     assert " in 1 h 01 min → v1.kymo (" in line
-    assert line.endswith(f"; {lost} records lost, 'kymo info' says why")
+    assert line.endswith(f"; {lost} records lost, 'kymograph info' says why")
 
 
 def test_a_capture_that_cannot_be_read_is_told_in_one_line() -> None:
@@ -88,7 +92,7 @@ def test_a_capture_that_cannot_be_read_is_told_in_one_line() -> None:
     line = _summary.recorded("x.kymo", "x.kymo", "x.kymo", 1)
 
     assert line.startswith("recorded into x.kymo, which cannot be summarised: ")
-    assert "not a kymo capture" in line and "\n" not in line
+    assert "not a kymograph capture" in line and "\n" not in line
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_a_recording_that_fails_is_told_in_one_line() -> None:
     done = execute(*RUN, "--budget", "2M", "script.py")
 
     assert done.returncode == 0
-    assert done.stderr.startswith("kymo: recording failed: File too large; script.kymo holds")
+    assert done.stderr.startswith("kymograph: recording failed: File too large; script.kymo holds")
     assert done.stderr.count("\n") == 1
 
 
@@ -139,15 +143,15 @@ def refused(*arguments: object, code: int = 2) -> str:
     """The one line with which a program is not run."""
     done = execute(*RUN, *arguments)
     assert (done.returncode, done.stdout) == (code, ""), done
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stderr[len("kymo: ") : -1]
+    assert done.stderr.startswith("kymograph: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr[len("kymograph: ") : -1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ([], "'run' needs a script, -m MODULE or -c CODE; see 'kymo help run'"),
-        (["-q"], "'run' needs a script, -m MODULE or -c CODE; see 'kymo help run'"),
+        ([], "'run' needs a script, -m MODULE or -c CODE; see 'kymograph help run'"),
+        (["-q"], "'run' needs a script, -m MODULE or -c CODE; see 'kymograph help run'"),
         (["-"], "a program cannot be read from standard input; write it to a file"),
         (["missing.py"], "there is no script missing.py"),
         (["empty"], "empty has no __main__.py to run"),
@@ -155,13 +159,13 @@ def refused(*arguments: object, code: int = 2) -> str:
         (["-m", "script.py"], "there is no module script.py; a script is run without -m: "),
         (["-m", "empty"], "No module named empty.__main__; 'empty' is a package"),
         (["-m", "json.missing"], "No module named json.missing"),
-        (["-m"], "-m needs something behind it; see 'kymo help run'"),
-        (["-o"], "-o needs something behind it; see 'kymo help run'"),
-        (["--budget"], "--budget needs something behind it; see 'kymo help run'"),
+        (["-m"], "-m needs something behind it; see 'kymograph help run'"),
+        (["-o"], "-o needs something behind it; see 'kymograph help run'"),
+        (["--budget"], "--budget needs something behind it; see 'kymograph help run'"),
         (["--ouput", "x.kymo", "script.py"], "'run' has no option --ouput; did you mean --output?"),
-        (["-x", "script.py"], "'run' has no option -x; 'kymo help run' lists them"),
+        (["-x", "script.py"], "'run' has no option -x; 'kymograph help run' lists them"),
         (["--quiet=yes", "script.py"], "--quiet takes no value; write it alone"),
-        (["--gc", "maybe", "script.py"], "--gc maybe is not on or off; see 'kymo help run'"),
+        (["--gc", "maybe", "script.py"], "--gc maybe is not on or off; see 'kymograph help run'"),
         (["--level", "20", "script.py"], "--level 20 is not a number from 1 to 19; see"),
         (["--budget", "much", "script.py"], "--budget much is not a size like 64M or 1G; see"),
         (["--policy", "wait", "script.py"], "--policy wait is not help or drop; see"),
@@ -199,7 +203,7 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_program_runs() -> 
 
 def test_a_capture_that_is_being_recorded_is_left_alone() -> None:
     write("script.py", "")
-    with kymo.trace("script.kymo", calls=False):
+    with kymograph.trace("script.kymo", calls=False):
         line = refused("script.py")
 
     assert line.startswith("script.kymo cannot be recorded into: another process")
@@ -214,7 +218,7 @@ def test_the_help_tells_of_every_option_there_is() -> None:
 
     text = execute(*RUN, "--help").stdout
 
-    assert text.startswith("usage: kymo run [options] SCRIPT")
+    assert text.startswith("usage: kymograph run [options] SCRIPT")
     found = re.findall(r"^ +(?:-(\w), )?--([\w-]+)", text, re.M)
     told = {name: letter for letter, name in found}
     assert told.pop("help") == "h"

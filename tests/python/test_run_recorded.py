@@ -1,4 +1,4 @@
-"""`kymo run`: everything a program does is recorded, and nothing else, where it belongs."""
+"""`kymograph run`: everything a program does is recorded, and nothing else, where it belongs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ran import RUN, calls, ending, events, execute, recorded, write
 
-import kymo
+import kymograph
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -25,7 +25,7 @@ def test_only_the_program_is_recorded() -> None:
         found = events()
         files = {event.file for event in found}
         assert calls()["f"] == 1
-        assert not [file for file in files if "kymo" in file or "runpy" in file], way
+        assert not [file for file in files if "kymograph" in file or "runpy" in file], way
         assert not {event.name for event in found} & {"show_exception", "stop", "metadata"}
 
 
@@ -51,10 +51,10 @@ def test_what_a_package_imports_is_recorded() -> None:
     assert (calls()["setup"], calls()["main"]) == (1, 1)
 
 
-def durations(found: list[kymo.Event]) -> dict[str, list[float]]:
+def durations(found: list[kymograph.Event]) -> dict[str, list[float]]:
     """Seconds of every call, by name; that every end fits its begin is asserted."""
     seconds: dict[str, list[float]] = {}
-    stacks: dict[int, list[kymo.Event]] = {}
+    stacks: dict[int, list[kymograph.Event]] = {}
     for event in found:
         stack = stacks.setdefault(event.thread, [])
         if event.kind == "enter":
@@ -138,7 +138,7 @@ def test_the_capture_is_kept_when_the_chrome_trace_cannot_be_written() -> None:
     done = execute(*RUN, "-o", "trace.json", "script.py")
 
     assert done.returncode == 0
-    assert "kymo export trace.json.kymo --to chrome -o trace.json" in done.stderr
+    assert "kymograph export trace.json.kymo --to chrome -o trace.json" in done.stderr
     assert calls("trace.json.kymo")["mkdir"] == 1
 
 
@@ -240,8 +240,8 @@ def test_a_greatest_depth_cuts_deeper_calls() -> None:
 def test_the_capture_says_what_was_run() -> None:
     recorded("-c", "pass", "an argument")
 
-    with kymo.open("trace.kymo") as capture:
-        command = "kymo run -q -o trace.kymo -c pass 'an argument'"
+    with kymograph.open("trace.kymo") as capture:
+        command = "kymograph run -q -o trace.kymo -c pass 'an argument'"
         assert capture.metadata["command"] == command
         assert capture.metadata["python"] == sys.version.split()[0]
 

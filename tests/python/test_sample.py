@@ -1,4 +1,4 @@
-"""Sampled stacks: `kymo run --sample`, `kymo.start(sample=...)`; and programs go on as ever."""
+"""Sampled stacks: `kymograph run --sample`, `kymograph.start(sample=...)`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-import kymo
-from kymo._sample import parse
-from kymo.verbs.native import find
+import kymograph
+from kymograph._sample import parse
+from kymograph.verbs.native import find
 
 Done = subprocess.CompletedProcess[str]
 
@@ -41,7 +41,18 @@ def run(path: Path, code: str, *options: str, check: bool = True) -> Done:
     script = path.with_suffix(".py")
     script.write_text(WORK + textwrap.dedent(code))
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "kymo", "run", "-o", str(path), *options, script],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-m",
+            "kymograph",
+            "run",
+            "-o",
+            str(path),
+            *options,
+            script,
+        ],
         capture_output=True,
         text=True,
         timeout=60,
@@ -53,7 +64,7 @@ def run(path: Path, code: str, *options: str, check: bool = True) -> Done:
 
 
 def sampled(path: Path, most_lost: int = 0) -> dict[str, Any]:
-    """What `kymo report` says of the samples."""
+    """What `kymograph report` says of the samples."""
     done = subprocess.run(
         [str(find()), "report", "--json", str(path)],
         capture_output=True,
@@ -82,7 +93,7 @@ def test_the_hot_function_and_the_c_code_that_it_calls_are_found(capture_path: P
     assert seconds(samples, "digest", "self_ns") < 0.1
     inside = [each for each in samples["functions"] if each["class"] == "native"]
     assert sum(each["self_ns"] for each in inside) / 1e9 > 0.3
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert capture.metadata["sample.period_ns"] == "1000000"
         assert capture.metadata["sample.clock"] == "cpu"
         assert int(capture.metadata["sample.count"]) == capture.info.records == samples["count"]
@@ -93,7 +104,7 @@ def test_what_runs_the_program_is_not_in_its_stacks(capture_path: Path) -> None:
     functions = sampled(capture_path)["functions"]
     files = {each["file"] for each in functions if each["class"] == "function"}
     assert str(capture_path.with_suffix(".py")) in files
-    assert not [file for file in files if "runpy" in file or "/kymo/" in file]
+    assert not [file for file in files if "runpy" in file or "/kymograph/" in file]
 
 
 def test_samples_and_calls_go_together(capture_path: Path) -> None:
@@ -101,13 +112,13 @@ def test_samples_and_calls_go_together(capture_path: Path) -> None:
     assert " calls and " in done.stderr and " samples on 1 thread" in done.stderr
     # Those that interrupt the recording of a call are lost, and counted.
     assert seconds(sampled(capture_path, most_lost=20), "turn") > 0.15
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert "turn" in {event.name for event in capture.events() if event.kind == "enter"}
 
 
 def test_without_calls_there_are_none(capture_path: Path) -> None:
     run(capture_path, "turn(0.1)", "--calls", "off", "--sample", "1000")
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert not [event for event in capture.events() if event.kind in ("enter", "leave")]
 
 
@@ -238,7 +249,7 @@ def test_functions_that_are_gone_have_their_names(capture_path: Path) -> None:
 
 @pytest.mark.parametrize("sample", [100, "100", "100,wall"])
 def test_start_and_trace_take_the_same(capture_path: Path, sample: int | str) -> None:
-    with kymo.trace(capture_path, calls=False, sample=sample):
+    with kymograph.trace(capture_path, calls=False, sample=sample):
         end = time.thread_time() + 0.2
         while time.thread_time() < end:
             pass
@@ -251,23 +262,25 @@ def test_pause_pauses_samples_too(capture_path: Path) -> None:
         while time.thread_time() < end:
             pass
 
-    kymo.start(capture_path, calls=False, sample=1000)
-    kymo.instant("known from now on")
+    kymograph.start(capture_path, calls=False, sample=1000)
+    kymograph.instant("known from now on")
     spin(0.1)
-    kymo.pause()
+    kymograph.pause()
     spin(0.5)
-    kymo.resume()
+    kymograph.resume()
     spin(0.1)
-    kymo.stop()
+    kymograph.stop()
     assert 120 <= sampled(capture_path)["periods"] <= 350
 
 
 def test_a_session_that_nobody_stops_ends_with_the_program(
     capture_path: Path, run_code: Any
 ) -> None:
-    code = WORK + f"import kymo; kymo.start({str(capture_path)!r}, sample=1000); turn(0.2)"
+    code = (
+        WORK + f"import kymograph; kymograph.start({str(capture_path)!r}, sample=1000); turn(0.2)"
+    )
     run_code(code)
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert capture.info.ending == "clean"
     assert seconds(sampled(capture_path, most_lost=20), "turn") > 0.1
 
@@ -277,20 +290,20 @@ def test_sessions_may_start_and_stop_while_others_ask_for_figures(run_code: Any)
     code = (
         WORK
         + """
-import kymo, tempfile
+import kymograph, tempfile
 over = False
 def ask():
     while not over:
-        try: kymo.stats()
-        except kymo.SessionError: pass
+        try: kymograph.stats()
+        except kymograph.SessionError: pass
         exec("def f(): turn(0.001)\\nf()", {"turn": turn})
 threads = [threading.Thread(target=ask) for _ in range(3)]
 for thread in threads: thread.start()
 with tempfile.TemporaryDirectory() as folder:
     for i in range(6):
-        kymo.start(folder + "/c.kymo", sample=1000, calls=i % 2 == 0)
+        kymograph.start(folder + "/c.kymo", sample=1000, calls=i % 2 == 0)
         turn(0.01 if i % 3 else 0.12)
-        kymo.stop()
+        kymograph.stop()
 over = True
 for thread in threads: thread.join()
 """
@@ -301,14 +314,14 @@ for thread in threads: thread.join()
 @pytest.mark.parametrize("word", ["0", "-1", "10001", "abc", "100,cpu", "100,", "", "1e3", "٣"])
 def test_a_wrong_rate_is_refused_in_one_line(tmp_path: Path, word: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "kymo", "run", "--sample", word, "-c", "pass"],
+        [sys.executable, "-m", "kymograph", "run", "--sample", word, "-c", "pass"],
         capture_output=True,
         text=True,
         timeout=60,
         cwd=tmp_path,
     )
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith(f"kymo: --sample {word} is not a rate from 1 to 10000")
+    assert done.stderr.startswith(f"kymograph: --sample {word} is not a rate from 1 to 10000")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -316,8 +329,8 @@ def test_a_wrong_rate_is_refused_in_one_line(tmp_path: Path, word: str) -> None:
 @pytest.mark.parametrize("sample", [0, -5, 10001, True, 1.5, "x", "1000,cpu"])
 def test_a_wrong_rate_raises(capture_path: Path, sample: Any) -> None:
     with pytest.raises(ValueError, match="sample must be a rate from 1 to 10000"):
-        kymo.start(capture_path, sample=sample)
-    assert not kymo.running() and not capture_path.exists()
+        kymograph.start(capture_path, sample=sample)
+    assert not kymograph.running() and not capture_path.exists()
 
 
 def test_rates_are_read() -> None:

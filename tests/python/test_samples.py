@@ -15,7 +15,7 @@ from test_export_formats import export, pprof, pprof_top
 from test_export_pages import browser, import_into_speedscope, table_of
 from test_export_perfetto import Query, ask, engine
 
-import kymo
+import kymograph
 
 __all__ = ["ask", "browser", "engine"]  # fixtures
 
@@ -404,7 +404,7 @@ def test_the_page_of_a_comparison_is_about_samples(browser: Browser, sampled: Pa
 
 
 def test_samples_are_columns_and_stacks_are_frames(both: Path) -> None:
-    with kymo.open(both) as capture:
+    with kymograph.open(both) as capture:
         assert (capture.info.samples, capture.info.stacks) == (17, 6)
         table = capture.samples()
         assert table.columns == ("time", "thread", "stack", "periods", "clock")
@@ -419,7 +419,7 @@ def test_samples_are_columns_and_stacks_are_frames(both: Path) -> None:
         stacks = capture.stacks()
         assert set(stacks) == {11, 12, 13, 14, 70000, 70001}
         innermost, loop, work = stacks[11][:3]
-        assert innermost == kymo.Frame(
+        assert innermost == kymograph.Frame(
             (
                 "[libwork.so.1]",
                 "",
@@ -447,7 +447,7 @@ def test_samples_are_columns_and_stacks_are_frames(both: Path) -> None:
 
 
 def test_python_exports_samples(both: Path, tmp_path: Path) -> None:
-    with kymo.open(both) as capture:
+    with kymograph.open(both) as capture:
         capture.export(tmp_path / "a.collapsed", of="samples", native="none")
         with pytest.raises(ValueError, match="holds calls"):
             capture.export(tmp_path / "a.pstats", of="samples")
@@ -455,5 +455,8 @@ def test_python_exports_samples(both: Path, tmp_path: Path) -> None:
             capture.export(tmp_path / "a.collapsed", of="everything")  # type: ignore[arg-type]
     assert "worker;(native) 4000000" in (tmp_path / "a.collapsed").read_text("utf-8")
     assert not (tmp_path / "a.pstats").exists()
-    with kymo.open(GOLDEN / "v1.kymo") as capture, pytest.raises(ValueError, match="no samples"):
+    with (
+        kymograph.open(GOLDEN / "v1.kymo") as capture,
+        pytest.raises(ValueError, match="no samples"),
+    ):
         capture.export(tmp_path / "b.collapsed", of="samples")

@@ -13,45 +13,45 @@ from pathlib import Path
 import pytest
 from conftest import Read, Record, RunCode
 
-import kymo
+import kymograph
 
 
 def test_running_tells_whether_a_session_runs(record: Record) -> None:
-    assert not kymo.running()
+    assert not kymograph.running()
     with record():
-        assert kymo.running()
-    assert not kymo.running()
+        assert kymograph.running()
+    assert not kymograph.running()
 
 
 def test_a_second_start_is_refused_and_changes_nothing(
     record: Record, read: Read, tmp_path: Path
 ) -> None:
     with record():
-        kymo.instant("before")
-        with pytest.raises(kymo.SessionError, match="already running"):
-            kymo.start(tmp_path / "second.kymo", calls=False)
-        kymo.instant("after")
+        kymograph.instant("before")
+        with pytest.raises(kymograph.SessionError, match="already running"):
+            kymograph.start(tmp_path / "second.kymo", calls=False)
+        kymograph.instant("after")
 
     assert [event.name for event in read()] == ["before", "after"]
     assert not (tmp_path / "second.kymo").exists()
 
 
 def test_stopping_what_does_not_run_is_an_error(record: Record) -> None:
-    with pytest.raises(kymo.SessionError, match="no session"):
-        kymo.stop()
+    with pytest.raises(kymograph.SessionError, match="no session"):
+        kymograph.stop()
     with record():
-        kymo.stop()
-        with pytest.raises(kymo.SessionError, match="no session"):
-            kymo.stop()
+        kymograph.stop()
+        with pytest.raises(kymograph.SessionError, match="no session"):
+            kymograph.stop()
 
 
 def test_a_session_may_be_stopped_by_another_thread(record: Record, read: Read) -> None:
     with record():
-        kymo.instant("here")
-        thread = threading.Thread(target=kymo.stop)
+        kymograph.instant("here")
+        thread = threading.Thread(target=kymograph.stop)
         thread.start()
         thread.join()
-        assert not kymo.running()
+        assert not kymograph.running()
 
     assert [event.name for event in read()] == ["here"]
 
@@ -64,9 +64,9 @@ def test_threads_may_mark_while_another_stops_and_starts(
     def mark(index: int) -> None:
         i = 0
         while not done.is_set():
-            with kymo.span(f"thread {index}"):
-                kymo.instant("literal")
-                kymo.counter(f"count {i % 2000}", i)
+            with kymograph.span(f"thread {index}"):
+                kymograph.instant("literal")
+                kymograph.counter(f"count {i % 2000}", i)
             i += 1
 
     threads = [threading.Thread(target=mark, args=(i,)) for i in range(4)]
@@ -74,9 +74,9 @@ def test_threads_may_mark_while_another_stops_and_starts(
         thread.start()
     try:
         for _ in range(30):
-            kymo.start(capture_path, calls=False)
-            kymo.stop()
-            with kymo.open(capture_path) as capture:
+            kymograph.start(capture_path, calls=False)
+            kymograph.stop()
+            with kymograph.open(capture_path) as capture:
                 names = {event.name.rstrip("0123456789") for event in capture.events()}
             assert names <= {"thread ", "literal", "count "}
     finally:
@@ -97,7 +97,7 @@ def quick_switches() -> Iterator[None]:
 def test_an_older_capture_is_replaced(record: Record, read: Read) -> None:
     for name in ("old", "new"):
         with record():
-            kymo.instant(name)
+            kymograph.instant(name)
 
     assert [event.name for event in read()] == ["new"]
 
@@ -106,30 +106,30 @@ def test_a_file_that_is_no_capture_is_left_alone(capture_path: Path) -> None:
     capture_path.write_text("precious")
 
     with pytest.raises(FileExistsError) as raised:
-        kymo.start(capture_path, calls=False)
+        kymograph.start(capture_path, calls=False)
 
     assert raised.value.filename == str(capture_path)
     assert "left alone" in str(raised.value)
     assert capture_path.read_text() == "precious"
-    assert not kymo.running()
+    assert not kymograph.running()
 
 
 def test_a_missing_folder_is_file_not_found(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
-        kymo.start(tmp_path / "missing" / "trace.kymo", calls=False)
+        kymograph.start(tmp_path / "missing" / "trace.kymo", calls=False)
 
     assert raised.value.filename == str(tmp_path / "missing" / "trace.kymo")
-    assert not kymo.running()
+    assert not kymograph.running()
 
 
 def test_a_directory_cannot_be_recorded_into(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
-        kymo.start(tmp_path, calls=False)
+        kymograph.start(tmp_path, calls=False)
 
 
 def test_nothing_is_left_beside_a_finished_capture(record: Record, tmp_path: Path) -> None:
     with record():
-        kymo.instant("tick")
+        kymograph.instant("tick")
 
     assert [path.name for path in tmp_path.iterdir()] == ["trace.kymo"]
 
@@ -149,23 +149,23 @@ def test_a_wrong_option_is_a_value_error(
     capture_path: Path, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        kymo.start(capture_path, **options, calls=False)  # type: ignore[arg-type]
+        kymograph.start(capture_path, **options, calls=False)  # type: ignore[arg-type]
 
-    assert not kymo.running()
+    assert not kymograph.running()
     assert not capture_path.exists()
 
 
 @pytest.mark.parametrize("budget", [8 << 20, "8M", "8 MiB", "8192k"])
 def test_a_budget_is_a_number_or_a_size(record: Record, budget: int | str) -> None:
     with record(budget=budget):
-        assert kymo.stats().budget_bytes == 8 << 20
+        assert kymograph.stats().budget_bytes == 8 << 20
 
 
 def test_every_policy_and_level_records(record: Record, read: Read) -> None:
     for policy in ("help", "drop"):
         for level in (1, 19):
             with record(policy=policy, level=level):
-                kymo.instant(f"{policy} {level}")
+                kymograph.instant(f"{policy} {level}")
             assert [event.name for event in read()] == [f"{policy} {level}"]
 
 
@@ -174,43 +174,43 @@ def test_helping_threads_lose_nothing_when_the_budget_is_used_up(
 ) -> None:
     with record(budget="1M", policy="help"):
         for i in range(300_000):
-            kymo.counter("i", i)
+            kymograph.counter("i", i)
 
     assert len(read()) == 300_000
 
 
 def test_stats_count_what_the_session_did(record: Record) -> None:
     with record():
-        kymo.instant("tick")
-        stats = kymo.stats()
+        kymograph.instant("tick")
+        stats = kymograph.stats()
         assert stats.threads == 1
         assert stats.dropped_records == 0
         assert stats.error == 0
         assert 0 < stats.pool_bytes <= stats.budget_bytes
 
-    with pytest.raises(kymo.SessionError):
-        kymo.stats()
+    with pytest.raises(kymograph.SessionError):
+        kymograph.stats()
 
 
 def test_a_device_cannot_be_recorded_into() -> None:
     with pytest.raises(OSError) as raised:
-        kymo.start("/dev/null", calls=False)
+        kymograph.start("/dev/null", calls=False)
 
     assert raised.value.filename == "/dev/null"
-    assert not kymo.running()
+    assert not kymograph.running()
 
 
 def test_a_failed_write_is_an_os_error_at_stop_and_the_capture_opens(
     run_code: RunCode, capture_path: Path
 ) -> None:
     code = """if True:
-        import errno, resource, sys, kymo
-        kymo.start(sys.argv[1], budget="2M", calls=False)
+        import errno, resource, sys, kymograph
+        kymograph.start(sys.argv[1], budget="2M", calls=False)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
         for _ in range(200_000):
-            kymo.instant("tick")
+            kymograph.instant("tick")
         try:
-            kymo.stop()
+            kymograph.stop()
         except OSError as error:
             assert error.errno == errno.EFBIG, error
             assert error.filename == sys.argv[1], error
@@ -218,7 +218,7 @@ def test_a_failed_write_is_an_os_error_at_stop_and_the_capture_opens(
     """
     assert run_code(code, capture_path).stdout == "failed\n"
 
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         info = capture.info
         kinds = Counter(event.kind for event in capture.events())
         gaps = [(gap.detail, gap.id) for gap in capture.events() if gap.kind == "gap"]
@@ -234,10 +234,10 @@ def test_the_program_may_change_its_folder_while_recording(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    kymo.start("trace.kymo", calls=False)
+    kymograph.start("trace.kymo", calls=False)
     os.chdir("elsewhere")
-    kymo.instant("moved")
-    kymo.stop()
+    kymograph.instant("moved")
+    kymograph.stop()
 
     assert [event.name for event in read()] == ["moved"]
     assert list((tmp_path / "elsewhere").iterdir()) == []

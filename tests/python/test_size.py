@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kymo._size import parse_size
+from kymograph._size import parse_size
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""kymo.record_function: a span for a block, or for every call of a function, in its slices."""
+"""kymograph.record_function: a span for a block, or for every call of a function, in its slices."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import pytest
 from conftest import Read, Record
 from traced import work
 
-import kymo
+import kymograph
 
 
-def shape(found: list[kymo.Event]) -> list[str]:
+def shape(found: list[kymograph.Event]) -> list[str]:
     """Every event as "kind name detail", without the details of plain calls."""
     plain = {"call", "return", ""}
     return [
@@ -31,16 +31,16 @@ def shape(found: list[kymo.Event]) -> list[str]:
 
 
 def test_record_function_is_the_span_of_the_torch_profiler() -> None:
-    assert type(kymo.record_function("a")) is type(kymo.span("a")) is kymo.Span
-    assert kymo.record_function("load").name == "load"
+    assert type(kymograph.record_function("a")) is type(kymograph.span("a")) is kymograph.Span
+    assert kymograph.record_function("load").name == "load"
 
 
 def test_spans_nest_and_end_with_their_exceptions(record: Record, read: Read) -> None:
     with record():
-        with pytest.raises(KeyError), kymo.record_function("outer"):
-            with kymo.record_function("inner"):
+        with pytest.raises(KeyError), kymograph.record_function("outer"):
+            with kymograph.record_function("inner"):
                 raise KeyError("x")
-        with kymo.record_function("after"):
+        with kymograph.record_function("after"):
             pass
 
     assert shape(read()) == [
@@ -54,12 +54,12 @@ def test_spans_nest_and_end_with_their_exceptions(record: Record, read: Read) ->
 
 
 def test_a_span_is_a_context_manager_for_everybody(record: Record, read: Read) -> None:
-    assert isinstance(kymo.span("x"), contextlib.AbstractContextManager)
+    assert isinstance(kymograph.span("x"), contextlib.AbstractContextManager)
     with record():
         with contextlib.ExitStack() as stack:
-            entered = stack.enter_context(kymo.span("first"))
-            assert isinstance(entered, kymo.Span)
-        by_hand = kymo.span("second")
+            entered = stack.enter_context(kymograph.span("first"))
+            assert isinstance(entered, kymograph.Span)
+        by_hand = kymograph.span("second")
         assert by_hand.__enter__() is by_hand
         with pytest.raises(RuntimeError, match="open already"):
             by_hand.__enter__()
@@ -73,19 +73,19 @@ def test_a_span_is_a_context_manager_for_everybody(record: Record, read: Read) -
     ]
     for wrong in ((), (7,)):
         with pytest.raises(TypeError):
-            kymo.Span.__enter__(*wrong)  # type: ignore[arg-type]
+            kymograph.Span.__enter__(*wrong)  # type: ignore[arg-type]
 
 
 def test_spans_may_be_many_at_once(record: Record, read: Read) -> None:
     with record():
-        spans = [kymo.span(f"span {i}") for i in range(100)]
+        spans = [kymograph.span(f"span {i}") for i in range(100)]
         for span in spans:
             span.__enter__()
         for span in reversed(spans):
             span.__exit__(None, None, None)
         del spans, span
         for i in range(100):
-            with kymo.span(f"again {i}"):
+            with kymograph.span(f"again {i}"):
                 pass
 
     assert Counter(event.kind for event in read()) == {"enter": 200, "leave": 200}
@@ -93,12 +93,12 @@ def test_spans_may_be_many_at_once(record: Record, read: Read) -> None:
 
 
 def test_a_decorated_function_is_a_span_for_every_call(record: Record, read: Read) -> None:
-    @kymo.record_function("fib")
+    @kymograph.record_function("fib")
     def fib(n: int) -> int:
         """Rabbits."""
         return n if n < 2 else fib(n - 1) + fib(n - 2)
 
-    @kymo.record_function("fail")
+    @kymograph.record_function("fail")
     def fail() -> None:
         raise KeyError("x")
 
@@ -120,27 +120,27 @@ def test_a_decorated_function_is_a_span_for_every_call(record: Record, read: Rea
 
 
 class Model:
-    @kymo.record_function("forward")
+    @kymograph.record_function("forward")
     def forward(self, x: int) -> int:
         return x + 1
 
     @classmethod
-    @kymo.record_function("make")
+    @kymograph.record_function("make")
     def make(cls) -> Model:
         return cls()
 
     @staticmethod
-    @kymo.record_function("static")
+    @kymograph.record_function("static")
     def static(x: int) -> int:
         return x
 
     @property
-    @kymo.record_function("value")
+    @kymograph.record_function("value")
     def value(self) -> int:
         return 7
 
 
-@kymo.record_function("at the top")
+@kymograph.record_function("at the top")
 def decorated() -> int:
     return 1
 
@@ -156,14 +156,14 @@ def test_methods_of_every_kind_can_be_decorated(record: Record, read: Read) -> N
 
 def test_a_decorated_function_can_be_pickled_and_be_partial() -> None:
     assert pickle.loads(pickle.dumps(decorated)) is decorated
-    assert kymo.record_function("partial")(partial(pow, 2))(5) == 32
+    assert kymograph.record_function("partial")(partial(pow, 2))(5) == 32
 
 
 def test_a_decorated_generator_is_recorded_in_slices(record: Record, read: Read) -> None:
-    @kymo.record_function("numbers")
+    @kymograph.record_function("numbers")
     def numbers(count: int) -> Generator[int, int | None, str]:
         for i in range(count):
-            with kymo.span("inside"):
+            with kymograph.span("inside"):
                 pass
             got = yield i
             assert got is None or got == i
@@ -176,7 +176,7 @@ def test_a_decorated_generator_is_recorded_in_slices(record: Record, read: Read)
     with record():
         generator = collect()
         assert next(generator) == 0
-        kymo.instant("between")
+        kymograph.instant("between")
         assert generator.send(0) == 1
         assert list(generator) == []
 
@@ -200,7 +200,7 @@ def test_a_decorated_generator_is_recorded_in_slices(record: Record, read: Read)
 def test_a_decorated_generator_may_be_closed_and_thrown_into(record: Record, read: Read) -> None:
     closed = []
 
-    @kymo.record_function("slow")
+    @kymograph.record_function("slow")
     def slow() -> Generator[str, None, None]:
         try:
             yield "first"
@@ -237,11 +237,11 @@ def test_a_decorated_generator_may_be_closed_and_thrown_into(record: Record, rea
 
 
 def test_decorated_coroutines_take_turns_in_slices(record: Record, read: Read) -> None:
-    @kymo.record_function("step")
+    @kymograph.record_function("step")
     async def step(name: str) -> str:
-        kymo.instant(name)
+        kymograph.instant(name)
         await asyncio.sleep(0)
-        kymo.instant(name)
+        kymograph.instant(name)
         return name
 
     async def main() -> None:
@@ -263,11 +263,11 @@ def test_decorated_coroutines_take_turns_in_slices(record: Record, read: Read) -
 
 
 def test_a_decorated_coroutine_may_fail_and_be_cancelled(record: Record, read: Read) -> None:
-    @kymo.record_function("endless")
+    @kymograph.record_function("endless")
     async def endless() -> None:
         await asyncio.sleep(60)
 
-    @kymo.record_function("failing")
+    @kymograph.record_function("failing")
     async def failing() -> None:
         await asyncio.sleep(0)
         raise KeyError("x")
@@ -299,7 +299,7 @@ def test_a_decorated_coroutine_may_fail_and_be_cancelled(record: Record, read: R
 def test_a_decorated_async_generator_is_recorded_in_slices(record: Record, read: Read) -> None:
     closed = []
 
-    @kymo.record_function("pages")
+    @kymograph.record_function("pages")
     async def pages() -> AsyncIterator[int]:
         try:
             for i in range(3):
@@ -330,54 +330,54 @@ def test_a_decorated_async_generator_is_recorded_in_slices(record: Record, read:
 
 
 def test_a_session_may_end_between_two_slices(tmp_path: Path) -> None:
-    @kymo.record_function("numbers")
+    @kymograph.record_function("numbers")
     def numbers() -> Iterator[int]:
         yield 1
-        kymo.stop()
-        kymo.start(tmp_path / "second.kymo", calls=False)
+        kymograph.stop()
+        kymograph.start(tmp_path / "second.kymo", calls=False)
         yield 2
         yield 3
 
     generator = numbers()
-    kymo.start(tmp_path / "first.kymo", calls=False)
+    kymograph.start(tmp_path / "first.kymo", calls=False)
     next(generator)
     next(generator)
     next(generator)
-    kymo.stop()
+    kymograph.stop()
     assert list(generator) == []
 
-    with kymo.open(tmp_path / "first.kymo") as capture:
+    with kymograph.open(tmp_path / "first.kymo") as capture:
         assert shape(list(capture)) == [
             "enter numbers",
             "leave numbers yield",
             "enter numbers resume",
         ]
-    with kymo.open(tmp_path / "second.kymo") as capture:
+    with kymograph.open(tmp_path / "second.kymo") as capture:
         assert shape(list(capture)) == ["enter numbers resume", "leave numbers yield"]
 
 
 @pytest.mark.parametrize("thing", [7, "text", classmethod(work), property(work)])
 def test_only_functions_can_be_decorated(thing: Any, capture_path: Path) -> None:
-    for decorator in (kymo.record_function("x"), kymo.trace(capture_path)):
+    for decorator in (kymograph.record_function("x"), kymograph.trace(capture_path)):
         with pytest.raises(TypeError, match="only a function can be decorated"):
             decorator(thing)
     with pytest.raises(TypeError):
-        kymo.record_function("x")(work, work)  # type: ignore[call-arg]
+        kymograph.record_function("x")(work, work)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
-        kymo.record_function("x")(function=work)  # type: ignore[call-arg]
+        kymograph.record_function("x")(function=work)  # type: ignore[call-arg]
 
 
 def test_spans_lie_properly_between_the_calls_around_them(capture_path: Path) -> None:
     def outer() -> None:
-        with kymo.record_function("span"):
+        with kymograph.record_function("span"):
             work()
-            kymo.counter("count", 1)
+            kymograph.counter("count", 1)
         decorated()
 
-    with kymo.trace(capture_path):
+    with kymograph.trace(capture_path):
         outer()
 
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         found = [e for e in capture.events() if e.kind in ("enter", "leave")]
     start = next(i for i, event in enumerate(found) if event.name.endswith("outer"))
     end = next(i for i, e in enumerate(found) if e.kind == "leave" and e.name == found[start].name)
@@ -401,7 +401,7 @@ def test_a_trace_is_cheap_to_leave_in_the_program() -> None:
     def spans(count: int) -> float:
         start = time.perf_counter()
         for _ in range(count):
-            with kymo.record_function("x"):
+            with kymograph.record_function("x"):
                 pass
         return (time.perf_counter() - start) / count
 

@@ -14,23 +14,23 @@ import pytest
 from conftest import RunCode
 from program import PROGRAM, fib
 
-import kymo
+import kymograph
 
 
 def work() -> None:
-    with kymo.span("work"):
+    with kymograph.span("work"):
         fib(8)
 
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tables") / "trace.kymo"
-    kymo.start(path)
+    kymograph.start(path)
     thread = threading.Thread(target=work)
     thread.start()
     fib(10)
     thread.join()
-    kymo.stop()
+    kymograph.stop()
     return path
 
 
@@ -67,7 +67,7 @@ FIELDS = (
 
 def test_functions_are_those_of_the_report(traced: Path) -> None:
     wanted = report(traced)["functions"]
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         table = capture.functions()
         got = sorted(zip(*(table[name] for name in FIELDS), strict=True))
         kinds = dict(zip(table["name"], table["kind"], strict=True))
@@ -80,7 +80,7 @@ def test_functions_are_those_of_the_report(traced: Path) -> None:
 
 
 def test_a_part_can_be_asked_for(traced: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         start = capture.info.start
         one = capture.functions(thread=1)
         same = capture.functions(thread=capture.threads[1])
@@ -103,7 +103,7 @@ def test_the_call_tree_is_that_of_the_report(traced: Path) -> None:
         return found
 
     wanted = report(traced)["tree"]
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         tree = capture.call_tree()
         functions = capture.functions()
         got = sorted(
@@ -127,7 +127,7 @@ def test_the_call_tree_is_that_of_the_report(traced: Path) -> None:
 
 
 def test_nothing_is_read_before_it_is_looked_at(traced: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         looked_at, never = capture.functions(), capture.functions()
         bad = capture.functions(thread=99)
         length = len(looked_at)
@@ -140,7 +140,7 @@ def test_nothing_is_read_before_it_is_looked_at(traced: Path) -> None:
 
 
 def test_columns_are_memory_that_numpy_can_use(traced: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         table = capture.functions()
         column = table["self_ns"]
 
@@ -154,7 +154,7 @@ def test_columns_are_memory_that_numpy_can_use(traced: Path) -> None:
 
 
 def test_bad_arguments_are_refused(traced: Path) -> None:
-    with kymo.open(traced) as capture:
+    with kymograph.open(traced) as capture:
         with pytest.raises(TypeError):
             capture.functions(thread="main")["name"]  # type: ignore[arg-type]
         with pytest.raises(IndexError):
@@ -166,10 +166,10 @@ def test_bad_arguments_are_refused(traced: Path) -> None:
 
 def test_an_empty_capture_has_empty_tables(tmp_path: Path) -> None:
     path = tmp_path / "empty.kymo"
-    kymo.start(path, calls=False)
-    kymo.stop()
+    kymograph.start(path, calls=False)
+    kymograph.stop()
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         assert len(capture.functions()) == len(capture.call_tree()) == 0
         assert list(capture.functions()) == []
 
@@ -177,14 +177,14 @@ def test_an_empty_capture_has_empty_tables(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_long_reading(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "long.kymo"
     run_code(
-        "import kymo\n"
-        f"kymo.start({str(path)!r}, calls=False)\n"
-        "for _ in range(3_000_000): kymo.instant('x')\n"
-        "kymo.stop()\n"
+        "import kymograph\n"
+        f"kymograph.start({str(path)!r}, calls=False)\n"
+        "for _ in range(3_000_000): kymograph.instant('x')\n"
+        "kymograph.stop()\n"
     )
     code = (
-        "import kymo, sys\n"
-        f"capture = kymo.open({str(path)!r})\n"
+        "import kymograph, sys\n"
+        f"capture = kymograph.open({str(path)!r})\n"
         "try:\n"
         "    print('ready', flush=True)\n"
         "    while True: len(capture.functions())\n"

@@ -1,4 +1,4 @@
-"""kymo.trace: a session for a block, or for every call of a function."""
+"""kymograph.trace: a session for a block, or for every call of a function."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from pathlib import Path
 import pytest
 from traced import names, work
 
-import kymo
+import kymograph
 
 
 def test_a_block_is_traced_from_its_begin_to_its_end(capture_path: Path) -> None:
     work()
-    with kymo.trace(capture_path) as trace:
-        assert kymo.running()
+    with kymograph.trace(capture_path) as trace:
+        assert kymograph.running()
         work()
     work()
 
-    assert not kymo.running()
+    assert not kymograph.running()
     assert trace.path == capture_path
     assert names(capture_path)["work"] == 1
 
 
 def test_the_options_of_a_trace_are_those_of_start(capture_path: Path) -> None:
-    with kymo.trace(capture_path, c_calls=False, exclude=["work"], budget="8M"):
-        assert kymo.stats().budget_bytes == 8 << 20
+    with kymograph.trace(capture_path, c_calls=False, exclude=["work"], budget="8M"):
+        assert kymograph.stats().budget_bytes == 8 << 20
         work()
         len("")
         test_sizes()
 
     assert names(capture_path).keys() & {"work", "len", "test_sizes"} == {"test_sizes"}
-    with pytest.raises(ValueError, match="level"), kymo.trace(capture_path, level=0):
+    with pytest.raises(ValueError, match="level"), kymograph.trace(capture_path, level=0):
         pass
     with pytest.raises(TypeError, match="no_such_option"):
-        with kymo.trace(capture_path, no_such_option=1):  # type: ignore[call-arg]
+        with kymograph.trace(capture_path, no_such_option=1):  # type: ignore[call-arg]
             pass
 
 
@@ -45,22 +45,22 @@ def test_sizes() -> None:
 
 
 def test_a_block_that_fails_is_traced_and_its_exception_goes_on(capture_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), kymo.trace(capture_path):
+    with pytest.raises(ZeroDivisionError), kymograph.trace(capture_path):
         work()
         _ = 1 / 0
 
-    assert not kymo.running()
+    assert not kymograph.running()
     assert names(capture_path)["work"] == 1
 
 
 def test_a_trace_inside_another_is_a_session_error(capture_path: Path, tmp_path: Path) -> None:
-    with kymo.trace(capture_path):
-        with pytest.raises(kymo.SessionError, match="already running"):
-            with kymo.trace(tmp_path / "second.kymo"):
+    with kymograph.trace(capture_path):
+        with pytest.raises(kymograph.SessionError, match="already running"):
+            with kymograph.trace(tmp_path / "second.kymo"):
                 pytest.fail("the block was entered")
-        with pytest.raises(kymo.SessionError, match="already running"):
-            kymo.start(tmp_path / "third.kymo")
-        assert kymo.running()
+        with pytest.raises(kymograph.SessionError, match="already running"):
+            kymograph.start(tmp_path / "third.kymo")
+        assert kymograph.running()
         work()
 
     assert names(capture_path)["work"] == 1
@@ -68,14 +68,14 @@ def test_a_trace_inside_another_is_a_session_error(capture_path: Path, tmp_path:
 
 
 def test_a_session_may_be_stopped_inside_its_block(capture_path: Path) -> None:
-    with kymo.trace(capture_path):
-        kymo.stop()
-    with pytest.raises(kymo.SessionError, match="no session"):
-        kymo.stop()
+    with kymograph.trace(capture_path):
+        kymograph.stop()
+    with pytest.raises(kymograph.SessionError, match="no session"):
+        kymograph.stop()
 
 
 def test_a_decorated_function_has_a_session_for_every_call(capture_path: Path) -> None:
-    @kymo.trace(capture_path)
+    @kymograph.trace(capture_path)
     def traced(argument: int, *, keyword: int = 0) -> int:
         """Its own words."""
         work()
@@ -85,47 +85,47 @@ def test_a_decorated_function_has_a_session_for_every_call(capture_path: Path) -
     assert names(capture_path)["work"] == 1
     assert traced(2) == 2
     assert names(capture_path)["work"] == 1  # the capture of the last call
-    assert not kymo.running()
+    assert not kymograph.running()
     assert (traced.__name__, traced.__doc__) == ("traced", "Its own words.")
     assert str(inspect.signature(traced)).startswith("(argument:")
 
 
 def test_a_decorated_function_may_fail(capture_path: Path) -> None:
-    @kymo.trace(capture_path)
+    @kymograph.trace(capture_path)
     def traced() -> None:
         raise LookupError("not here")
 
     with pytest.raises(LookupError, match="not here"):
         traced()
-    assert not kymo.running()
+    assert not kymograph.running()
 
 
 def test_a_decorated_coroutine_is_traced_to_its_end(capture_path: Path) -> None:
-    @kymo.trace(capture_path)
+    @kymograph.trace(capture_path)
     async def traced() -> str:
         await asyncio.sleep(0)
-        assert kymo.running()
+        assert kymograph.running()
         return work()
 
     assert inspect.iscoroutinefunction(traced)
     assert asyncio.run(traced()) == "done"
-    assert not kymo.running()
+    assert not kymograph.running()
     assert names(capture_path)["work"] == 1
 
 
 def test_a_decorated_generator_is_traced_to_its_end(capture_path: Path) -> None:
-    @kymo.trace(capture_path)
+    @kymograph.trace(capture_path)
     def traced() -> Generator[int, str, str]:
         sent = yield 1
         return sent + work()
 
     generator = traced()
     assert next(generator) == 1
-    assert kymo.running()
+    assert kymograph.running()
     with pytest.raises(StopIteration) as stop:
         generator.send("well ")
     assert stop.value.value == "well done"
-    assert not kymo.running()
+    assert not kymograph.running()
 
 
 def test_an_async_generator_is_not_traced_as_a_whole(capture_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_an_async_generator_is_not_traced_as_a_whole(capture_path: Path) -> None
         yield 1
 
     with pytest.raises(TypeError, match="async generator"):
-        kymo.trace(capture_path)(generator)
+        kymograph.trace(capture_path)(generator)
 
 
 def test_the_standard_library_may_be_left_out(capture_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_standard_library_may_be_left_out(capture_path: Path) -> None:
 
     json.loads("1")
     for stdlib in (True, False):
-        with kymo.trace(capture_path, stdlib=stdlib):
+        with kymograph.trace(capture_path, stdlib=stdlib):
             json.loads("1")
             work()
             pytest.approx(1)  # what is installed below the library is none of it

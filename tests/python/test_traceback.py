@@ -20,14 +20,14 @@ from typing import Any
 import pytest
 from conftest import RunCode
 
-import kymo
-from kymo import CapturedTraceback, _core
+import kymograph
+from kymograph import CapturedTraceback, _core
 
 Pair = tuple[CapturedTraceback, traceback.StackSummary]
 
 
 def both() -> Pair:
-    """This stack, as kymo and as the interpreter have it."""
+    """This stack, as kymograph and as the interpreter have it."""
     return CapturedTraceback.extract(), traceback.extract_stack()
 
 
@@ -220,7 +220,7 @@ def test_random_stacks() -> None:
                 frame = frame.f_back  # type: ignore[assignment]
             found = [
                 (f["filename"], f["name"], f["line"])
-                for f in kymo.symbolize_tracebacks([captured])[0]
+                for f in kymograph.symbolize_tracebacks([captured])[0]
             ]
             assert found[1:] == expected[1:]
             assert found[0][:2] == expected[0][:2]
@@ -293,7 +293,7 @@ def test_functions_that_come_to_lie_at_the_place_of_a_dead_one() -> None:
         namespace: dict[str, Any] = {"extract": CapturedTraceback.extract}
         exec(compile(f"def f{i}(): return extract()", f"file{i}.py", "exec"), namespace)
         held.append(namespace[f"f{i}"]())
-    for i, frames in enumerate(kymo.symbolize_tracebacks(held)):
+    for i, frames in enumerate(kymograph.symbolize_tracebacks(held)):
         assert (frames[0]["name"], frames[0]["filename"]) == (f"f{i}", f"file{i}.py")
 
 
@@ -307,10 +307,10 @@ def test_equal_stacks_have_one_id_and_others_have_not() -> None:
 
 def test_a_million_may_be_held() -> None:
     gc.collect()  # functions that die meanwhile would give later ones another id
-    before = kymo.stack_stats()["stacks"]
+    before = kymograph.stack_stats()["stacks"]
     held = [CapturedTraceback.extract() for _ in range(1_000_000)]
     assert len({tb.id for tb in held}) == 1
-    assert kymo.stack_stats()["stacks"] - before <= 2
+    assert kymograph.stack_stats()["stacks"] - before <= 2
 
 
 def test_skip() -> None:
@@ -331,9 +331,9 @@ def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="keyword arguments only"):
         CapturedTraceback.extract(1)  # type: ignore[call-arg,arg-type]
     with pytest.raises(TypeError, match="not a captured traceback: 1"):
-        kymo.symbolize_tracebacks([1])  # type: ignore[list-item]
+        kymograph.symbolize_tracebacks([1])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="'full', 'names', 'none', not 'fast'"):
-        kymo.symbolize_tracebacks([], "fast")  # type: ignore[arg-type]
+        kymograph.symbolize_tracebacks([], "fast")  # type: ignore[arg-type]
 
 
 def test_format_is_that_of_traceback() -> None:
@@ -363,10 +363,10 @@ def test_pickling_drops_the_stack() -> None:
 
 def test_symbolizing_shares_frames_and_json_says_the_same() -> None:
     pairs = [deep(n, both)[0] for n in (3, 5, 3)]
-    frames = kymo.symbolize_tracebacks(pairs)
+    frames = kymograph.symbolize_tracebacks(pairs)
     assert frames[0] == frames[2]
     assert frames[0][0] is frames[2][0] is frames[1][0]
-    known = json.loads(kymo.json_symbolize(pairs))
+    known = json.loads(kymograph.json_symbolize(pairs))
     assert [[known["frames"][i] for i in stack] for stack in known["tracebacks"]] == frames
 
 
@@ -379,23 +379,23 @@ def test_hooks_add_frames_of_generated_code() -> None:
     namespace: dict[str, Any] = {"extract": CapturedTraceback.extract}
     exec(compile("\ndef render(): return extract()", "generated.py", "exec"), namespace)
     captured = namespace["render"]()
-    kymo.add_frame_hook(hook)
+    kymograph.add_frame_hook(hook)
     try:
-        frames = kymo.symbolize_tracebacks([captured])[0]
+        frames = kymograph.symbolize_tracebacks([captured])[0]
     finally:
-        kymo.remove_frame_hook(hook)
+        kymograph.remove_frame_hook(hook)
     assert frames[0] == {"name": "render", "filename": "generated.py", "line": 2}
     assert frames[1] == {"name": "template", "filename": "page.html", "line": 20}
-    assert len(kymo.symbolize_tracebacks([captured])[0]) == len(frames) - 1
+    assert len(kymograph.symbolize_tracebacks([captured])[0]) == len(frames) - 1
 
 
 def test_gathering_chooses_parts() -> None:
-    python = kymo.gather_traceback(python=True, cpp=False)
-    native = kymo.gather_traceback(python=False, cpp=True)
+    python = kymograph.gather_traceback(python=True, cpp=False)
+    native = kymograph.gather_traceback(python=False, cpp=True)
     assert rows(python.summary())[-1][2] == "test_gathering_chooses_parts"
     assert len(native) > 3
     assert not any(frame.filename == __file__ for frame in native.summary())
-    assert len(kymo.gather_traceback(python=False, script=True, cpp=False)) == 0
+    assert len(kymograph.gather_traceback(python=False, script=True, cpp=False)) == 0
 
 
 def test_a_layout_that_is_not_known_is_noticed() -> None:
@@ -404,16 +404,16 @@ def test_a_layout_that_is_not_known_is_noticed() -> None:
 
 
 def test_it_does_not_cost_the_import(run_code: RunCode) -> None:
-    run_code("import sys, kymo; assert 'kymo._traceback' not in sys.modules")
+    run_code("import sys, kymograph; assert 'kymograph._traceback' not in sys.modules")
 
 
 def test_captures_at_the_end_of_the_interpreter(run_code: RunCode) -> None:
     run_code(
-        "import atexit, kymo, sys\n"
+        "import atexit, kymograph, sys\n"
         "class D:\n"
-        "  def __del__(self, extract=kymo.CapturedTraceback.extract):\n"
+        "  def __del__(self, extract=kymograph.CapturedTraceback.extract):\n"
         "    extract(); extract(cpp=True)\n"
         "sys.kept = D()\n"
         "d = D(); d.me = d\n"
-        "atexit.register(lambda: kymo.CapturedTraceback.extract().format())\n"
+        "atexit.register(lambda: kymograph.CapturedTraceback.extract().format())\n"
     )

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-import kymo
-from kymo import CapturedTraceback, _core
+import kymograph
+from kymograph import CapturedTraceback, _core
 
 ROOT = Path(__file__).resolve().parents[2]
 EVALUATE = "_PyEval_EvalFrameDefault"
@@ -70,7 +70,7 @@ def names(tb: CapturedTraceback) -> list[str]:
     """Innermost first; Python functions as `py:name`."""
     return [
         f"py:{frame['name']}" if is_python(frame) else frame["name"]
-        for frame in kymo.symbolize_tracebacks([tb], "names")[0]
+        for frame in kymograph.symbolize_tracebacks([tb], "names")[0]
     ]
 
 
@@ -151,10 +151,10 @@ def test_a_thread_that_python_has_never_seen(without_gil: ctypes.CDLL) -> None:
 
 
 def test_a_thread_without_python_has_native_frames_only(without_gil: ctypes.CDLL) -> None:
-    before = kymo.stack_stats()["captures"]
+    before = kymograph.stack_stats()["captures"]
     stack = without_gil.of_a_native_thread()
     assert stack
-    assert kymo.stack_stats()["captures"] > before
+    assert kymograph.stack_stats()["captures"] > before
     library = ctypes.CDLL(_core.library())
     count = library.kymo_stack_frames(stack, None, 0)
     frames = (ctypes.c_uint32 * (4 * count))()
@@ -267,7 +267,7 @@ def test_random_stacks_are_those_of_libunwind_and_of_the_interpreter(
                 captured = CapturedTraceback.extract(cpp=True)
                 native = [
                     (frame["name"], frame["filename"], frame["line"])
-                    for frame in kymo.symbolize_tracebacks([captured], "none")[0]
+                    for frame in kymograph.symbolize_tracebacks([captured], "none")[0]
                     if not frame["line"] == 0
                 ]
                 assert native[1:] == python_frames()
@@ -304,7 +304,7 @@ def test_memory_stays_bounded_and_is_given_back(helper: Path) -> None:
     for _ in range(5000):
         go(random.randrange(8))
     gc.collect()
-    stats = kymo.stack_stats()
+    stats = kymograph.stack_stats()
     assert stats["bytes"] <= stats["limit"]
     assert stats["dropped"] == 0
 
@@ -333,7 +333,7 @@ def test_a_library_that_is_gone_when_its_names_are_asked_for(helper: Path, tmp_p
 def test_modes() -> None:
     tb = CapturedTraceback.extract(cpp=True)
     full, by_name, none = (
-        kymo.symbolize_tracebacks([tb], mode)[0] for mode in ("full", "names", "none")
+        kymograph.symbolize_tracebacks([tb], mode)[0] for mode in ("full", "names", "none")
     )
     assert len(full) >= len(by_name) == len(none)
     for frame in none:
@@ -346,7 +346,7 @@ def test_addresses_of_this_process() -> None:
     libc = ctypes.CDLL(None)
     address = ctypes.cast(libc.qsort, ctypes.c_void_p).value
     assert address is not None
-    (place,) = kymo.symbolize_addresses([address])
+    (place,) = kymograph.symbolize_addresses([address])
     assert "qsort" in place[2]
-    ((_, _, nothing),) = kymo.symbolize_addresses([8])
+    ((_, _, nothing),) = kymograph.symbolize_addresses([8])
     assert nothing == "??+0x8"

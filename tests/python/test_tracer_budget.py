@@ -15,9 +15,9 @@ import pytest
 from ran import execute, write
 from traced import MONITORING, Trace, Traced, read_trace
 
-import kymo
+import kymograph
 
-CAN = kymo._core.trace_can_throttle()
+CAN = kymograph._core.trace_can_throttle()
 pytestmark = pytest.mark.skipif(not CAN, reason="3.11.0 to 3.11.3 cannot")
 BUDGET = 0.02
 WITH_AND_WITHOUT_C = pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
@@ -251,13 +251,13 @@ def test_c_calls_too_deep_for_the_limit_do_not_count_twice(traced: Traced) -> No
 
 @WITH_AND_WITHOUT_C
 def test_after_a_pause_what_is_off_stays_off(capture_path: Path, c_calls: bool) -> None:
-    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+    kymograph.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
     busy(100_000)
-    kymo.pause()
+    kymograph.pause()
     busy(1000)
-    kymo.resume()
+    kymograph.resume()
     busy(20_000)
-    kymo.stop()
+    kymograph.stop()
 
     trace = read_trace(capture_path)
     assert entered(trace, "tiny") < 50_000
@@ -266,13 +266,13 @@ def test_after_a_pause_what_is_off_stays_off(capture_path: Path, c_calls: bool) 
 
 @WITH_AND_WITHOUT_C
 def test_the_next_session_begins_with_everything(capture_path: Path, c_calls: bool) -> None:
-    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls)
+    kymograph.start(capture_path, overhead=BUDGET, c_calls=c_calls)
     busy(100_000)
-    kymo.stop()
-    kymo.start(capture_path, c_calls=c_calls)
+    kymograph.stop()
+    kymograph.start(capture_path, c_calls=c_calls)
     busy(1000)
     len("four")
-    kymo.stop()
+    kymograph.stop()
 
     trace = read_trace(capture_path)
     assert off(trace) == {}
@@ -290,12 +290,12 @@ def test_what_is_off_costs_a_fraction(capture_path: Path) -> None:
         return min(times)
 
     def cost(**options: Any) -> int:
-        kymo.start(capture_path, gc=False, **options)
+        kymograph.start(capture_path, gc=False, **options)
         try:
             busy(20_000)  # what is to go is switched off by now
             return least(lambda: busy(20_000))
         finally:
-            kymo.stop()
+            kymograph.stop()
 
     # More than once: others use the processor, too.
     assert any(cost(overhead=BUDGET) < cost() * 0.7 for _ in range(5))
@@ -313,7 +313,7 @@ def test_kymo_run_and_report_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         print("done")
         """,
     )
-    kymo_command = [sys.executable, "-m", "kymo"]
+    kymo_command = [sys.executable, "-m", "kymograph"]
 
     done = execute(*kymo_command, "run", "--overhead", "2%", "-o", "x.kymo", "busy.py")
     report = execute(*kymo_command, "report", "x.kymo")
@@ -326,7 +326,7 @@ def test_kymo_run_and_report_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("share", ["0", "-5%", "much", "2000%"])
 def test_a_budget_that_is_none_is_one_line(share: str) -> None:
-    done = execute(sys.executable, "-m", "kymo", "run", f"--overhead={share}", "-c", "pass")
+    done = execute(sys.executable, "-m", "kymograph", "run", f"--overhead={share}", "-c", "pass")
 
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "--overhead" in done.stderr
@@ -404,8 +404,8 @@ def test_tracing_goes_on_inside_what_is_off(traced: Traced, c_calls: bool) -> No
     """Its end is not recorded, and so it is not told as open either."""
 
     def again() -> None:
-        kymo.pause()
-        kymo.resume()
+        kymograph.pause()
+        kymograph.resume()
         tiny(1)
 
     trace = traced(program_with(again), overhead=BUDGET, c_calls=c_calls, gc=False)
@@ -420,8 +420,8 @@ def test_the_next_session_begins_inside_what_was_off(
     traced: Traced, capture_path: Path, c_calls: bool
 ) -> None:
     def next_session() -> None:
-        kymo.stop()
-        kymo.start(capture_path, c_calls=c_calls, gc=False)
+        kymograph.stop()
+        kymograph.start(capture_path, c_calls=c_calls, gc=False)
 
     trace = traced(program_with(next_session), overhead=BUDGET, c_calls=c_calls, gc=False)
 
@@ -433,7 +433,7 @@ def test_the_next_session_begins_inside_what_was_off(
 def test_a_call_open_from_the_start_keeps_its_end(capture_path: Path, c_calls: bool) -> None:
     def hot(n: int) -> None:
         if n < 0:
-            kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+            kymograph.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
             for inner in range(20_000):
                 hot(inner)
 
@@ -443,7 +443,7 @@ def test_a_call_open_from_the_start_keeps_its_end(capture_path: Path, c_calls: b
 
     program()
     tiny(0)  # without C calls the end of what was open shows at the next call
-    kymo.stop()
+    kymograph.stop()
 
     trace = read_trace(capture_path)
     assert "hot" in off(trace)
@@ -468,12 +468,12 @@ def test_a_call_open_on_another_thread_keeps_its_end(capture_path: Path, c_calls
     other = threading.Thread(target=thread)
     other.start()
     inside.wait()
-    kymo.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
+    kymograph.start(capture_path, overhead=BUDGET, c_calls=c_calls, gc=False)
     for _ in range(20_000):
         hot(False)
     go.set()
     other.join()
-    kymo.stop()
+    kymograph.stop()
 
     trace = read_trace(capture_path)
     assert "hot" in off(trace)
@@ -482,7 +482,7 @@ def test_a_call_open_on_another_thread_keeps_its_end(capture_path: Path, c_calls
 
 def test_a_c_call_of_a_frame_open_from_the_start_ends_with_it(capture_path: Path) -> None:
     def inner() -> None:
-        kymo.start(capture_path, overhead=BUDGET, gc=False)
+        kymograph.start(capture_path, overhead=BUDGET, gc=False)
         sorted(range(20_000), key=tiny)  # in which C calls are switched off before 3.12
 
     def program() -> None:
@@ -490,7 +490,7 @@ def test_a_c_call_of_a_frame_open_from_the_start_ends_with_it(capture_path: Path
         busy(1)
 
     program()
-    kymo.stop()
+    kymograph.stop()
 
     trace = read_trace(capture_path)
     assert off(trace)

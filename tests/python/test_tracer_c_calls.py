@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from traced import MONITORING, Trace, Traced, read_trace, shown, trace
 
-import kymo
+import kymograph
 
 STARS = sys.version_info >= (3, 13)  # before, methods called with *arguments are not reported
 SUPER_BY_CALL = sys.version_info < (3, 12)  # then super() is an instruction, reported as a call
@@ -299,21 +299,21 @@ def test_such_calls_nest(traced: Traced) -> None:
 @stars
 def test_such_a_call_may_pause_and_stop_the_session(capture_path: Path) -> None:
     def pausing(number: int) -> int:
-        kymo.pause()
-        kymo.resume()
+        kymograph.pause()
+        kymograph.resume()
         return number
 
     def stopping(number: int) -> int:
-        if kymo.running():
-            kymo.stop()
+        if kymograph.running():
+            kymograph.stop()
         return number
 
     for callback in (pausing, stopping):
-        kymo.start(capture_path)
+        kymograph.start(capture_path)
         ORDERED(*(), **{"key": callback})
         back(1)
-        if kymo.running():
-            kymo.stop()
+        if kymograph.running():
+            kymograph.stop()
         read_trace(capture_path)  # and check it
     result = trace(capture_path, lambda: back(ORDERED(*())[0]))
     assert [len(result.find(name)) for name in ("sorted", "back")] == [1, 1]
@@ -428,14 +428,14 @@ def test_without_calls_nothing_is_recorded(traced: Traced) -> None:
 def test_what_kymo_calls_itself_is_not_recorded(traced: Traced) -> None:
     def program() -> None:
         for _ in range(20):
-            with kymo.span("span"):
-                kymo.instant("instant")
-            kymo.counter("counter", 1)
-        kymo.running()
-        kymo.stats()
+            with kymograph.span("span"):
+                kymograph.instant("instant")
+            kymograph.counter("counter", 1)
+        kymograph.running()
+        kymograph.stats()
 
     result = traced(program)
 
     names = {call.plain for call in result.only("program").walk()}
     assert names - {"range"} == {"program", "span"}
-    assert not [call.name for call in result.calls() if call.file.startswith("kymo")]
+    assert not [call.name for call in result.calls() if call.file.startswith("kymograph")]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from traced import MONITORING, QUALIFIED, Python, Traced, read_trace, shown
 
-import kymo
+import kymograph
 
 
 def double(x: int) -> int:
@@ -347,7 +347,7 @@ def test_a_recursion_error_unwinds_every_frame(traced: Traced) -> None:
 
 def test_frames_that_are_open_when_tracing_begins_are_recorded_as_open(capture_path: Path) -> None:
     def begin() -> None:
-        kymo.start(capture_path, gc=False)
+        kymograph.start(capture_path, gc=False)
         double(1)
 
     def outer() -> None:
@@ -356,7 +356,7 @@ def test_frames_that_are_open_when_tracing_begins_are_recorded_as_open(capture_p
 
     outer()
     double(3)
-    kymo.stop()
+    kymograph.stop()
     result = read_trace(capture_path)
 
     test = test_frames_that_are_open_when_tracing_begins_are_recorded_as_open.__name__
@@ -372,7 +372,7 @@ def test_frames_that_are_open_when_tracing_begins_are_recorded_as_open(capture_p
 
 def test_the_same_without_c_calls(capture_path: Path) -> None:
     def begin() -> None:
-        kymo.start(capture_path, c_calls=False, gc=False)
+        kymograph.start(capture_path, c_calls=False, gc=False)
         double(1)
 
     def outer() -> None:
@@ -381,7 +381,7 @@ def test_the_same_without_c_calls(capture_path: Path) -> None:
 
     outer()
     double(3)
-    kymo.stop()
+    kymograph.stop()
     result = read_trace(capture_path)
 
     test = test_the_same_without_c_calls.__name__
@@ -398,13 +398,13 @@ def test_the_same_without_c_calls(capture_path: Path) -> None:
 def test_calls_open_at_the_end_have_no_leave(capture_path: Path) -> None:
     def inner() -> None:
         double(1)
-        kymo.stop()
+        kymograph.stop()
         double(2)
 
     def outer() -> None:
         inner()
 
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     outer()
     result = read_trace(capture_path)
 
@@ -450,10 +450,10 @@ def test_the_limit_counts_anew_in_every_session(capture_path: Path) -> None:
         if n:
             down(n - 1)
         else:
-            kymo.stop()
+            kymograph.stop()
 
     for _ in range(3):
-        kymo.start(capture_path, max_depth=4)
+        kymograph.start(capture_path, max_depth=4)
         down(10)
         assert len(read_trace(capture_path).find("down")) == 4
 

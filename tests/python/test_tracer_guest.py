@@ -18,7 +18,7 @@ import pytest
 from conftest import RunCode
 from traced import MONITORING, Traced, read_trace
 
-import kymo
+import kymograph
 
 monitored = pytest.mark.skipif(not MONITORING, reason="sys.monitoring came with 3.12")
 monitoring: Any = getattr(sys, "monitoring", None)
@@ -84,9 +84,9 @@ def test_the_profile_function_is_the_same_before_while_and_after(capture_path: P
     def profile(*_: Any) -> None: ...
 
     sys.setprofile(profile)
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     during = sys.getprofile()
-    kymo.stop()
+    kymograph.stop()
     after = sys.getprofile()
     sys.setprofile(None)
 
@@ -94,9 +94,9 @@ def test_the_profile_function_is_the_same_before_while_and_after(capture_path: P
 
 
 def test_without_a_profile_function_there_is_none_while_tracing(capture_path: Path) -> None:
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     during = sys.getprofile(), sys.gettrace()
-    kymo.stop()
+    kymograph.stop()
 
     assert during == (None, None)
     assert (sys.getprofile(), sys.gettrace()) == (None, None)
@@ -148,13 +148,13 @@ def test_c_calls_that_are_open_when_a_profile_function_comes_or_goes_keep_their_
         sorted(range(4), key=toggle)
         leaf()
 
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     program()
     sys.setprofile(lambda *_: None)  # by a frame that was open before
     leaf()
     sys.setprofile(None)
     leaf()
-    kymo.stop()
+    kymograph.stop()
     result = read_trace(capture_path)
 
     assert [call.plain for call in result.only("sorted").calls] == ["toggle"] * 4
@@ -233,9 +233,9 @@ def test_cprofile_inside_counts_what_it_would_count(traced: Traced) -> None:
 def test_cprofile_around_counts_what_it_would_count(capture_path: Path) -> None:
     profiler = cProfile.Profile()
     profiler.enable()
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     work()
-    kymo.stop()
+    kymograph.stop()
     work()
     profiler.disable()
     stats: Any = pstats.Stats(profiler)
@@ -284,14 +284,14 @@ def tool() -> Iterator[Callable[[int], None]]:
 
 
 def our_tool() -> list[int]:
-    return [id for id in range(6) if monitoring.get_tool(id) == "kymo"]
+    return [id for id in range(6) if monitoring.get_tool(id) == "kymograph"]
 
 
 @monitored
 def test_we_are_tool_4(capture_path: Path) -> None:
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     during = our_tool()
-    kymo.stop()
+    kymograph.stop()
 
     assert during == [4]
     assert our_tool() == []
@@ -301,10 +301,10 @@ def test_we_are_tool_4(capture_path: Path) -> None:
 def test_where_4_is_taken_we_are_tool_3(tool: Callable[[int], None], capture_path: Path) -> None:
     tool(4)
 
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     during = our_tool()
     work()
-    kymo.stop()
+    kymograph.stop()
 
     assert during == [3]
     assert monitoring.get_tool(4) == "tool 4"
@@ -319,10 +319,10 @@ def test_where_both_are_taken_start_says_so(
     tool(3)
 
     with pytest.raises(RuntimeError, match="3 and 4 are both taken"):
-        kymo.start(capture_path)
+        kymograph.start(capture_path)
 
-    assert not kymo.running()
-    assert not [x for x in gc.callbacks if "kymo" in str(x)]
+    assert not kymograph.running()
+    assert not [x for x in gc.callbacks if "kymograph" in str(x)]
     assert (monitoring.get_tool(3), monitoring.get_tool(4)) == ("tool 3", "tool 4")
 
 
@@ -370,9 +370,9 @@ def test_what_another_tool_switched_off_stays_off(
     monitoring.register_callback(1, monitoring.events.PY_START, on_start)
     monitoring.set_events(1, monitoring.events.PY_START)
     for _ in range(3):
-        kymo.start(capture_path)
+        kymograph.start(capture_path)
         work()
-        kymo.stop()
+        kymograph.stop()
     monitoring.set_events(1, 0)
 
     assert calls == 1
@@ -389,9 +389,9 @@ def test_after_stop_everything_is_as_before(capture_path: Path) -> None:
 
     before = state()
     for c_calls in (True, False):
-        kymo.start(capture_path, c_calls=c_calls)
+        kymograph.start(capture_path, c_calls=c_calls)
         work()
-        kymo.stop()
+        kymograph.stop()
         assert state() == before
 
 
@@ -403,9 +403,9 @@ def test_gc_callbacks_of_others_stay(capture_path: Path) -> None:
 
     gc.callbacks.append(callback)
     try:
-        kymo.start(capture_path)
+        kymograph.start(capture_path)
         gc.collect()
-        kymo.stop()
+        kymograph.stop()
         gc.collect()
     finally:
         gc.callbacks.remove(callback)
@@ -419,13 +419,13 @@ def test_garbage_is_collected_while_open_frames_are_told(capture_path: Path) -> 
         if n:
             return down(n - 1)
         gc.set_threshold(10)
-        kymo.start(capture_path)
+        kymograph.start(capture_path)
         leaf()
 
     thresholds = gc.get_threshold()
     try:
         down(500)
-        kymo.stop()
+        kymograph.stop()
     finally:
         gc.set_threshold(*thresholds)
 
@@ -434,10 +434,10 @@ def test_garbage_is_collected_while_open_frames_are_told(capture_path: Path) -> 
 
 def test_emptying_gc_callbacks_while_tracing_does_no_harm(capture_path: Path) -> None:
     before = list(gc.callbacks)
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     gc.callbacks.clear()
     gc.collect()
-    kymo.stop()
+    kymograph.stop()
     gc.callbacks[:] = before
 
     read_trace(capture_path)
@@ -446,7 +446,7 @@ def test_emptying_gc_callbacks_while_tracing_does_no_harm(capture_path: Path) ->
 # ---- audit hooks; they cannot be removed, so each has a process of its own
 
 VETO = """
-import sys, threading, kymo
+import sys, threading, kymograph
 vetoed = sys.argv[2]
 armed = False
 def audit(event, args):
@@ -462,40 +462,40 @@ def test_an_audit_hook_that_says_no_stops_the_start(run_code: RunCode, tmp_path:
     code = f"""{VETO}
 armed = True
 try:
-    kymo.start(sys.argv[1])
+    kymograph.start(sys.argv[1])
 except PermissionError as error:
     assert str(error) == vetoed
 else:
     raise SystemExit("it started")
-assert not kymo.running()
+assert not kymograph.running()
 assert sys.getprofile() is None
 armed = False
-kymo.start(sys.argv[1])
+kymograph.start(sys.argv[1])
 leaf()
-kymo.stop()
+kymograph.stop()
 """
     run_code(code, tmp_path / "t.kymo", event)
 
     assert len(read_trace(tmp_path / "t.kymo").find("leaf")) == 1
 
 
-@pytest.mark.skipif(not kymo._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
+@pytest.mark.skipif(not kymograph._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
 def test_a_session_after_a_start_that_failed_does_not_have_its_budget(
     run_code: RunCode, tmp_path: Path
 ) -> None:
     event = "sys.monitoring.register_callback" if MONITORING else "sys.setprofile"
     code = f"""{VETO}
-from kymo._calibration import costs
+from kymograph._calibration import costs
 costs(True)
 armed = True
 try:
-    kymo.start(sys.argv[1], overhead=0.02)
+    kymograph.start(sys.argv[1], overhead=0.02)
 except PermissionError:
     armed = False
-kymo.start(sys.argv[1])
+kymograph.start(sys.argv[1])
 for _ in range(10_000):
     leaf()
-kymo.stop()
+kymograph.stop()
 """
     run_code(code, tmp_path / "t.kymo", event)
 
@@ -507,17 +507,17 @@ def test_an_audit_hook_that_says_no_later_does_not_stop_the_stop(
 ) -> None:
     event = "sys.monitoring.register_callback" if MONITORING else "sys.setprofile"
     code = f"""{VETO}
-kymo.start(sys.argv[1])
+kymograph.start(sys.argv[1])
 armed = True
 thread = threading.Thread(target=leaf)
 thread.start()
 thread.join()
-kymo.stop()
+kymograph.stop()
 leaf()
 armed = False
-kymo.start(sys.argv[1] + "2")
+kymograph.start(sys.argv[1] + "2")
 leaf()
-kymo.stop()
+kymograph.stop()
 """
     run_code(code, tmp_path / "t.kymo", event)
 
@@ -543,10 +543,10 @@ def test_frames_that_end_after_a_profile_function_was_removed(
     other = threading.Thread(target=thread, name="other")
     other.start()
     inside.wait()
-    kymo.start(capture_path, c_calls=c_calls)
+    kymograph.start(capture_path, c_calls=c_calls)
     go.set()
     other.join()
-    kymo.stop()
+    kymograph.stop()
 
     result = read_trace(capture_path)
     (call,) = result.find("leaf")

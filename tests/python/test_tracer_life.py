@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from traced import read_trace
 
-import kymo
+import kymograph
 
 
 def leaf() -> None:
@@ -22,13 +22,13 @@ def work() -> None:
 
 
 def test_filters_of_one_session_are_not_those_of_the_next(capture_path: Path) -> None:
-    kymo.start(capture_path, exclude=["leaf"])
+    kymograph.start(capture_path, exclude=["leaf"])
     work()
-    kymo.stop()
+    kymograph.stop()
     first = len(read_trace(capture_path).find("leaf"))
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     work()
-    kymo.stop()
+    kymograph.stop()
 
     assert first == 0
     assert len(read_trace(capture_path).find("leaf")) == 10
@@ -37,12 +37,12 @@ def test_filters_of_one_session_are_not_those_of_the_next(capture_path: Path) ->
 def test_after_stop_calls_are_not_recorded_and_a_new_session_is_complete(
     capture_path: Path, tmp_path: Path
 ) -> None:
-    kymo.start(tmp_path / "first.kymo")
-    kymo.stop()
+    kymograph.start(tmp_path / "first.kymo")
+    kymograph.stop()
     work()
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     work()
-    kymo.stop()
+    kymograph.stop()
 
     assert read_trace(tmp_path / "first.kymo").find("leaf") == []
     assert len(read_trace(capture_path).find("leaf")) == 10
@@ -50,34 +50,34 @@ def test_after_stop_calls_are_not_recorded_and_a_new_session_is_complete(
 
 @pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
 def test_threads_have_their_names(capture_path: Path, c_calls: bool) -> None:
-    kymo.start(capture_path, c_calls=c_calls)
+    kymograph.start(capture_path, c_calls=c_calls)
     for name in ("first", "second"):
         thread = threading.Thread(target=leaf, name=name)
         thread.start()
         thread.join()
-    kymo.stop()
+    kymograph.stop()
 
-    with kymo.open(capture_path) as capture:
+    with kymograph.open(capture_path) as capture:
         assert [thread.name for thread in capture.threads] == ["MainThread", "first", "second"]
 
 
 def test_what_happens_in_a_pause_is_not_recorded(capture_path: Path) -> None:
     def inner() -> None:
         leaf()
-        kymo.pause()
+        kymograph.pause()
         leaf()
 
     def outer() -> None:
         inner()
         leaf()
-        kymo.resume()
+        kymograph.resume()
         leaf()
 
     for c_calls in (True, False):
-        kymo.start(capture_path, c_calls=c_calls)
+        kymograph.start(capture_path, c_calls=c_calls)
         outer()
         leaf()
-        kymo.stop()
+        kymograph.stop()
         result = read_trace(capture_path)
 
         assert len(result.find("leaf")) == 3
@@ -100,13 +100,13 @@ def test_tracing_goes_on_in_a_call_that_began_in_a_pause(capture_path: Path, c_c
         leaf()
 
     def start() -> None:
-        kymo.start(capture_path, c_calls=c_calls)
+        kymograph.start(capture_path, c_calls=c_calls)
 
-    for stop, go_on in ((kymo.pause, kymo.resume), (kymo.stop, start)):
+    for stop, go_on in ((kymograph.pause, kymograph.resume), (kymograph.stop, start)):
         start()
         outer(stop, go_on)
         leaf()
-        kymo.stop()
+        kymograph.stop()
         result = read_trace(capture_path)
 
         assert str(result.only("inner")) == "inner open>return"

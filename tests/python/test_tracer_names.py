@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import pytest
 from traced import MONITORING, Traced, read_trace
 
-import kymo
+import kymograph
 
 
 def leaf() -> None: ...
@@ -136,11 +136,11 @@ def test_nothing_is_kept_alive(capture_path: Path) -> None:
         space.clear()
         return references
 
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     references = make()
     gc.collect()
     alive = [reference() for reference in references]
-    kymo.stop()
+    kymograph.stop()
 
     assert alive == [None] * 4
     read_trace(capture_path)

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from traced import Traced, check, read_trace
 
-import kymo
+import kymograph
 
 # 10 000 calls by default; KYMO_CALLS=1000000 for the long run.
 CALLS = int(os.environ.get("KYMO_CALLS", "10000"))
@@ -43,13 +43,13 @@ def entered(path: Path, name: str) -> Counter[int]:
     """How often NAME was called on each thread; the capture is checked event by event."""
     counts: Counter[int] = Counter()
 
-    def counted(events: Iterator[kymo.Event]) -> Iterator[kymo.Event]:
+    def counted(events: Iterator[kymograph.Event]) -> Iterator[kymograph.Event]:
         for event in events:
             if event.kind == "enter" and event.detail == "call" and event.name.endswith(name):
                 counts[event.thread] += 1
             yield event
 
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         check(counted(capture.events()))
     return counts
 
@@ -129,14 +129,14 @@ def test_recursion_as_deep_as_it_goes_without_us(
     run_code: Any, tmp_path: Path, c_calls: bool
 ) -> None:
     code = """
-import sys, kymo
+import sys, kymograph
 def down(n):
     return 1 + down(n - 1) if n else 0
 sys.setrecursionlimit(60_000)
-kymo.start(sys.argv[1], c_calls=sys.argv[2] == "True")
+kymograph.start(sys.argv[1], c_calls=sys.argv[2] == "True")
 assert down(50_000) == 50_000
 assert down(10) == 10
-kymo.stop()
+kymograph.stop()
 """
     run_code(code, tmp_path / "deep.kymo", c_calls)
 
@@ -147,7 +147,7 @@ def test_deep_recursion_sees_the_threads_that_begin_meanwhile(
     run_code: Any, tmp_path: Path
 ) -> None:
     code = """
-import sys, threading, kymo
+import sys, threading, kymograph
 def leaf(): pass
 def down(n):
     if n:
@@ -157,9 +157,9 @@ def down(n):
     thread.join()
 sys.setrecursionlimit(5_000)
 threading.stack_size(64 << 20)
-kymo.start(sys.argv[1])
+kymograph.start(sys.argv[1])
 down(3_000)
-kymo.stop()
+kymograph.stop()
 """
     run_code(code, tmp_path / "deep.kymo")
 
@@ -175,26 +175,26 @@ def test_a_session_may_follow_another_inside_functions_that_both_know(
     def inner(change: bool) -> None:
         leaf()
         if change:
-            kymo.stop()
-            kymo.start(second, c_calls=c_calls)
+            kymograph.stop()
+            kymograph.start(second, c_calls=c_calls)
         leaf()
 
     def outer(change: bool) -> None:
         inner(change)
         leaf()
 
-    kymo.start(first, c_calls=c_calls)
+    kymograph.start(first, c_calls=c_calls)
     for _ in range(3):
         outer(False)
     outer(True)
     outer(False)
-    kymo.stop()
+    kymograph.stop()
 
     assert sum(entered(first, "leaf").values()) == 3 * 3 + 1
     assert sum(entered(second, "leaf").values()) == 2 + 3
     assert sum(entered(first, "inner").values()) == 4
     assert sum(entered(second, "inner").values()) == 1  # and one that was open
-    with kymo.open(second) as capture:
+    with kymograph.open(second) as capture:
         ends = [event.name for event in capture.events() if event.kind == "leave"]
     assert [name.rsplit(".")[-1] for name in ends if "er" in name.rsplit(".")[-1]][:3] == [
         "inner",
@@ -380,9 +380,9 @@ def test_many_threads_with_many_calls(capture_path: Path, quick_switches: None) 
         for thread in threads:
             thread.join()
 
-    kymo.start(capture_path, c_calls=False, gc=False)
+    kymograph.start(capture_path, c_calls=False, gc=False)
     program()
-    kymo.stop()
+    kymograph.stop()
 
     counts = entered(capture_path, "leaf")
     assert sorted(counts.values()) == [CALLS] * 64
@@ -406,9 +406,9 @@ def test_threads_with_c_calls_and_generators(capture_path: Path, quick_switches:
             for future in [pool.submit(work) for _ in range(16)]:
                 future.result()
 
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     program()
-    kymo.stop()
+    kymograph.stop()
 
     assert sum(entered(capture_path, "leaf").values()) == 16 * 300
 
@@ -433,9 +433,9 @@ def test_threads_that_run_when_tracing_begins_and_ends(
         thread.start()
     try:
         for i in range(20):
-            kymo.start(capture_path, c_calls=i % 2 == 0)
+            kymograph.start(capture_path, c_calls=i % 2 == 0)
             time.sleep(0.005)
-            kymo.stop()
+            kymograph.stop()
             read_trace(capture_path)
     finally:
         done.set()
@@ -458,10 +458,10 @@ def test_a_thread_that_runs_when_tracing_begins_has_its_frames_open(capture_path
     thread = threading.Thread(target=outer)
     thread.start()
     begun.wait()
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     go_on.set()
     thread.join()
-    kymo.stop()
+    kymograph.stop()
     result = read_trace(capture_path)
 
     assert str(result.only("outer")) == "outer open>return"
@@ -482,23 +482,23 @@ def test_threads_without_the_threading_module(capture_path: Path) -> None:
         with lock:
             left -= 1
 
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     for _ in range(20):
         _thread.start_new_thread(work, ())
     while left:
         time.sleep(0.001)
-    kymo.stop()
+    kymograph.stop()
 
     assert sum(entered(capture_path, "leaf").values()) == 2000
 
 
 def test_short_lived_threads(capture_path: Path) -> None:
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     for _ in range(200):
         thread = threading.Thread(target=leaf)
         thread.start()
         thread.join()
-    kymo.stop()
+    kymograph.stop()
 
     assert sum(entered(capture_path, "leaf").values()) == 200
 
@@ -541,9 +541,9 @@ def test_threads_that_python_did_not_make(
 
     callback = ctypes.CFUNCTYPE(None)(work)
 
-    kymo.start(capture_path, c_calls=c_calls)
+    kymograph.start(capture_path, c_calls=c_calls)
     native.call_on_threads(callback, 8)
-    kymo.stop()
+    kymograph.stop()
 
     assert sorted(entered(capture_path, "leaf").values()) == [100] * 8
 
@@ -559,12 +559,12 @@ def test_a_generator_that_goes_on_on_another_thread(capture_path: Path) -> None:
     def step() -> None:
         next(generator)
 
-    kymo.start(capture_path)
+    kymograph.start(capture_path)
     for _ in range(20):
         thread = threading.Thread(target=step)
         thread.start()
         thread.join()
-    kymo.stop()
+    kymograph.stop()
     slices = read_trace(capture_path).find("numbers")
 
     assert len(slices) == 20

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from traced import Trace, Traced
 
-import kymo
+import kymograph
 
 EVERY_WAY = pytest.mark.parametrize(
     "options",
@@ -179,7 +179,7 @@ def test_the_lanes_of_tasks_too_deep_to_be_recorded_are_whole(
     assert lanes(trace, "nap") == [["begin", *wait * n, "end"] for n in (2, 1)]
 
 
-@pytest.mark.skipif(not kymo._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
+@pytest.mark.skipif(not kymograph._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
 @EVERY_WAY
 def test_the_lanes_of_a_coroutine_end_when_it_is_switched_off(
     traced: Traced, options: dict[str, Any]

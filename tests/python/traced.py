@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import kymo
+import kymograph
 
 QUALIFIED = sys.version_info >= (3, 11)  # before, code objects do not know where they are defined
 MONITORING = sys.version_info >= (3, 12)  # before, calls of types and instances are not reported
@@ -54,7 +54,7 @@ class Call:
             todo += [(inner, level + 1) for inner in reversed(call.calls)]
 
 
-def check(events: Iterable[kymo.Event], interleaved: bool = False) -> None:
+def check(events: Iterable[kymograph.Event], interleaved: bool = False) -> None:
     """Raise AssertionError unless EVENTS, in the order of a capture, are well formed.
 
     On every thread times do not decrease and a leave is that of the innermost call open
@@ -100,7 +100,7 @@ def check(events: Iterable[kymo.Event], interleaved: bool = False) -> None:
 class Trace:
     """A capture, read and checked."""
 
-    events: list[kymo.Event]
+    events: list[kymograph.Event]
     result: Any = None
 
     @functools.cached_property
@@ -143,7 +143,7 @@ class Trace:
 
 def read_trace(path: Path, result: Any = None, interleaved: bool = False) -> Trace:
     """The checked capture at PATH."""
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         events = list(capture.events())
     check(events, interleaved)
     return Trace(events, result)
@@ -153,11 +153,11 @@ def trace(
     path: Path, function: Callable[[], Any], interleaved: bool = False, **options: Any
 ) -> Trace:
     """Call FUNCTION, traced with OPTIONS into PATH."""
-    kymo.start(path, **options)
+    kymograph.start(path, **options)
     try:
         result = function()
     finally:
-        kymo.stop()
+        kymograph.stop()
     return read_trace(path, result, interleaved)
 
 
@@ -168,7 +168,7 @@ def shown(trace: Trace, name: str) -> list[str]:
 
 def names(path: Path) -> Counter[str]:
     """How often each name was entered in the capture at PATH."""
-    with kymo.open(path) as capture:
+    with kymograph.open(path) as capture:
         return Counter(event.name for event in capture.events() if event.kind == "enter")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PROFILERS = re.compile(
-    r"(torch/profiler/|torch/autograd/profiler\.py|site-packages/kymo/|runner\.py\()"
+    r"(torch/profiler/|torch/autograd/profiler\.py|site-packages/kymograph/|runner\.py\()"
 )
 NATIVE = re.compile(r"<built-in (?:method|function) (.*?)(?: of .*)?>$")
 FUNCTION = re.compile(r"(.*)\(\d+\): (.*)$")

@@ -2,8 +2,8 @@
 
 runner.py MODE OUT PROGRAM...
 
-MODE is what `torch.profiler` means in them: `torch`, `kymo` by a change of the text, or
-`patched` by kymo.torch_compat.install(). OUT/NAME is where a program runs; OUT/NAME/status
+MODE is what `torch.profiler` means in them: `torch`, `kymograph` by a change of the text, or
+`patched` by kymograph.torch_compat.install(). OUT/NAME is where a program runs; OUT/NAME/status
 has its exit status, and OUT/NAME/output what it printed.
 """
 
@@ -18,12 +18,12 @@ from pathlib import Path
 
 def run(program: Path, mode: str) -> None:
     text = program.read_text()
-    if mode == "kymo":
-        text = text.replace("torch.profiler", "kymo.profiler")
+    if mode == "kymograph":
+        text = text.replace("torch.profiler", "kymograph.profiler")
     if mode == "patched":
-        import kymo.torch_compat
+        import kymograph.torch_compat
 
-        kymo.torch_compat.install()
+        kymograph.torch_compat.install()
     exec(compile(text, str(program), "exec"), {"__name__": "__main__", "__file__": str(program)})
 
 

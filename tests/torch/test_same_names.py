@@ -1,4 +1,4 @@
-"""The same program under torch.profiler and under kymo: the same names, as often."""
+"""The same program under torch.profiler and under kymograph: the same names, as often."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PROGRAMS = sorted(
         *(HERE.parent / "programs" / "torch").glob("*.py"),
     ]
 )
-FOR_BOTH = [p for p in PROGRAMS if not p.read_text().startswith("# kymo only")]
-# Without a change to the program. The names of torch.profiler are kymo's then.
+FOR_BOTH = [p for p in PROGRAMS if not p.read_text().startswith("# kymograph only")]
+# Without a change to the program. The names of torch.profiler are kymograph's then.
 PATCHED = [p for p in FOR_BOTH if p.stem in ("training_loop", "steps_of_a_loop", "module_names")]
 
 Run = Callable[[str, Path], Path]
@@ -29,7 +29,7 @@ Run = Callable[[str, Path], Path]
 def results(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Where a program ran in a mode. All programs of a mode run when one is asked for."""
     out = tmp_path_factory.mktemp("runs")
-    sets = {"torch": FOR_BOTH, "kymo": PROGRAMS, "patched": PATCHED}
+    sets = {"torch": FOR_BOTH, "kymograph": PROGRAMS, "patched": PATCHED}
 
     def place(mode: str, program: Path) -> Path:
         if not (out / mode).exists():
@@ -55,12 +55,12 @@ def passed(place: Path) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
 def test_it_runs_with_kymo_where_torch_is(results: Run, program: Path) -> None:
-    passed(results("kymo", program))
+    passed(results("kymograph", program))
 
 
 @pytest.mark.parametrize("program", FOR_BOTH, ids=lambda p: p.stem)
 def test_names_and_counts_are_those_of_torch(results: Run, program: Path) -> None:
-    of_torch, of_kymo = results("torch", program), results("kymo", program)
+    of_torch, of_kymo = results("torch", program), results("kymograph", program)
     passed(of_torch)
     passed(of_kymo)
     traces = sorted(path.name for path in of_torch.glob("trace*"))
@@ -74,10 +74,10 @@ def test_names_and_counts_are_those_of_torch(results: Run, program: Path) -> Non
 
 @pytest.mark.parametrize("program", PATCHED, ids=lambda p: p.stem)
 def test_one_line_makes_torch_profiler_mean_kymo(results: Run, program: Path) -> None:
-    patched, of_kymo = results("patched", program), results("kymo", program)
+    patched, of_kymo = results("patched", program), results("kymograph", program)
     passed(patched)
 
     theirs, ours = names.load(of_kymo / "trace.json"), names.load(patched / "trace.json")
     assert names.annotations(ours) == names.annotations(theirs)
     assert names.functions(ours) == names.functions(theirs)
-    assert '"kymo":' in (patched / "trace.json").read_text()
+    assert '"kymograph":' in (patched / "trace.json").read_text()

@@ -1,4 +1,4 @@
-"""kymo and torch in one process: names, activities, actions and annotations of either."""
+"""kymograph and torch in one process: names, activities, actions and annotations of either."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import torch
 import torch.profiler
 from torch.autograd.profiler import record_function
 
-import kymo
-import kymo.profiler
-import kymo.torch_compat
+import kymograph
+import kymograph.profiler
+import kymograph.torch_compat
 
 
 @pytest.fixture(autouse=True)
 def everything_is_restored() -> Iterator[None]:
     before = record_function.__enter__, record_function.__exit__
     yield
-    assert not kymo.running()
+    assert not kymograph.running()
     assert (record_function.__enter__, record_function.__exit__) == before
 
 
 def test_there_is_every_public_name_of_torch_profiler() -> None:
-    missing = {name for name in torch.profiler.__all__ if not hasattr(kymo.profiler, name)}
+    missing = {name for name in torch.profiler.__all__ if not hasattr(kymograph.profiler, name)}
     # An observer of operators, and settings of devices.
     assert missing <= {"ExecutionTraceObserver", "CuspyConfig", "PerformanceMetricsConfig"}
 
@@ -42,7 +42,7 @@ def test_methods_take_the_arguments_that_torch_takes(name: str) -> None:
     theirs = getattr(torch.profiler.profile, name, None)
     if theirs is None:
         pytest.skip(f"this torch has no {name}")
-    ours = inspect.signature(getattr(kymo.profile, name)).parameters
+    ours = inspect.signature(getattr(kymograph.profile, name)).parameters
     wanted = inspect.signature(theirs).parameters
     assert [parameter for parameter in wanted if parameter not in ours] == []
 
@@ -50,7 +50,7 @@ def test_methods_take_the_arguments_that_torch_takes(name: str) -> None:
 def test_activities_and_schedules_of_torch_are_understood() -> None:
     plan = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
     ready = []
-    with kymo.profile(
+    with kymograph.profile(
         activities=[torch.profiler.ProfilerActivity.CPU],
         schedule=plan,
         on_trace_ready=lambda prof: ready.append(prof.step_num),
@@ -64,7 +64,7 @@ def test_activities_and_schedules_of_torch_are_understood() -> None:
 def test_an_annotation_of_torch_may_reach_beyond_the_recording() -> None:
     early = record_function("early")
     early.__enter__()
-    prof = kymo.profile()
+    prof = kymograph.profile()
     prof.start()
     early.__exit__(None, None, None)
     late = record_function("late")
@@ -77,7 +77,7 @@ def test_an_annotation_of_torch_may_reach_beyond_the_recording() -> None:
 
 def test_a_recording_inside_one_of_torch_sees_the_same_annotations() -> None:
     with torch.profiler.profile() as theirs:
-        with kymo.profile() as ours:
+        with kymograph.profile() as ours:
             with record_function("shared"):
                 torch.ones(2) + 1
 
@@ -86,7 +86,7 @@ def test_a_recording_inside_one_of_torch_sees_the_same_annotations() -> None:
 
 
 def test_the_text_of_an_annotation_of_torch_is_recorded(tmp_path: Path) -> None:
-    with kymo.profile() as prof, record_function("told", "its text"):
+    with kymograph.profile() as prof, record_function("told", "its text"):
         pass
     prof.export_chrome_trace(str(tmp_path / "trace.json"))
 
@@ -96,10 +96,10 @@ def test_the_text_of_an_annotation_of_torch_is_recorded(tmp_path: Path) -> None:
 
 def test_what_install_replaces_uninstall_restores() -> None:
     before = torch.profiler.profile, torch.profiler.schedule
-    kymo.torch_compat.install()
+    kymograph.torch_compat.install()
     try:
-        assert torch.profiler.profile is kymo.profile
-        assert torch.profiler.record_function is kymo.record_function
+        assert torch.profiler.profile is kymograph.profile
+        assert torch.profiler.record_function is kymograph.record_function
     finally:
-        kymo.torch_compat.uninstall()
+        kymograph.torch_compat.uninstall()
     assert (torch.profiler.profile, torch.profiler.schedule) == before

@@ -29,7 +29,7 @@ class CapturePage extends Page {
   // ---- what is said
 
   describe() {
-    const { data } = this.model, busy = this.model.total[0], title = shown(data.title) || "kymo";
+    const { data } = this.model, busy = this.model.total[0], title = shown(data.title) || "kymograph";
     const calls = data.samples || data.functions.reduce((sum, f) => sum + f.calls, 0);
     const what = data.samples ? "samples" : "calls";
     const notes = endingNotes(data, "The");

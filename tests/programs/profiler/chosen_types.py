@@ -1,4 +1,4 @@
-# kymo only: an older torch does not have it
+# kymograph only: an older torch does not have it
 """Activities with the types of events that are wanted."""
 
 import json

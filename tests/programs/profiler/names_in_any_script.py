@@ -1,4 +1,4 @@
-# kymo only: torch loses quotes and everything beyond ASCII
+# kymograph only: torch loses quotes and everything beyond ASCII
 """Names with quotes, backslashes and letters of any script."""
 
 import json

@@ -1,4 +1,4 @@
-# kymo only: torch cannot pause the recording of functions
+# kymograph only: torch cannot pause the recording of functions
 """Functions and annotations are not recorded while collection is off."""
 
 import json

@@ -1,4 +1,4 @@
-# kymo only: torch tells only Intel's collector of these
+# kymograph only: torch tells only Intel's collector of these
 """Ranges that are pushed and popped."""
 
 from torch.profiler import itt, profile

@@ -1,4 +1,4 @@
-# kymo only: torch writes JSON that cannot be read
+# kymograph only: torch writes JSON that cannot be read
 """A text with quotes that goes into the trace."""
 
 import json

@@ -1,4 +1,4 @@
-# kymo only: torch's option is not part of torch.profiler
+# kymograph only: torch's option is not part of torch.profiler
 """Garbage collections, without recording functions."""
 
 import gc

@@ -1,4 +1,4 @@
-# kymo only: torch needs a hidden flag for this
+# kymograph only: torch needs a hidden flag for this
 """Averages taken apart by who called."""
 
 from torch.profiler import profile, record_function

@@ -1,4 +1,4 @@
-# kymo only: torch needs a hidden flag for this
+# kymograph only: torch needs a hidden flag for this
 """Stacks for a flame graph."""
 
 from torch.profiler import profile

@@ -1,4 +1,4 @@
-# kymo only: torch does not see threads that start later
+# kymograph only: torch does not see threads that start later
 """Threads that are started in the block are recorded."""
 
 import threading

@@ -1,4 +1,4 @@
-# kymo only: torch accepts what is negative until the block ends
+# kymograph only: torch accepts what is negative until the block ends
 """post_processing_timeout_s is taken, and checked."""
 
 from torch.profiler import profile, record_function

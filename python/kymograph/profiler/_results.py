@@ -1,0 +1,113 @@
+"""What a profiler found: questions to the captures of its finished recordings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+from kymograph import _core
+from kymograph.profiler._averages import ALL_CALLERS, rows_of
+from kymograph.profiler._events import EventList, Part
+from kymograph.profiler._names import display
+from kymograph.profiler._recording import Recording
+from kymograph.profiler._table import Rows
+
+_METRICS = {"self_cpu_time_total", "self_device_time_total"} | {
+    f"self_{device}_time_total" for device in ("cuda", "xpu", "privateuse1")
+}
+
+# In a line of a stack file these would end a name.
+_UNSAFE = str.maketrans(" ;\t\n", "____")
+
+
+class Results:
+    """The recordings to ask, the latest last. All but the latest are there only when events
+    are accumulated."""
+
+    def __init__(self, recordings: list[Recording], with_stack: bool) -> None:
+        self.recordings = recordings
+        self.with_stack = with_stack
+
+    @property
+    def latest(self) -> Recording:
+        return self.recordings[-1]
+
+    def export_chrome_trace(
+        self, path: str | os.PathLike[str], metadata: Mapping[str, str]
+    ) -> None:
+        """Write the latest recording; `metadata` is JSON by key."""
+        recording = self.latest
+        members = "".join(
+            f"{json.dumps(key)}: {value},\n"
+            for key, value in metadata.items()
+            if key not in _RESERVED
+        )
+        recording.capture.export(
+            path, "chrome", start=recording.start, end=recording.end, _extra=members
+        )
+
+    def events(self) -> EventList:
+        return EventList(self, [Part(r, self.with_stack) for r in self.recordings])
+
+    @property
+    def function_events(self) -> EventList:
+        return self.events()
+
+    def key_averages(self, stack: int = 0, functions: bool | None = None) -> Rows:
+        include = self.with_stack if functions is None else functions
+        return rows_of(self.recordings, stack, include)
+
+    def total_average(self) -> object:
+        return self.key_averages(0, True).total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self.key_averages(0, True).self_cpu_time_total
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        """Write each distinct stack with its time, in whole microseconds."""
+        if metric not in _METRICS:
+            raise ValueError(f"metric should be one of: {', '.join(sorted(_METRICS))}")
+        assert self.with_stack, "export_stacks() requires with_stack=True"
+        if metric != "self_cpu_time_total":
+            raise ValueError(f"no device was recorded, so there is no {metric}")
+        times: dict[str, int] = {}
+        for recording in self.recordings:
+            for callee, callers, _, _, self_ns, _, _ in _core.averages(
+                recording.capture, recording.start, recording.end, ALL_CALLERS, True
+            ):
+                frames = [*reversed(callers), callee]
+                line = ";".join(display(frame).translate(_UNSAFE) for frame in frames)
+                times[line] = times.get(line, 0) + self_ns
+        _write_whole(
+            path,
+            # What took less than a microsecond took some time nevertheless.
+            "".join(f"{line} {max(1, ns // 1000)}\n" for line, ns in times.items() if ns > 0),
+        )
+
+
+# Members of a trace that are no metadata.
+_RESERVED = {
+    "schemaVersion",
+    "deviceProperties",
+    "displayTimeUnit",
+    "baseTimeNanoseconds",
+    "traceEvents",
+    "traceName",
+    "kymograph",
+}
+
+
+def _write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """The file appears whole or not at all."""
+    target = os.fspath(path)
+    temporary = f"{target}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise

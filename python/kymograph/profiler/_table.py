@@ -1,0 +1,169 @@
+"""The table of `key_averages().table()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kymograph.profiler._times import format_share, format_time
+
+if TYPE_CHECKING:
+    from kymograph.profiler._averages import FunctionEventAvg
+
+_GAP = "  "
+_WIDTH = 12
+
+# Other names for the fields that rows may be sorted by.
+_ALIASES = {"self_cpu_time": "self_cpu_time_total", "name": "key"}
+
+
+def _cut(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= most else text[: most - 3] + "..."
+
+
+def _cut_front(text: str, most: int | None) -> str:
+    """The end of a path tells more than its beginning."""
+    return text if most is None or len(text) <= most else "..." + text[len(text) - most + 3 :]
+
+
+def _sorted(rows: Sequence[Any], sort_by: str | None) -> list[Any]:
+    if sort_by is None:
+        return list(rows)
+    field = _ALIASES.get(sort_by, sort_by)
+    if rows and not isinstance(getattr(rows[0], field, None), (int, float, str)):
+        raise AttributeError(
+            f"a table cannot be sorted by {sort_by!r}; use cpu_time_total, self_cpu_time_total, "
+            "cpu_time or count"
+        )
+    # The largest first; of names, the first.
+    return sorted(rows, key=lambda row: getattr(row, field), reverse=field != "key")
+
+
+class Column:
+    """A heading, its width, and what stands below it."""
+
+    def __init__(self, title: str, text: Callable[[Any], str], width: int = _WIDTH) -> None:
+        self.title, self.text, self.width = title, text, max(width, len(title))
+
+    def cell(self, text: str) -> str:
+        return f"{text:>{self.width}}"
+
+
+def table(
+    rows: Sequence[Any],
+    *,
+    sort_by: str | None = None,
+    row_limit: int = 100,
+    max_src_column_width: int | None = 75,
+    max_name_column_width: int | None = 55,
+    max_shapes_column_width: int | None = 80,
+    header: str | None = None,
+    top_level_events_only: bool = False,
+    time_unit: str | None = None,
+) -> str:
+    """`rows`, of averages or events, as text."""
+    if not rows:
+        return ""
+    if time_unit is not None:
+        format_time(0, time_unit)
+    whole = sum(row.self_cpu_time_total for row in rows)
+    shown = _sorted(rows, sort_by)
+    if top_level_events_only:
+        shown = [row for row in shown if row.outermost]
+    more = 0 <= row_limit < len(shown)
+    shown = shown[:row_limit] if row_limit >= 0 else shown
+
+    names = [_cut(row.key, max_name_column_width) for row in shown]
+    columns = [
+        Column(
+            "Name",
+            lambda row: _cut(row.key, max_name_column_width),
+            max((len(name) for name in names), default=0) + 4,
+        ),
+        Column("Self CPU %", lambda row: format_share(row.self_cpu_time_total, whole)),
+        Column("Self CPU", lambda row: format_time(row.self_cpu_time_total, time_unit)),
+        Column("CPU total %", lambda row: format_share(row.cpu_time_total, whole)),
+        Column("CPU total", lambda row: format_time(row.cpu_time_total, time_unit)),
+        Column("CPU time avg", lambda row: format_time(row.cpu_time, time_unit)),
+        Column("# of Calls", lambda row: str(row.count)),
+    ]
+    places = max(
+        (len(_cut_front(s, max_src_column_width)) for r in shown for s in r.stack), default=0
+    )
+    if places:
+        columns.append(Column("Source Location", lambda row: "", places))
+
+    line = _GAP.join("-" * column.width for column in columns) + _GAP
+    out = []
+    if header is not None:
+        out += ["=" * len(line), header]
+    if top_level_events_only:
+        out += ["=" * len(line), "This report only display top-level ops statistics"]
+    out += [line, _GAP.join(column.cell(column.title) for column in columns) + _GAP, line]
+    for row in shown:
+        cells = [column.cell(column.text(row)) for column in columns]
+        if places:
+            sources = [_cut_front(source, max_src_column_width) for source in row.stack] or [""]
+            cells[-1] = columns[-1].cell(sources[0])
+            out.append(_GAP.join(cells) + _GAP)
+            blank = [column.cell("") for column in columns[:-1]]
+            for source in sources[1:]:
+                out.append(_GAP.join([*blank, columns[-1].cell(source)]) + _GAP)
+        else:
+            out.append(_GAP.join(cells) + _GAP)
+    out.append(line)
+    out.append(f"Self CPU time total: {format_time(whole, time_unit)}")
+    if more:
+        out.append(f"({len(rows) - len(shown)} more rows; row_limit=-1 shows all)")
+    return "\n".join(out) + "\n"
+
+
+class Rows(list["FunctionEventAvg"]):
+    """The rows of `key_averages`: a list with a table."""
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """The rows as a table.
+
+        sort_by: a field such as "cpu_time_total", "self_cpu_time_total", "cpu_time" or
+            "count", the largest first. None keeps their order.
+        row_limit: how many rows at most; -1 for all.
+        time_unit: "s", "ms" or "us" for every time; each its own when None.
+        """
+        return table(
+            self,
+            sort_by=sort_by,
+            row_limit=row_limit,
+            max_src_column_width=max_src_column_width,
+            max_name_column_width=max_name_column_width,
+            max_shapes_column_width=max_shapes_column_width,
+            header=header,
+            top_level_events_only=top_level_events_only,
+            time_unit=time_unit,
+        )
+
+    def __str__(self) -> str:
+        return self.table()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds spent in all of them."""
+        return sum(row.self_cpu_time_total for row in self)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All rows added up."""
+        from kymograph.profiler._averages import FunctionEventAvg
+
+        total = FunctionEventAvg()
+        for row in self:
+            total.add(row)
+        return total

@@ -1,0 +1,55 @@
+"""torch.profiler's names, for a textual replacement::
+
+    import kymograph.torch_compat as profiler          # instead of: from torch import profiler
+    from kymograph.torch_compat import profile, record_function, schedule
+
+For code that cannot be edited, before it is imported::
+
+    import kymograph.torch_compat; kymograph.torch_compat.install()
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from kymograph import profiler as _profiler
+from kymograph.profiler import *  # noqa: F403
+from kymograph.profiler import __all__ as _names
+
+__all__ = [*_names, "install", "uninstall"]
+
+# What was where before install, as (module, name, value).
+_replaced: list[tuple[Any, str, Any]] = []
+
+
+def install() -> None:
+    """Make `torch.profiler` mean kymograph's profiler, in this process, until `uninstall`.
+
+    Names that a module imported from torch.profiler before stay torch's, so call this
+    first. Raises ImportError when there is no torch.
+    """
+    if _replaced:
+        return
+    import torch.autograd.profiler  # type: ignore[import-not-found, unused-ignore]
+    import torch.profiler  # type: ignore[import-not-found, unused-ignore]
+    import torch.profiler.profiler  # type: ignore[import-not-found, unused-ignore]
+
+    for module in (torch.profiler, torch.profiler.profiler):
+        for name in _names:
+            if not hasattr(module, name) or name in ("DeviceType", "kineto_available"):
+                continue
+            _replaced.append((module, name, getattr(module, name)))
+            setattr(module, name, getattr(_profiler, name))
+
+
+def uninstall() -> None:
+    """Undo `install`."""
+    while _replaced:
+        module, name, value = _replaced.pop()
+        setattr(module, name, value)
+
+
+def installed() -> bool:
+    """Is torch.profiler kymograph's now?"""
+    return bool(_replaced) and "torch.profiler" in sys.modules

@@ -1,0 +1,402 @@
+"""`export-tables`: what the native `kymograph export --to parquet` hands over, everything decided.
+
+Rows come in columns from the extension, so that none of them becomes a Python object, and
+leave as row groups; memory does not depend on the length of the capture.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import kymograph
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+KINDS = ["", "", "", "instant", "counter", "flow_out", "flow_in", "async_begin", "async_end"]
+KINDS += ["gap", "complete", "", "off", "", "sample", ""]
+COUNTER, GAP, SAMPLE = (KINDS.index(kind) for kind in ("counter", "gap", "sample"))
+CLOCKS = ["cpu", "wall"]
+REASONS = ["unknown", "budget", "disk", "nested", "damaged", "flight"]
+ENTERS = ["call", "resume", "throw", "open"]
+LEAVES = ["return", "yield", "unwind"]
+CATEGORIES = {"function": "python", "name": "span", "gc": "gc"}
+
+TABLES = (
+    *("slices", "functions", "threads", "counters", "marks", "args", "gaps", "clock", "meta"),
+    *("samples", "frames"),  # where something was sampled
+)
+
+
+class Refused(Exception):
+    """Why the export cannot be; the text is the line to print."""
+
+
+class Stopped(Exception):
+    """A signal asked to stop."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Writer:
+    """The Parquet files of one capture in a directory that exists."""
+
+    def __init__(self, capture: kymograph.Capture, directory: Path) -> None:
+        # By name, since they are an extra that the package does without.
+        self.arrow: Any = import_module("pyarrow")
+        self.compute: Any = import_module("pyarrow.compute")
+        self.parquet: Any = import_module("pyarrow.parquet")
+        arrow = self.arrow
+        self.capture, self.directory = capture, directory
+        self.open: dict[str, Any] = {}
+        info = capture.info
+        self.pid, self.shift = info.pid, info.wall_start - info.start
+        self.sampled = info.samples > 0
+        functions, self.threads = capture.callables, capture.threads
+        self.functions = functions
+        self.names = arrow.array([clean(f.name) for f in functions], arrow.string())
+        categories = sorted({CATEGORIES.get(f.kind, "c") for f in functions})
+        self.categories = arrow.array(categories, arrow.string())
+        self.category_of = arrow.array(
+            [categories.index(CATEGORIES.get(f.kind, "c")) for f in functions], arrow.int32()
+        )
+        self.tids = arrow.array([t.tid for t in self.threads], arrow.int64())
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for writer in self.open.values():
+            writer.close()
+
+    def write(self, name: str, columns: dict[str, Any]) -> None:
+        """Add a row group to table `name`."""
+        table = self.arrow.table(columns)
+        if name not in self.open:
+            types = self.arrow.types
+            whole = [field.name for field in table.schema if types.is_integer(field.type)]
+            self.open[name] = self.parquet.ParquetWriter(
+                self.directory / f"{name}.parquet",
+                table.schema,
+                compression="zstd",
+                compression_level=3,
+                use_dictionary=[
+                    field.name for field in table.schema if types.is_dictionary(field.type)
+                ],
+                column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+            )
+        if table.num_rows:
+            self.open[name].write_table(table, row_group_size=table.num_rows)
+
+    def array(self, view: memoryview) -> Any:
+        """The numbers of `view` as an array, not copied."""
+        kinds = {"q": "int64", "Q": "uint64", "I": "uint32", "B": "uint8", "d": "float64"}
+        kind = getattr(self.arrow, kinds[view.format])()
+        return self.arrow.Array.from_buffers(kind, len(view), [None, self.arrow.py_buffer(view)])
+
+    def words(self, indices: Any, words: list[str]) -> Any:
+        """Words by their numbers; null for those that are not known."""
+        known = self.compute.if_else(self.compute.less(indices, len(words)), indices, None)
+        numbers = known.cast(self.arrow.int8())
+        return self.arrow.DictionaryArray.from_arrays(numbers, self.arrow.array(words))
+
+    def name_of(self, functions: Any) -> Any:
+        numbers = functions.cast(self.arrow.int32())
+        return self.arrow.DictionaryArray.from_arrays(numbers, self.names)
+
+    def place(self, columns: dict[str, Any], time: Any) -> dict[str, Any]:
+        """The columns that every event has: when, and on which thread."""
+        return {
+            "ts_ns": self.compute.add(time, self.arrow.scalar(self.shift, self.arrow.int64())),
+            "monotonic_ns": time,
+            "pid": self.arrow.repeat(self.arrow.scalar(self.pid, self.arrow.int64()), len(time)),
+            "tid": self.compute.take(self.tids, columns["thread"]),
+            "thread": columns["thread"],
+        }
+
+    def slices(self, unsorted: dict[str, Any]) -> None:
+        # They come in the order of their ends; ids follow that of their starts.
+        order = self.compute.sort_indices(unsorted["id"])
+        columns = {name: column.take(order) for name, column in unsorted.items()}
+        compute, flags = self.compute, columns["flags"]
+        none = self.arrow.scalar(None, self.arrow.int64())
+
+        def clear(bit: int) -> Any:
+            return compute.equal(compute.bit_wise_and(flags, self.arrow.scalar(bit, "uint8")), 0)
+
+        category = compute.take(self.category_of, columns["function"])
+        self.write(
+            "slices",
+            {
+                "id": columns["id"].cast(self.arrow.int64()),
+                "parent": compute.if_else(
+                    compute.less(columns["parent"], 0), none, columns["parent"]
+                ),
+                **self.place(columns, columns["start"]),
+                "dur_ns": columns["duration"],
+                "self_ns": columns["self"],
+                "depth": columns["depth"],
+                "function": columns["function"],
+                "name": self.name_of(columns["function"]),
+                "category": self.arrow.DictionaryArray.from_arrays(category, self.categories),
+                "enter": self.words(columns["enter"], ENTERS),
+                "leave": self.words(columns["leave"], LEAVES),
+                "generator": columns["generator"],
+                "started": clear(1),
+                "finished": clear(2),
+                "end_known": clear(4),
+            },
+        )
+
+    def marks(self, all_columns: dict[str, Any]) -> None:
+        """Counters, gaps and samples have tables of their own; the rest are marks."""
+        compute, kind = self.compute, all_columns["kind"]
+
+        def only(mask: Any) -> dict[str, Any]:
+            return {name: column.filter(mask) for name, column in all_columns.items()}
+
+        counters, gaps = compute.equal(kind, COUNTER), compute.equal(kind, GAP)
+        samples = compute.equal(kind, SAMPLE)
+        columns = only(counters)
+        self.write(
+            "counters",
+            {
+                **self.place(columns, columns["time"]),
+                "function": columns["function"],
+                "name": self.name_of(columns["function"]),
+                "value": columns["value"],
+            },
+        )
+        columns = only(gaps)
+        self.write(
+            "gaps",
+            {
+                **self.place(columns, columns["time"]),
+                "events": columns["number"],
+                "reason": self.words(columns["detail"], REASONS),
+            },
+        )
+        if self.sampled:
+            columns = only(samples)
+            low, half = (self.arrow.scalar(n, self.arrow.uint64()) for n in (0xFFFFFFFF, 32))
+            periods = compute.shift_right(columns["number"], half)
+            self.write(
+                "samples",
+                {
+                    **self.place(columns, columns["time"]),
+                    "stack": compute.bit_wise_and(columns["number"], low).cast("uint32"),
+                    "periods": periods.cast("uint32"),
+                    "clock": self.words(columns["detail"], CLOCKS),
+                },
+            )
+        columns = only(compute.invert(compute.or_(compute.or_(counters, gaps), samples)))
+        self.write(
+            "marks",
+            {
+                "id": columns["id"].cast(self.arrow.int64()),
+                **self.place(columns, columns["time"]),
+                "kind": self.words(columns["kind"], KINDS),
+                "function": columns["function"],
+                "name": self.name_of(columns["function"]),
+                "number": columns["number"],
+            },
+        )
+
+    def args(self, columns: dict[str, Any]) -> None:
+        """Numbers and texts: one of the two is null."""
+        choose, number = self.compute.if_else, self.compute.less(columns["text"], 0)
+        self.write(
+            "args",
+            {
+                "table": self.words(columns["of"], ["slices", "marks"]),
+                "id": columns["owner"].cast(self.arrow.int64()),
+                "name": self.name_of(columns["function"]),
+                "value": choose(number, columns["value"], None),
+                "text": self.name_of(choose(number, None, columns["text"])),
+            },
+        )
+
+    def batch(self, tables: dict[str, dict[str, memoryview]]) -> None:
+        arrays = {
+            name: {column: self.array(view) for column, view in columns.items()}
+            for name, columns in tables.items()
+        }
+        self.slices(arrays["slices"])
+        self.marks(arrays["marks"])
+        self.args(arrays["args"])
+
+    def frames(self) -> None:
+        """The functions of every stack, the innermost first."""
+        arrow = self.arrow
+        stacks = self.capture.stacks()
+        rows = [(stack, i, f) for stack, frames in stacks.items() for i, f in enumerate(frames)]
+
+        def column(field: str, type_: Any) -> Any:
+            values = [getattr(frame, field) for _, _, frame in rows]
+            texts = [clean(v) if isinstance(v, str) else v for v in values]
+            return arrow.array(texts, type_)
+
+        text, number = arrow.string(), arrow.uint32()
+        self.write(
+            "frames",
+            {
+                "stack": arrow.array([stack for stack, _, _ in rows], number),
+                "depth": arrow.array([depth for _, depth, _ in rows], number),
+                **{name: column(name, text) for name in ("name", "file", "kind")},
+                **{name: column(name, number) for name in ("line", "first_line")},
+                "inlined": column("inlined", arrow.bool_()),
+                **{name: column(name, text) for name in ("module", "build_id")},
+                "address": column("address", arrow.uint64()),
+            },
+        )
+
+    def small(self) -> None:
+        """The tables that describe the others."""
+        arrow, functions, threads = self.arrow, self.functions, self.threads
+        self.write(
+            "functions",
+            {
+                "function": arrow.array(range(len(functions)), arrow.uint32()),
+                "name": self.names,
+                "file": arrow.array([clean(f.file) for f in functions], arrow.string()),
+                "line": arrow.array([f.line for f in functions], arrow.uint32()),
+                "kind": arrow.array([f.kind for f in functions], arrow.string()),
+            },
+        )
+        self.write(
+            "threads",
+            {
+                "thread": arrow.array([t.index for t in threads], arrow.uint32()),
+                "tid": self.tids,
+                "name": arrow.array([clean(t.name) for t in threads], arrow.string()),
+                "records": arrow.array([t.records for t in threads], arrow.uint64()),
+                "lost": arrow.array([t.lost for t in threads], arrow.uint64()),
+            },
+        )
+        if self.sampled:
+            self.frames()
+        snapshots = self.capture.snapshots
+        self.write(
+            "clock",
+            {
+                "monotonic_ns": arrow.array([s.monotonic for s in snapshots], arrow.int64()),
+                "wall_ns": arrow.array([s.wall for s in snapshots], arrow.int64()),
+            },
+        )
+        info, metadata = self.capture.info, self.capture.metadata
+        facts = {
+            "pid": info.pid,
+            "start_ns": info.start,
+            "wall_start_ns": info.wall_start,
+            "ending": info.ending,
+            "records": info.records,
+            "lost_records": info.lost_records,
+            "damaged_blocks": info.damaged_blocks,
+        }
+        pairs = [(f"kymograph.{key}", str(value)) for key, value in facts.items()]
+        pairs += [(clean(key), clean(value)) for key, value in metadata.items()]
+        self.write(
+            "meta",
+            {
+                "key": arrow.array([key for key, _ in pairs], arrow.string()),
+                "value": arrow.array([value for _, value in pairs], arrow.string()),
+            },
+        )
+
+
+def clean(text: str) -> str:
+    """Text that UTF-8 can hold: U+FFFD for lone surrogates."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def write_tables(path: str, directory: Path, thread: int, start: int, end: int) -> None:
+    """Write the part of the capture at `path` into `directory`, which exists."""
+    with kymograph.open(path) as capture, Writer(capture, directory) as writer:
+        writer.small()
+        part = capture.columns(thread=None if thread < 0 else thread, start=start, end=end)
+        for batch in part:
+            writer.batch(batch)
+
+
+def check_place(output: Path) -> None:
+    """Raise Refused unless `output` is free, or an older export that may be replaced."""
+    if str(output) == "-" or output.name.endswith(".gz"):
+        raise Refused(f"-o {output}: parquet is a directory of compressed files; name a directory")
+    if not output.is_symlink() and not output.exists():
+        if not output.absolute().parent.is_dir():
+            raise Refused(f"{output}: there is no such directory")
+        return
+    if not output.is_dir() or output.is_symlink():
+        raise Refused(f"{output} exists and is not a directory; name another with -o")
+    others = {entry.name for entry in output.iterdir()} - {f"{name}.parquet" for name in TABLES}
+    if others:
+        raise Refused(f"{output} has other files in it ({min(others)}); name another with -o")
+
+
+def export(path: str, output: Path, thread: int, start: int, end: int) -> None:
+    """Write `output` beside itself and then put it in its place, whole."""
+    part = output.with_name(f"{output.name}.part-{os.getpid()}")
+    old = output.with_name(f"{output.name}.old-{os.getpid()}")
+    part.mkdir()
+    try:
+        write_tables(path, part, thread, start, end)
+        if output.exists():
+            output.rename(old)
+        part.rename(output)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        if old.exists() and not output.exists():
+            old.rename(output)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped(number)
+
+
+def run(arguments: list[str]) -> int:
+    """Run with `parquet CAPTURE OUTPUT THREAD FROM TO`; returns the exit code."""
+    if len(arguments) != 6 or arguments[0] != "parquet":
+        return complain("export-tables is used by kymograph export --to parquet, not by people")
+    path, output, *numbers = arguments[1:]
+    thread, start, end = map(int, numbers)
+    try:
+        check_place(Path(output))
+        import_module("pyarrow.parquet")
+    except Refused as error:
+        return complain(str(error))
+    except ImportError:
+        return complain(
+            "--to parquet needs pyarrow, which this Python does not have; "
+            f"run: {sys.executable} -m pip install pyarrow"
+        )
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        export(path, Path(output), thread, start, end)
+    except OSError as error:
+        return complain(f"{output} could not be written: {error.strerror or error}")
+    except MemoryError:
+        return complain("there is not enough memory to export it")
+    except kymograph.CaptureError as error:
+        return complain(str(error))
+    except Stopped as stopped:
+        # End as the signal would have ended us, so that shells know.
+        signal.signal(stopped.number, signal.SIG_DFL)
+        os.kill(os.getpid(), stopped.number)
+    return 0
+
+
+def complain(message: str) -> int:
+    print(f"kymograph: {message}", file=sys.stderr)
+    return 2
