@@ -3,73 +3,18 @@
    Two programs are imitated: one that does the same things again and again, some
    thousand call paths, and one with a hundred thousand. Minima of CPU time over a few
    rounds, since the machine has other things to do. */
-#include <kymo/lane.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "imitated.h"
 #include "survey.h"
 
-enum { EVENTS = 10000000, FUNCTIONS = 400, ROUNDS = 3, NODES = 1 << 20 };
-
-static uint32_t keys[FUNCTIONS];
-static uint64_t state;
-static unsigned spread; /* how many different calls a function makes */
-static long left;
-
-static unsigned dice(void)
-{
-    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (unsigned)(state >> 33);
-}
-
-static void record(unsigned kind, uint32_t key)
-{
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 1);
-    if (!at)
-        abort();
-    kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
-    kymo_lane_commit(lane, at + 1);
-    left--;
-}
-
-static void call(unsigned which, int depth)
-{
-    record(KYMO_ENTER, keys[which % FUNCTIONS]);
-    for (unsigned i = depth < 10 ? dice() % 5 : 0; i > 0 && left > 0; i--)
-        call(which * spread + dice() % spread + 1, depth + 1);
-    record(KYMO_LEAVE, keys[which % FUNCTIONS]);
-}
-
-static void make(const char *path)
-{
-    const struct kymo_options options = {.size = sizeof(options), .path = path};
-    if (kymo_start(&options) < 0)
-        abort();
-    for (int i = 0; i < FUNCTIONS; i++) {
-        char name[32], file[64];
-        snprintf(name, sizeof(name), "Class%d.method_%d", i % 20, i);
-        snprintf(file, sizeof(file), "/home/user/project/package/module_%d.py", i % 30);
-        keys[i] = kymo_function_key(&(struct kymo_function){
-            sizeof(struct kymo_function), name, file, (uint32_t)i + 1, KYMO_CLASS_FUNCTION});
-    }
-    state = 1;
-    left = EVENTS;
-    while (left > 0)
-        call(dice() % 3, 0);
-    if (kymo_stop() < 0)
-        abort();
-}
+enum { EVENTS = 10000000, ROUNDS = 3, NODES = 1 << 20, DEEPEST = 10 };
 
 static double cpu_seconds(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static double least(double a, double b)
@@ -85,7 +30,7 @@ static double export(struct kymo_capture *capture, const char *format, const cha
         .size = sizeof(options), .format = format, .to = INT64_MAX, .thread = -1};
     double begun = cpu_seconds();
     int rc = kymo_export(capture, path, &options);
-    if (rc == -KYMO_EFORMAT)
+    if (rc == KYMO_EFORMAT)
         return 0;
     if (rc < 0)
         abort();
@@ -193,11 +138,9 @@ int main(void)
         return 1;
     close(fd);
     unlink(path);
-    spread = 2;
-    make(path);
+    imitate(path, EVENTS, 2, DEEPEST);
     measure("few paths", path);
-    spread = 3;
-    make(path);
+    imitate(path, EVENTS, 3, DEEPEST);
     measure("many paths", path);
     unlink(path);
     return 0;

@@ -1,4 +1,4 @@
-"""A small program to look at: an index of words, built by threads, asked by coroutines.
+"""A small program to profile: threads build an index of words, coroutines query it.
 
 kymograph run examples/demo.py
 kymograph report demo.kymo

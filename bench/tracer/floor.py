@@ -21,7 +21,7 @@ def build(directory: Path, name: str) -> Path:
         *shlex.split(os.environ.get("CC", "cc")),
         *("-std=gnu11", "-O2", "-fPIC", "-shared", "-D_GNU_SOURCE"),
         f"-I{ROOT / 'include'}",
-        f"-I{ROOT / 'ext'}",
+        f"-I{ROOT / 'ext/common'}",
         f"-I{sysconfig.get_path('include')}",
         str(ROOT / "bench" / name / f"{name}.c"),
         *("-o", str(target)),

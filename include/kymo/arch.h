@@ -1,8 +1,8 @@
-/* arch.h — the counter register, and how to wait politely, per architecture.
+/* arch.h — the counter register and the spin-wait hint, per architecture.
 
-   One small header per architecture with the same functions; this one picks. They are
-   the only place in the tree with assembly, and public because the recording path
-   (lane.h) is inlined into sources. */
+   One small header per architecture with the same functions; this one picks. They contain the only
+   assembly in the tree, and are public because the recording path (lane.h) is inlined into
+   sources. */
 #ifndef KYMO_ARCH_H
 #define KYMO_ARCH_H
 

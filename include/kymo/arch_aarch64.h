@@ -33,7 +33,7 @@ static inline void kymo__relax(void)
     __asm__ volatile("yield");
 }
 
-/* What lies 512 bytes behind ADDRESS, if anything, will be written to soon. */
+/* Prefetch for writing the line 512 bytes past ADDRESS. */
 static inline void kymo__write_ahead(const void *address)
 {
     __asm__ volatile("prfm pstl1keep, [%0, #512]" : : "r"(address));

@@ -1,5 +1,5 @@
-/* arch_generic.h — an architecture whose counter we do not know: the clock falls
-   back to clock_gettime. See arch.h. */
+/* arch_generic.h — for architectures whose counter we do not support: the clock falls back to
+   clock_gettime. See arch.h. */
 #ifndef KYMO_ARCH_GENERIC_H
 #define KYMO_ARCH_GENERIC_H
 
@@ -25,7 +25,7 @@ static inline uint64_t kymo__counter_rate(void)
 
 static inline void kymo__relax(void) {}
 
-/* What lies 512 bytes behind ADDRESS, if anything, will be written to soon. */
+/* Prefetch for writing the line 512 bytes past ADDRESS. Does nothing here. */
 static inline void kymo__write_ahead(const void *address)
 {
     (void)address;

@@ -8,8 +8,8 @@
 #define KYMO__COUNTER_CLOCK KYMO_CLOCK_TSC
 #define KYMO__COUNTER_NAME "time-stamp counter"
 
-/* No barrier: one would cost more than the read, and a record is off by less than
-   the instructions that may pass it. */
+/* No barrier: it would cost more than the read, and without one the time is off only by the few
+   instructions that can move past it. */
 static inline uint64_t kymo__counter_read(void)
 {
     uint32_t low, high;
@@ -17,14 +17,14 @@ static inline uint64_t kymo__counter_read(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* True when the counter runs at one rate through every power state. */
+/* Return true if the counter runs at a constant rate in every power state. */
 static inline bool kymo__counter_sound(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
-/* Ticks per second as the processor states it, or 0 when it does not. */
+/* Return ticks per second as reported by the processor, or 0 if it does not report them. */
 static inline uint64_t kymo__counter_rate(void)
 {
     return 0;
@@ -35,7 +35,7 @@ static inline void kymo__relax(void)
     __asm__ volatile("pause");
 }
 
-/* What lies 512 bytes behind ADDRESS, if anything, will be written to soon. */
+/* Prefetch for writing the line 512 bytes past ADDRESS. */
 static inline void kymo__write_ahead(const void *address)
 {
     __asm__ volatile("prefetchw 512(%0)" : : "r"(address));

@@ -1,9 +1,8 @@
-/* averages.h — what a capture adds up to, and its calls as a list.
+/* averages.h — totals per function over a capture, and its calls as a list.
 
-   Both look at a part of a capture, from FROM up to, without, TO: INT64_MIN and INT64_MAX
-   for all of it; calls that are open at its ends are cut there. The objects lend texts of
-   the capture and must be freed before it is closed. Like everything about a capture they
-   serve one thread at a time. */
+   Both cover the part of a capture with FROM <= time < TO; INT64_MIN and INT64_MAX cover all of it.
+   Calls open at either end are cut there. The objects borrow texts from the capture and must be
+   freed before it is closed. One thread at a time may use a capture and everything made from it. */
 #ifndef KYMO_AVERAGES_H
 #define KYMO_AVERAGES_H
 
@@ -13,43 +12,44 @@
 extern "C" {
 #endif
 
-/* What was called. */
+/* A function or span that was called. */
 struct kymo_callee {
     size_t size;
     const char *name, *file; /* UTF-8, never NULL; lent until kymo_close */
-    uint32_t line;           /* the first of a function, or 0 */
+    uint32_t line;           /* first line of a function, or 0 */
     uint32_t class_;         /* enum kymo_class of lane.h */
 };
 
-/* All calls of one callee, or with a stack: those made in the same way. */
+/* Totals for one callee or, if callers are distinguished, for one callee on one call path. */
 struct kymo_average {
     size_t size;
-    struct kymo_callee callee; /* its size need not be set */
-    uint64_t calls;            /* those open at the beginning included */
-    uint64_t resumes;          /* entered again: generators, coroutines, spans that went on */
-    kymo_ns self;              /* without the calls they made */
-    kymo_ns total;             /* with them; a call inside another of its kind counts once */
-    bool outermost;            /* one at least was made outside every span of the program */
+    struct kymo_callee callee; /* its size member need not be set */
+    uint64_t calls;            /* includes calls open at the start */
+    uint64_t resumes;          /* times re-entered: generators, coroutines, resumed spans */
+    kymo_ns self;              /* excluding the calls they made */
+    kymo_ns total;             /* including them; recursive calls count once */
+    bool outermost;            /* at least one call was made outside all of the program's spans */
 };
 
 struct kymo_averages;
 
-/* Add up the calls of CAPTURE. Calls are taken together when their callees are equal, and
-   their callers up to STACK levels above them: 0 looks at no caller, SIZE_MAX at all.
-   Without FUNCTIONS only the spans that the program marked are counted, and what functions
-   did is the spans' own; functions are still callers.
-   Returns 0 with *AVERAGES to be freed, or a negative code. */
+/* Sum up the calls of CAPTURE. Calls are grouped if they have equal callees and equal callers for
+   STACK levels up: 0 ignores callers, SIZE_MAX compares all. If FUNCTIONS is false, only spans
+   marked by the program are counted, and time in functions counts as the spans' own; functions
+   still appear as callers. Returns 0 or a negative code. On success *AVERAGES belongs to the
+   caller, who frees it with kymo_averages_free (NULL is fine); kymo_averages_count returns the
+   number of groups. */
 KYMO_API int kymo_averages_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, size_t stack,
                                bool functions, struct kymo_averages **averages);
 KYMO_API size_t kymo_averages_count(const struct kymo_averages *averages);
 
-/* Fill AVERAGE (set its size first) with number INDEX, in no particular order. Returns 0 or
-   -EINVAL. */
+/* Fill AVERAGE, whose size the caller sets first, with group INDEX. The order is unspecified.
+   Returns 0, or -EINVAL past the last. */
 KYMO_API int kymo_averages_get(const struct kymo_averages *averages, size_t index,
                                struct kymo_average *average);
 
-/* Fill CALLER (set its size first) with the one LEVEL calls above number INDEX, 0 the
-   nearest. Returns 0, or -ENOENT when there is none or it was not looked at. */
+/* Fill CALLER, whose size the caller sets first, with the caller LEVEL levels above group INDEX; 0
+   is the direct caller. Returns 0, or -ENOENT if there is none or that level was not compared. */
 KYMO_API int kymo_averages_caller(const struct kymo_averages *averages, size_t index, size_t level,
                                   struct kymo_callee *caller);
 KYMO_API void kymo_averages_free(struct kymo_averages *averages);
@@ -57,29 +57,38 @@ KYMO_API void kymo_averages_free(struct kymo_averages *averages);
 /* A call, or the part of one between a resume and a yield. */
 struct kymo_call {
     size_t size;
-    struct kymo_callee callee; /* its size need not be set */
+    struct kymo_callee callee; /* its size member need not be set */
     kymo_ns start, end;
     kymo_ns self;
-    int64_t parent;  /* the number of the call it was made in, or -1 */
-    uint64_t id;     /* of its generator or coroutine, or 0 */
-    uint32_t thread; /* index */
-    uint16_t enter;  /* detail of its enter, and of its leave: struct kymo_event */
+    int64_t parent;  /* index of the calling call, or -1 */
+    uint64_t id;     /* generator or coroutine id, or 0 */
+    uint32_t thread; /* thread index */
+    uint16_t enter;  /* detail of its enter and leave events; see struct kymo_event */
     uint16_t leave;
-    uint16_t open; /* 1: it had begun before the part, 2: it had not ended by its end, 3: both */
+    uint16_t open; /* 1: began before FROM, 2: not ended by TO, 3: both */
 };
 
 struct kymo_timeline;
 
-/* List the calls of CAPTURE in the order in which they began. Without FUNCTIONS only the
-   spans the program marked, as if nothing else had been recorded. Returns 0 with *TIMELINE
-   to be freed, or a negative code. */
+/* List the calls of CAPTURE in order of start time. If FUNCTIONS is false, list only spans marked
+   by the program and operators, as if nothing else had been recorded. An operator that does nothing
+   but call another of its name is listed once. Returns 0 or a negative code. On success
+   *TIMELINE belongs to the caller, who frees it with kymo_timeline_free (NULL is fine);
+   kymo_timeline_count returns the number of calls. */
 KYMO_API int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to,
                                bool functions, struct kymo_timeline **timeline);
 KYMO_API size_t kymo_timeline_count(const struct kymo_timeline *timeline);
 
-/* Fill CALL (set its size first) with number INDEX. Returns 0 or -EINVAL. */
+/* Fill CALL, whose size the caller sets first, with call INDEX. Returns 0, or -EINVAL past the
+   last. */
 KYMO_API int kymo_timeline_get(const struct kymo_timeline *timeline, size_t index,
                                struct kymo_call *call);
+
+/* Fill EVENT, whose size the caller sets first, with the payload "operator.in" of call INDEX, for
+   kymo_event_value. It is lent until kymo_timeline_free. Returns 0, -EINVAL past the last call, or
+   -ENOENT if the call has none: it is not an operator, or began before FROM. */
+KYMO_API int kymo_timeline_operator(const struct kymo_timeline *timeline, size_t index,
+                                    struct kymo_event *event);
 KYMO_API void kymo_timeline_free(struct kymo_timeline *timeline);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
-/* symbol.h — what addresses stand for: functions, files, lines.
+/* symbol.h — resolve addresses to functions, files and lines.
 
-   All of it is after the fact: an address is a place in a file (a program, a shared library),
-   and that file, or its debug file, is read wherever it can be found: a debug file by its build
-   id in the directories of KYMO_DEBUG_DIRS (/usr/lib/debug), by the link in the file, or, only
-   where DEBUGINFOD_URLS is set, from those servers. A file whose build id is another one than
-   asked for is not read. Nothing here touches the process that was recorded. */
+   This works after the fact. An address is a position in a file (a program or shared library), and
+   that file or its debug file is read from wherever it can be found. Debug files are searched by
+   build id in the directories of KYMO_DEBUG_DIRS (default /usr/lib/debug), by the link in the file,
+   and, only if DEBUGINFOD_URLS is set, on those servers. A file with a different build id is not
+   read. Nothing here touches the recorded process. */
 #ifndef KYMO_SYMBOL_H
 #define KYMO_SYMBOL_H
 
@@ -16,47 +16,48 @@ extern "C" {
 
 struct kymo_symbolizer;
 
-/* How much is asked for. */
+/* How much to resolve. */
 enum kymo_symbol_mode {
-    KYMO_SYMBOL_FULL = 0,  /* functions, the functions inlined in them, files and lines */
+    KYMO_SYMBOL_FULL = 0,  /* functions, functions inlined into them, files and lines */
     KYMO_SYMBOL_NAMES = 1, /* names from symbol tables: much cheaper */
     KYMO_SYMBOL_NONE = 2,  /* file and offset, without reading anything */
 };
 
-/* A place in a file. */
+/* An address in a file. */
 struct kymo_place {
-    const char *path;        /* of the file */
-    const uint8_t *build_id; /* NULL when it is not known */
+    const char *path;        /* the file */
+    const uint8_t *build_id; /* NULL if unknown */
     uint32_t build_id_bytes;
-    uint64_t offset; /* the address in the file's own terms: at run time, less the base */
+    uint64_t offset; /* address in the file: the run-time address minus the base */
 };
 
-/* A function at a place. The texts are lent until kymo_symbolizer_free; equal ones are the same
+/* A function at a place. The texts are lent until kymo_symbolizer_free; equal texts are the same
    pointer. */
 struct kymo_symbol {
-    const char *name; /* demangled; "" when nothing is known */
-    const char *file; /* of the source; "" when it is not known */
-    uint32_t line;    /* 0 when it is not known */
-    uint32_t inlined; /* 1: it was inlined into the next one */
+    const char *name; /* demangled; "" if unknown */
+    const char *file; /* source file; "" if unknown */
+    uint32_t line;    /* 0 if unknown */
+    uint32_t inlined; /* 1: inlined into the next symbol */
 };
 
-/* MODE of enum kymo_symbol_mode. Returns 0 or a negative errno. */
+/* Create a symbolizer; MODE is one of enum kymo_symbol_mode. On success *SYMBOLIZER belongs to the
+   caller, who frees it with kymo_symbolizer_free (NULL is fine). Returns 0 or a negative errno. */
 KYMO_API int kymo_symbolizer_new(int mode, struct kymo_symbolizer **symbolizer);
 KYMO_API void kymo_symbolizer_free(struct kymo_symbolizer *symbolizer);
 
-/* Find COUNT places, in one go: for each, in FIRST[i], the first of its symbols in *SYMBOLS,
-   innermost first; they end where those of the next place begin, and FIRST[COUNT] is the end of
-   the last. Every place has at least one symbol, be it without a name. FIRST has room for COUNT
-   + 1. *SYMBOLS is lent until the next call. Files that are missing, stripped or malformed give
-   symbols without names and are no error. What was found once is remembered; what is new is
-   looked for file by file, so that asking for all places at once is much cheaper than one by one.
-   One thread at a time may use a symbolizer. Returns 0 or -ENOMEM. */
+/* Resolve COUNT places in one batch. Place i has the symbols FIRST[i] up to FIRST[i + 1] of
+   *SYMBOLS, innermost first, so FIRST needs room for COUNT + 1. Every place has at least one
+   symbol, possibly without a name. *SYMBOLS is lent until the next call. Missing, stripped or
+   malformed files are not an error; they give symbols without names. Results are cached, and new
+   places are resolved file by file, so one call for all places is much cheaper than many calls. One
+   thread at a time may use a symbolizer. Returns 0 or -ENOMEM. */
 KYMO_API int kymo_symbolize(struct kymo_symbolizer *symbolizer, const struct kymo_place *places,
                             size_t count, const struct kymo_symbol **symbols, size_t *first);
 
-/* Addresses of code that was made at run time in process PID, from the files that such
-   programs leave for perf: /tmp/perf-PID.map, and /tmp/jit-PID.dump in the jitdump format, which
-   may have lines too. False when there is none or it has no such address. The text is lent until kymo_symbolizer_free. */
+/* Resolve ADDRESS in code generated at run time by process PID, from the files that JIT compilers
+   write for perf: /tmp/perf-PID.map and /tmp/jit-PID.dump (jitdump format, which may have lines).
+   Returns 1 and fills SYMBOL, or 0 if there is no such file or it lacks that address. The texts are
+   lent until kymo_symbolizer_free. */
 KYMO_API int kymo_symbolize_generated(struct kymo_symbolizer *symbolizer, int64_t pid,
                                       uint64_t address, struct kymo_symbol *symbol);
 

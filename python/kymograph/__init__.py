@@ -1,4 +1,4 @@
-"""Kymo records what a program does, and reads it back.
+"""Kymograph records what a program does and reads it back.
 
 Record::
 
@@ -12,15 +12,16 @@ Read::
         for event in capture.events():
             print(event.time, event.kind, event.name)
 
-Every marking call (`span`, `instant`, `counter`, …) does next to nothing while no
-session runs, so marks can stay in the program.
+Marking calls (`span`, `instant`, `counter`, …) cost almost nothing while no session runs, so they
+can stay in the program.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
-from kymograph import _core, _patterns
+from kymograph import _calibration, _core, _patterns, _sample, _session
 from kymograph._core import (
     Capture,
     CaptureError,
@@ -43,26 +44,30 @@ from kymograph._core import (
     flow_out,
     instant,
     metadata,
+    op,
     pause,
     process_name,
-    record_function,
     resume,
     running,
     span,
     stats,
-    stop,
     thread_name,
 )
-from kymograph._size import parse_size
+from kymograph._session import Session, stop
 from kymograph._trace import trace
+from kymograph._units import LEAST_BUDGET, parse_flight, parse_share, parse_size, parse_slow
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from types import CodeType
     from typing import Any, Literal
 
+    from kymograph import memory as heap
     from kymograph import profiler
     from kymograph._stacks import crash_stacks, dump_stacks
+    from kymograph._tasks import Blocked, Task, Wait, blocked, tasks
+    from kymograph._torch.annotations import record_function
     from kymograph._traceback import (
         CapturedTraceback,
         add_frame_hook,
@@ -74,6 +79,7 @@ if TYPE_CHECKING:
         symbolize_tracebacks,
     )
     from kymograph.profiler import (
+        ExecutionTraceObserver,
         ProfilerAction,
         ProfilerActivity,
         profile,
@@ -84,16 +90,47 @@ if TYPE_CHECKING:
 
 __version__: str = _core.version()
 
+_USUAL = 100.0, 100.0, 0.0, 0.0  # cost of an event, where it cannot be measured
+_BESIDES = 100  # samples per second when an overhead budget may switch calls off
+
+
+def _after_fork() -> None:
+    _core.after_fork()
+    _session.after_fork()
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_core.before_fork,
         after_in_parent=_core.after_fork_in_parent,
-        after_in_child=_core.after_fork,
+        after_in_child=_after_fork,
     )
 
-# Modules that are imported when something of theirs is first asked for.
-_LATER = {
+# Show the public names in messages about wrong arguments and in help().
+for _function in (
+    async_begin,
+    async_end,
+    counter,
+    flight_write,
+    flow_in,
+    flow_out,
+    instant,
+    metadata,
+    pause,
+    process_name,
+    resume,
+    running,
+    stats,
+    thread_name,
+):
+    _function.__module__ = __name__
+del _function
+
+# Modules imported on first use of one of their names.
+_LATER: dict[str, tuple[str, ...]] = {
+    "kymograph.memory": (),
     "kymograph.profiler": (
+        "ExecutionTraceObserver",
         "ProfilerAction",
         "ProfilerActivity",
         "profile",
@@ -102,6 +139,8 @@ _LATER = {
         "tensorboard_trace_handler",
     ),
     "kymograph._stacks": ("crash_stacks", "dump_stacks"),
+    "kymograph._torch.annotations": ("record_function",),
+    "kymograph._tasks": ("Blocked", "Task", "Wait", "blocked", "tasks"),
     "kymograph._traceback": (
         "CapturedTraceback",
         "add_frame_hook",
@@ -115,26 +154,32 @@ _LATER = {
 }
 
 __all__ = [
+    "Blocked",
     "Capture",
     "CaptureError",
     "CapturedTraceback",
     "Columns",
     "Event",
     "Events",
+    "ExecutionTraceObserver",
     "Frame",
     "Function",
     "Info",
     "ProfilerAction",
     "ProfilerActivity",
+    "Session",
     "SessionError",
     "Snapshot",
     "Span",
     "Stats",
+    "Task",
     "Thread",
+    "Wait",
     "__version__",
     "add_frame_hook",
     "async_begin",
     "async_end",
+    "blocked",
     "counter",
     "crash_stacks",
     "dump_stacks",
@@ -144,7 +189,9 @@ __all__ = [
     "gather_traceback",
     "instant",
     "json_symbolize",
+    "memory",
     "metadata",
+    "op",
     "open",
     "pause",
     "process_name",
@@ -163,6 +210,7 @@ __all__ = [
     "supported_activities",
     "symbolize_addresses",
     "symbolize_tracebacks",
+    "tasks",
     "tensorboard_trace_handler",
     "thread_name",
     "trace",
@@ -184,34 +232,166 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _cost_of_events(c_calls: bool) -> tuple[float, float, float]:
-    from kymograph._calibration import costs  # most sessions have no budget
-
-    return costs(c_calls)
-
-
-def _native_callables() -> list[object]:
-    from kymograph._thunks import native_callables
-
-    return native_callables()
+def _costs(c_calls: bool, with_budget: bool) -> _calibration.Costs | None:
+    """Return what recording a call costs in such a session, or None when it cannot be measured."""
+    try:
+        return _calibration.costs(c_calls, with_budget)
+    except (OSError, SessionError):  # no temporary files, or another thread is starting a session
+        return None
 
 
-def _flight_options(flight: int | str | None, slow: float | str | None) -> tuple[int, int, int]:
-    if flight is None and slow is None:
-        return 0, 0, 0
-    from kymograph._flight import parse  # most sessions are not flight recorders
+def _flight_options(flight: str | None, slow: str | None) -> tuple[int, int, int, str | None]:
+    if flight is None and slow is not None:
+        raise ValueError("slow works only with flight")
+    size, span = (0, 0) if flight is None else parse_flight(flight)
+    slow_ns, slow_calls = (0, None) if slow is None else parse_slow(slow)
+    return size, span, slow_ns, slow_calls
 
-    return parse(flight, slow)
+
+def _list(patterns: str | Sequence[str]) -> list[str]:
+    return [patterns] if isinstance(patterns, str) else list(patterns)
 
 
-def _sample_options(sample: int | str | None) -> tuple[int, int, str | None]:
-    if sample is None:
+def _sample_options(sample: int | str | None, stacks: bool) -> tuple[int, int, str | None]:
+    """Return rate, clock and root of samples; with `stacks`, other events have stacks as well."""
+    if sample is None and not stacks:
         return 0, 0, None
-    from kymograph import _sample  # most sessions take no samples
-
-    return (*_sample.parse(sample), _sample.root)
+    return (*(_sample.parse(sample) if sample is not None else (0, 0)), _sample.root)
 
 
+def _memory_options(memory: bool | str | Mapping[str, Any] | None) -> heap.Options | None:
+    if memory is None or memory is False:
+        return None
+    from kymograph.memory import options_from  # most sessions do not record memory
+
+    return options_from(memory)
+
+
+def _ops_mode(ops: bool | str | None, sources: Mapping[str, bool | str]) -> int:
+    """Return the mode of the torch source, after preparing it; 0: off."""
+    switch = None
+    for name in sources:
+        if name.lower() in ("torch", "*"):
+            switch = sources[name]
+    if not ops and switch in (None, False, "off"):
+        return 0
+    from kymograph import _torch  # most sessions record no operators
+
+    mode = _torch.mode_from(ops)
+    if switch is not None:
+        mode = (mode or len(_torch.MODES)) if _is_on("torch", switch) else 0
+    if mode and not running():
+        _torch.prepare()
+    return mode
+
+
+def _is_on(source: str, value: bool | str) -> bool:
+    if value not in (True, False, "on", "off"):
+        raise ValueError(f"source {source!r} must be True or False, not {value!r}")
+    return value in (True, "on")
+
+
+def _source_list(sources: Mapping[str, bool | str]) -> str:
+    """Return the value for `kymo_options.sources`."""
+    return ",".join(f"{name}={'on' if _is_on(name, sources[name]) else 'off'}" for name in sources)
+
+
+def _record(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    named: CodeType | None = None,
+    *,
+    budget: int | str | None = None,
+    policy: Literal["help", "drop"] = "help",
+    level: int = 1,
+    calls: bool = True,
+    c_calls: bool = True,
+    gc: bool = True,
+    include: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
+    stdlib: bool = True,
+    max_depth: int = 0,
+    overhead: float | str = 0.0,
+    flight: str | None = None,
+    slow: str | None = None,
+    sample: int | str | None = None,
+    sources: Mapping[str, bool | str] | None = None,
+    memory: bool | str | Mapping[str, Any] | None = None,
+    ops: bool | str = False,
+    command: bool = True,
+) -> None:
+    """Start recording. Calls of the code `named`, if any, are named after the type of their first
+    argument, as calls of torch's modules are: "nn.Module: Linear_0"."""
+    if not 1 <= level <= 19:
+        raise ValueError(f"level must be 1 to 19, not {level}")
+    if isinstance(c_calls, str):
+        raise ValueError(
+            'c_calls="fast" was removed; use c_calls=True, or overhead=0.05 for less cost'
+            if c_calls == "fast"
+            else f"c_calls must be True or False, not {c_calls!r}"
+        )
+    if max_depth < 0:
+        raise ValueError(f"max_depth must not be negative, got {max_depth}")
+    share = parse_share(overhead) if overhead else 0.0
+    if share and not _core.trace_can_throttle():
+        raise ValueError("an overhead budget does not work with Python 3.11.0 to 3.11.3")
+    room = 0 if budget is None else parse_size(budget, LEAST_BUDGET)
+    began = time.process_time_ns()
+    flight_bytes, flight_ns, slow_ns, slow_calls = _flight_options(flight, slow)
+    if share and calls and sample is None:
+        sample = _BESIDES
+    wanted = _memory_options(memory)
+    sampling = _sample_options(sample, wanted is not None)
+    switched = {"python": calls, **(sources or {})}
+    if wanted:
+        switched = {"memory": True, **switched}
+    ops_mode = _ops_mode(ops, sources or {})
+    if ops_mode:
+        switched = {"torch": True, **switched}
+    costs = python = None
+    if _is_on("python", switched["python"]) and not running():
+        costs = _costs(bool(c_calls), share > 0)
+        cost = costs.of_events(bool(c_calls)) if costs and share else _USUAL
+        python = (
+            bool(c_calls),
+            gc,
+            max_depth,
+            _list(include),
+            [*_list(exclude), *_patterns.own(), *(() if stdlib else _patterns.stdlib())],
+            bool(include or exclude or not stdlib),
+            share,
+            (*cost, time.process_time_ns() - began),
+            named,
+            "nn.Module: ",
+        )
+    _core.start(
+        path,
+        room,
+        policy,
+        level,
+        _source_list(switched),
+        python,
+        flight_bytes,
+        flight_ns,
+        slow_ns,
+        *sampling,
+        not command,
+        slow_calls,
+        wanted.for_core() if wanted else None,
+        ops_mode,
+    )
+    if wanted:
+        try:
+            wanted.watch()
+        except ValueError:
+            _core.stop()
+            raise
+    for key, value in (costs.metadata() if costs else {}).items():
+        metadata(key, value)
+    if sample is not None:
+        _sample.stop_at_exit()
+
+
+@_session.starts
 def start(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
@@ -219,92 +399,91 @@ def start(
     policy: Literal["help", "drop"] = "help",
     level: int = 1,
     calls: bool = True,
-    c_calls: bool | Literal["fast"] = True,
+    c_calls: bool = True,
     gc: bool = True,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    include: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
     stdlib: bool = True,
     max_depth: int = 0,
-    overhead: float = 0.0,
-    flight: int | str | None = None,
-    slow: float | str | None = None,
+    overhead: float | str = 0.0,
+    flight: str | None = None,
+    slow: str | None = None,
     sample: int | str | None = None,
+    sources: Mapping[str, bool | str] | None = None,
+    memory: bool | str | Mapping[str, Any] | None = None,
+    ops: bool | str = False,
+    command: bool = True,
 ) -> None:
-    """Record this process into the capture `path`, until `stop` or the end of the process.
+    """Record this process into the capture `path` until `stop` or the end of the process.
 
-    budget: memory for records not yet written, in bytes or as "64M", "1G"; 64 MiB when None.
-    policy: what a thread does when that memory is used up: "help" writes a part itself and
-        loses nothing, "drop" drops records, counts them and notes the gap.
+    Returns the Session, which has `stop` and is a context manager. While another session runs,
+    this one becomes a range in its capture; see Session.
+
+    budget: memory for records not yet written, such as "64M" or "1G"; default 64M, minimum 1M.
+    policy: what a thread does when that memory is full: "help" writes some of it to the file and
+        loses nothing, "drop" drops records and records the gap.
     level: zstd compression level, 1 to 19.
-    calls: record every call of a Python function, on every thread; False leaves only what
-        the program marks itself.
-    c_calls: record calls of functions and types implemented in C too. "fast" is an
-        experimental way at a fraction of the cost that misses some; see the documentation.
+    calls: record every call of a Python function, on every thread; with False only the program's
+        own marks are recorded.
+    c_calls: also record calls of functions and types implemented in C.
     gc: record garbage collections.
-    include, exclude: patterns for files ("*/site-packages/*", "views.py"), packages and
-        modules ("numpy") and functions ("Parser.*"); what is left out costs nothing.
-    stdlib: False leaves the Python code of the standard library out.
-    max_depth: calls nested deeper than this are not recorded; 0 means no limit.
-    overhead: the share of its time the program may lose to tracing, 0.05 for 5 %; the
-        tiniest and most frequent calls are switched off until it fits, and the capture
-        says which. 0 records everything.
-    flight: keep only the last part, in memory, and write it when the session ends and
-        whenever `flight_write` asks for it: "10s", "100M" (of packed records), or both as
-        "10s,100M".
-    slow: with `flight`, write also when a call has taken this long: "200ms", or seconds.
-    sample: take samples of the stack of every thread, Python and native frames, so many for
-        each second that the thread runs: 1000. "100,wall" counts the time that it waits,
-        too. With calls=False there are only samples, which cost next to nothing.
+    include, exclude: one or more patterns for files ("*/site-packages/*", "views.py"),
+        packages and modules ("numpy") and functions ("Parser.*"); functions left out cost nothing.
+    stdlib: False leaves out the Python code of the standard library.
+    max_depth: do not record calls nested deeper than this; 0 means no limit.
+    overhead: how much tracing may slow the program down, "5%" or 0.05. The shortest, most frequent
+        calls are switched off until it fits, and the capture lists them. Samples are taken too,
+        100 per second unless `sample` is given, to show the time spent in those calls. 0 records
+        everything.
+    flight: keep only the last part, in memory, and write it when the session ends and when
+        `flight_write` is called: "10s", "100M" (of packed records), or both as "10s,100M".
+    slow: with `flight`, also write when a call has taken this long: "200ms". Waiting does not
+        count. "PATTERN=200ms": only calls and spans whose name matches, with all of their time.
+    sample: sample the stack of every thread, Python and native frames, this many times per second
+        of CPU time: 1000. "100,wall" counts elapsed time instead, waiting included. With
+        calls=False only samples are recorded, which cost little.
+    sources: switch sources on or off by name for this session: {"python": False}. Others keep the
+        setting they were registered with; "python" is the source that `calls` switches.
 
-    An older capture at `path` is replaced; any other file there is left alone and
-    FileExistsError is raised. Raises SessionError when a session runs already, ValueError
-    for a wrong option, and OSError when the file cannot be made.
+    memory: record allocations too: "exact", "sampled" or "live", or a dict with the options of
+        `kymograph.memory.start`: {"mode": "sampled", "rate": "256K"}.
+    ops: record PyTorch's operators, on every thread, with their inputs and outputs: True or "full";
+        "shapes" without the outputs, "names" without any. torch may be imported later.
+    command: store the command line of the process in the capture.
+
+    An older capture at `path` is replaced; for any other file FileExistsError is raised. Raises
+    ValueError for an invalid option, and OSError when the file cannot be created.
     """
-    if not 1 <= level <= 19:
-        raise ValueError(f"level must be 1 to 19, not {level}")
-    if max_depth < 0:
-        raise ValueError(f"max_depth must not be negative, and is {max_depth}")
-    if overhead < 0 or (overhead and not _core.trace_can_throttle()):
-        raise ValueError(
-            f"overhead must be a fraction such as 0.05, not {overhead}"
-            if overhead < 0
-            else "an overhead budget is not possible with Python 3.11.0 to 3.11.3"
-        )
-    flight_bytes, flight_ns, slow_ns = _flight_options(flight, slow)
-    sampling = _sample_options(sample)
-    if calls:
-        fast = c_calls == "fast"
-        if fast:
-            _core.trace_thunks(_native_callables())
-        cost = _cost_of_events(c_calls is True) if overhead else ()
-        left_out = [*exclude, *_patterns.own(), *(() if stdlib else _patterns.stdlib())]
-        _core.trace_filter(list(include), left_out)
-        _core.trace(2 if fast else bool(c_calls), gc, max_depth, overhead, *cost)
-    _core.start(
+    _record(
         path,
-        0 if budget is None else parse_size(budget),
-        policy,
-        level,
-        flight_bytes,
-        flight_ns,
-        slow_ns,
-        *sampling,
+        budget=budget,
+        policy=policy,
+        level=level,
+        calls=calls,
+        c_calls=c_calls,
+        gc=gc,
+        include=include,
+        exclude=exclude,
+        stdlib=stdlib,
+        max_depth=max_depth,
+        overhead=overhead,
+        flight=flight,
+        slow=slow,
+        sample=sample,
+        sources=sources,
+        memory=memory,
+        ops=ops,
+        command=command,
     )
-    if sample is not None:
-        from kymograph._sample import stop_at_exit
 
-        stop_at_exit()
-    try:
-        _core.trace_failure()
-    except Exception:
-        stop()
-        raise
+
+_start_named = _session.starts(_record)  # `start` for the profiler
 
 
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Capture:
-    """Open the capture at `path`, which may still be written or be left by a killed process.
+    """Open the capture at `path`; it may still be being recorded, or be left by a killed process.
 
-    Raises CaptureError when the file is no capture, empty, damaged or from a newer kymograph,
-    and OSError (FileNotFoundError, PermissionError, …) when it cannot be read.
+    Raises CaptureError when the file is not a capture, is empty, damaged or from a newer
+    kymograph, and OSError (FileNotFoundError, PermissionError, …) when it cannot be read.
     """
     return _core.open(path)

@@ -1,4 +1,5 @@
-"""`python -m kymograph VERB …`: verbs written in Python run here, all others in the program."""
+"""`python -m kymograph VERB …`: runs verbs written in Python here, and others in the native
+program."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Functions decorated with a span or a session.
 
-A span belongs to a thread and may not stay open while other code runs there. So what a
-generator or a coroutine does is recorded in slices, as calls of such functions are: each
-from where it is resumed to where it gives up the thread.
+A span belongs to a thread and must not stay open while other code runs there. So a generator or
+coroutine is recorded in slices, as its calls are: each from a resume to the next yield or await.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,19 @@ if TYPE_CHECKING:
 
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
-# Details of events: how a slice begins, and how it ends.
+# Event details: how a slice starts and ends.
 _CALL, _RESUME, _THROW = 0, 1, 2
 _RETURN, _YIELD, _UNWIND = 0, 1, 2
 
+_AWAITED = 1 << 40  # ids of spans that last until a future is complete
+
 
 def _flags(function: Callable[..., Any]) -> int:
-    """The flags of the code that a call of `function` runs."""
+    """Return the flags of the code that a call of `function` runs."""
     if not callable(function):
         raise TypeError(
-            f"only a function can be decorated, not {type(function).__name__}; "
-            "a decorator of kymograph stands below @classmethod and @property"
+            f"only a function can be decorated, not {type(function).__name__}; put kymograph's "
+            "decorator below @classmethod and @property"
         )
     while isinstance(function, functools.partial):
         function = function.func
@@ -43,10 +45,10 @@ def _flags(function: Callable[..., Any]) -> int:
 def _slices(
     span: _core.Span, inner: Any, first: int = _CALL, last: int = _RETURN, identity: int = 0
 ) -> Generator[Any, Any, Any]:
-    """`yield from inner`, a generator or alike, with every slice of it recorded."""
+    """`yield from inner`, a generator or similar, recording each slice."""
     identity = identity or id(inner)
     detail, step, argument = first, inner.send, None
-    throw, unwind = _THROW, _UNWIND  # when the interpreter exits, modules are empty by then
+    throw, unwind = _THROW, _UNWIND  # at interpreter exit, module globals are already gone
     while True:
         entered = span._enter(detail, identity)
         ending = _UNWIND
@@ -76,7 +78,7 @@ _awaited = types.coroutine(_slices)
 
 
 def _recorded_function(span: _core.Span, function: Callable[..., Any]) -> Callable[..., Any]:
-    # Each call has a span of its own, since calls may nest.
+    # Each call gets its own span, since calls may nest.
     new: Callable[[Any], _core.Span] = _core.span_like if span._has_texts else _core.span
     origin = span if span._has_texts else span.name
 
@@ -127,7 +129,7 @@ def _recorded_async_generator(span: _core.Span, function: Callable[..., Any]) ->
 
 
 def recorded(span: _core.Span, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with every call of it recorded as a span called `span.name`."""
+    """Wrap `function` so that every call is recorded as a span named `span.name`."""
     flags = _flags(function)
     if flags & _ASYNC_GENERATOR:
         return _recorded_async_generator(span, function)
@@ -138,8 +140,28 @@ def recorded(span: _core.Span, function: Callable[..., Any]) -> Callable[..., An
     return _recorded_function(span, function)
 
 
+def operator(op: _core.op, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `function` so that every call is recorded as an operator like `op`, with the arguments
+    and the result of the call."""
+    if _flags(function) & (_GENERATOR | _COROUTINE | _ASYNC_GENERATOR):
+        raise TypeError(
+            "an operator is one call; use 'with kymograph.op' inside a generator or coroutine"
+        )
+    name, schema = op.name, getattr(op, "schema", None)
+    new = _core.op
+
+    @functools.wraps(function)
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        with new(name, args, keywords=kwargs, schema=schema) as one:
+            result = function(*args, **kwargs)
+            one.outputs = result if type(result) is tuple else (result,)
+            return result
+
+    return recorded
+
+
 def traced(make: Callable[[], trace], function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with a session of its own, from `make`, around every call of it."""
+    """Wrap `function` so that every call runs in its own session, made by `make`."""
     flags = _flags(function)
     if flags & _ASYNC_GENERATOR:
         raise TypeError(
@@ -168,3 +190,19 @@ def traced(make: Callable[[], trace], function: Callable[..., Any]) -> Callable[
             return function(*args, **kwargs)
 
     return plain
+
+
+_awaited_count = itertools.count(1)
+
+
+def awaited(name: str, future: Any) -> Any:
+    """Record `name` until `future`, one of torch's, is complete; the span itself ends with its
+    block. Returns a future with the same result."""
+    number = _AWAITED + next(_awaited_count)
+    _core.async_begin(name, number)
+
+    def end(done: Any) -> Any:
+        _core.async_end(name, number)
+        return done.value()
+
+    return future.then(end)

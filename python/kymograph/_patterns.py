@@ -1,4 +1,4 @@
-"""Patterns for what is left out of a recording; the extension's filters understand them."""
+"""Patterns for functions left out of a recording, in the syntax of the extension's filters."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ import sys
 
 _PACKAGE = os.path.dirname(__file__)
 
+runner: list[str] = []  # patterns for the code of `kymograph run` itself
+
 
 def literal(path: str) -> str:
-    """A pattern that matches `path` and nothing else."""
+    """Return a pattern that matches only `path`."""
     return "".join(f"[{c}]" if c in "*?[" else "\\\\" if c == "\\" else c for c in path)
 
 
 def own() -> list[str]:
-    """Kymo's own functions: Python code, C functions, and methods of its types.
+    """Patterns for kymograph's own functions: Python code, C functions, and methods of its types.
 
-    Recording them would put a span's __exit__ inside the span that it ends.
+    Recording them would put a span's __exit__ inside the span it ends.
     """
-    types = ("Capture", "Event", "Span")
-    return [literal(_PACKAGE) + "/*", "kymograph._core", *(f"kymograph.{name}*" for name in types)]
+    return [literal(_PACKAGE) + "/*", "kymograph.*", *runner]
 
 
 def main_runner() -> list[str]:
-    """The functions with which `python -m` runs a module, beneath every program we run."""
+    """Patterns for the functions of `python -m`, which are below every program we run."""
     runpy = sys.modules.get("runpy")
     if runpy is None:
         return []
-    # A name pattern has no slashes, so that "?" stands for those of the file.
+    # A name pattern has no slashes, so "?" matches those of the file.
     file = runpy._run_code.__code__.co_filename
     return ["".join("?" if c in "/*?[\\" else c for c in file) + "._*"]
 
 
 def _not_below(folder: str, *words: str) -> list[str]:
-    """Patterns for what is below `folder`, except names that begin with one of `words`."""
+    """Return patterns for everything below `folder` except names that start with one of `words`."""
     patterns = []
     beginnings = {word[:length] for word in words for length in range(len(word))}
     for beginning in sorted(beginnings):
@@ -44,7 +45,7 @@ def _not_below(folder: str, *words: str) -> list[str]:
 
 
 def stdlib() -> list[str]:
-    """The Python code of the standard library, without what is installed below it."""
+    """Patterns for the Python code of the standard library, without packages installed below it."""
     import sysconfig
 
     folders = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}

@@ -1,10 +1,10 @@
-"""Running a program in this process as `python` would.
+"""Runs a program in this process as `python` would.
 
-What a program can see of how it was started is that of `python script.py`, `python -m
-module` and `python -c code`: sys.argv, sys.path, the module __main__, its exit code, and
-the report of an exception. Only the call stack has our frames at its bottom.
+The program sees the same as with `python script.py`, `python -m module` and `python -c code`:
+sys.argv, sys.path, the module __main__, the exit code, and exception reports. Only the call stack
+has our frames at the bottom.
 
-Few modules are imported here: one that we import first is one whose import is missing
+Import few modules here: if we import a module first, the program's own import of it is missing
 from the recording.
 """
 
@@ -16,41 +16,42 @@ import sys
 
 from kymograph import _core
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, ModuleType, TracebackType
     from typing import Any
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+_ELF = b"\x7fELF"
 
 
 class Refused(Exception):
-    """Why nothing was run; one line for people."""
+    """Why nothing was run, as a one-line message."""
 
 
 class Program:
-    """What is to be run. `prepare` before recording, then `load`, which may run code."""
+    """A program to run. Call `prepare` before recording, then `load`, which may run code."""
 
-    stem = ""  # what a capture of it is called
+    stem = ""  # the name of its capture
 
     def __init__(self, argv: list[str]) -> None:
         self.argv = argv
 
     def prepare(self) -> None:
-        """Make sys.argv and sys.path those of the program.
+        """Set sys.argv and sys.path for the program.
 
-        Raises Refused when there is nothing to run, and what the compiler raises.
+        Raises Refused when there is nothing to run, and the compiler's exceptions.
         """
         raise NotImplementedError
 
     def load(self, main: dict[str, Any]) -> CodeType:
-        """The code to run, with `main`, the namespace of __main__, filled in."""
+        """Return the code to run, and fill in `main`, the namespace of __main__."""
         raise NotImplementedError
 
 
 def _set_path(first: str) -> None:
-    """Replace the folder that `python -m kymograph` put first into sys.path."""
+    """Replace the first entry of sys.path, set by `python -m kymograph`."""
     if not getattr(sys.flags, "safe_path", sys.flags.isolated):
         sys.path[0:1] = [first]
 
@@ -66,10 +67,10 @@ def _read(path: str) -> bytes:
 
 
 def _imports() -> Any:
-    """Where `importlib` has its loaders from.
+    """Return the module that implements importlib's loaders.
 
-    The interpreter has it loaded; the modules of `importlib` would bring others along that
-    the program may not expect to be there.
+    The interpreter has already loaded it; the modules of `importlib` would import others that the
+    program may expect not to be loaded.
     """
     import _frozen_importlib_external
 
@@ -77,7 +78,7 @@ def _imports() -> Any:
 
 
 def _code_of(data: bytes, path: str) -> CodeType:
-    """The code in `data`, source or compiled."""
+    """Return the code in `data`, source or compiled."""
     if data.startswith(_imports().MAGIC_NUMBER):
         import marshal
 
@@ -89,7 +90,7 @@ def _code_of(data: bytes, path: str) -> CodeType:
 
 
 def _importer_of(path: str) -> object | None:
-    """What imports from `path`, if that is a folder or an archive."""
+    """Return the importer for `path`, if that is a folder or an archive."""
     for hook in sys.path_hooks:
         try:
             return hook(path)
@@ -99,7 +100,7 @@ def _importer_of(path: str) -> object | None:
 
 
 def _runpy() -> Any:
-    """The module with which the interpreter itself runs modules, folders and archives."""
+    """Return runpy, with which the interpreter runs modules, folders and archives."""
     import runpy
 
     return runpy
@@ -114,10 +115,33 @@ def _set_spec(main: dict[str, Any], spec: Any) -> None:
         main["__cached__"] = spec.cached
 
 
+def _installed(name: str) -> str | None:
+    """Find the program `name` like a shell, but look next to this Python first."""
+    folders = [os.path.dirname(sys.executable or ""), *os.get_exec_path()]
+    for folder in folders:
+        path = os.path.join(folder, name)
+        if folder and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def _is_foreign(data: bytes) -> bool:
+    """Does `data` start with a #! line for something other than Python?"""
+    if not data.startswith(b"#!"):
+        return False
+    # For long paths, pip writes a #! line for the shell, and one for Python on the next line.
+    first, second = (*data[:4096].split(b"\n", 2), b"")[:2]
+    return b"python" not in first and b"python" not in second
+
+
 class Script(Program):
-    """A file, or a folder or archive with a __main__.py."""
+    """A file, or a folder or archive with a __main__.py; or the name of an installed program."""
 
     def __init__(self, argv: list[str]) -> None:
+        if not os.path.exists(argv[0]) and os.sep not in argv[0]:
+            found = _installed(argv[0])
+            if found is not None:
+                argv = [found, *argv[1:]]
         super().__init__(argv)
         self.path = os.path.abspath(argv[0])
         self.stem = os.path.splitext(os.path.basename(self.path))[0]
@@ -127,20 +151,33 @@ class Script(Program):
 
     def prepare(self) -> None:
         if not os.path.exists(self.path):
-            raise Refused(f"there is no script {self.argv[0]}")
+            raise Refused(f"no script {self.argv[0]}, and no such program in PATH")
         sys.argv = self.argv
         if _importer_of(self.path) is not None:
             self._prepare_folder()
             return
         _set_path(os.path.dirname(os.path.realpath(self.path)))
-        self._code = _code_of(_read(self.path), self.path)
+        data = _read(self.path)
+        if data.startswith(_ELF):
+            raise Refused(f"{self.path} is not a Python program; add --memory to record its memory")
+        if _is_foreign(data):
+            raise Refused(f"{self.path} is not a Python program")
+        self._code = _code_of(data, self.path)
         imports = _imports()
         compiled = self.path.endswith(".pyc")
         loader = imports.SourcelessFileLoader if compiled else imports.SourceFileLoader
         self._loader = loader("__main__", self.path)
 
+    def is_native(self) -> bool:
+        """Is it a program in machine code?"""
+        try:
+            with open(self.path, "rb") as file:
+                return file.read(len(_ELF)) == _ELF
+        except OSError:
+            return False
+
     def _prepare_folder(self) -> None:
-        # Always there, even with a safe path: it is what is to be run.
+        # Always added, even with a safe path: this is what is run.
         if getattr(sys.flags, "safe_path", sys.flags.isolated):
             sys.path.insert(0, self.path)
         else:
@@ -163,7 +200,7 @@ class Script(Program):
 
 
 class Module(Program):
-    """`-m module`; sys.path begins with the current folder, as it does for ourselves."""
+    """`-m module`; sys.path starts with the current folder, as it already does."""
 
     def __init__(self, name: str, argv: list[str]) -> None:
         super().__init__(["-m", *argv])
@@ -171,14 +208,14 @@ class Module(Program):
         self.stem = name.removesuffix(".__main__").rpartition(".")[2]
 
     def prepare(self) -> None:
-        """Finding a module imports the packages around it, which belongs into the recording.
+        """Finding a module imports its parent packages, which belongs in the recording.
 
-        So here only the outermost name is looked for.
+        So only the top-level name is looked up here.
         """
         from importlib.util import find_spec
 
         if self.name.endswith(".py") and os.path.isfile(self.name):
-            raise Refused(self._missing())  # python would import, and so run, it
+            raise Refused(self._missing())  # python would import it, which runs it
         top = self.name.partition(".")[0]
         sys.argv = self.argv
         try:
@@ -190,9 +227,9 @@ class Module(Program):
 
     def _missing(self) -> str:
         if self.name.endswith(".py"):
-            script = f"a script is run without -m: kymograph run {self.name}"
-            return f"there is no module {self.name}; {script}"
-        return f"there is no module {self.name}"
+            script = f"run a script without -m: kymograph run {self.name}"
+            return f"no module {self.name}; {script}"
+        return f"no module {self.name}"
 
     def load(self, main: dict[str, Any]) -> CodeType:
         _, spec, code = _runpy()._get_module_details(self.name, Refused)
@@ -221,7 +258,8 @@ class Command(Program):
         if sys.version_info >= (3, 13):
             import linecache
 
-            # Where `python -c` puts it too, for tracebacks to show it; 3.13.0 by the name.
+            # Where `python -c` stores it too, so that tracebacks show it; 3.13.0 looks it up by
+            # name.
             by_code = hasattr(linecache, "_code_key") or hasattr(linecache, "_make_key")
             key = self._code if by_code else "<string>"
             linecache._register_code(key, self.source, "<string>")
@@ -231,7 +269,7 @@ class Command(Program):
 
 
 def _new_main() -> ModuleType:
-    """A fresh __main__ in sys.modules, as the interpreter makes it."""
+    """Put a new __main__ into sys.modules, like the interpreter's."""
     main = type(sys)("__main__")
     main.__loader__ = sys.modules["_frozen_importlib"].BuiltinImporter
     if sys.version_info < (3, 14):
@@ -242,7 +280,7 @@ def _new_main() -> ModuleType:
 
 
 def _is_ours(traceback: TracebackType) -> bool:
-    """Is this frame one of what runs the program, and not of the program?"""
+    """Does this frame belong to kymograph rather than to the program?"""
     file = traceback.tb_frame.f_code.co_filename
     if file.startswith((_PACKAGE, "<frozen importlib.", "<frozen zipimport>")):
         return True
@@ -250,19 +288,19 @@ def _is_ours(traceback: TracebackType) -> bool:
     return runpy is not None and file == runpy._run_code.__code__.co_filename
 
 
-# Called with an exception that the program did not catch, before it is reported.
+# Called with an uncaught exception before it is reported.
 on_uncaught: Callable[[BaseException], None] | None = None
 
 
 def _say_nothing(kind: object, error: object, traceback: object) -> None:
-    """An excepthook for an exception that was reported already."""
+    """An excepthook for an exception that was already reported."""
 
 
 def report(error: BaseException) -> int:
-    """Report what the program did not catch as the interpreter does; the exit code.
+    """Report an uncaught exception as the interpreter does; return the exit code.
 
-    An interrupt goes on from here: the interpreter ends itself by SIGINT, after all that it
-    does at exit.
+    A KeyboardInterrupt propagates: after its exit handlers the interpreter ends itself with
+    SIGINT.
     """
     traceback = error.__traceback__
     while traceback is not None and _is_ours(traceback):
@@ -278,7 +316,7 @@ def report(error: BaseException) -> int:
 
 
 def prepare(program: Program) -> Exception | None:
-    """Prepare `program`; what is wrong with its source, if it cannot be run for that."""
+    """Prepare `program`; return the error in its source, if there is one."""
     try:
         program.prepare()
     except Refused:
@@ -289,18 +327,19 @@ def prepare(program: Program) -> Exception | None:
 
 
 def execute(program: Program) -> int:
-    """Run `program`, which is prepared, to its end; the exit code.
+    """Run the prepared `program` to its end; return the exit code.
 
     Raises Refused, SystemExit and KeyboardInterrupt; any other exception is reported.
     """
     main = _new_main()
     try:
         code = program.load(main.__dict__)
+        _core.memory_apart(False)
         exec(code, main.__dict__)
         return 0
     except (Refused, SystemExit):
         raise
     except BaseException as error:
         uncaught = error
-    # Out here, where no exception is being handled that others would be chained to.
+    # Outside the handler, so that later exceptions are not chained to this one.
     return report(uncaught)

@@ -1,4 +1,4 @@
-"""Samples: what the option means, and their end."""
+"""Samples: parsing the option, and stopping the sampler."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ import atexit
 
 from kymograph import _core
 
-MOST = 10_000  # samples a second
+MOST = 10_000  # samples per second
 
-root: str | None = None  # functions in this file, and their callers, are left out
+root: str | None = None  # leave out functions in this file, and their callers
 
 
 def parse(sample: int | str) -> tuple[int, int]:
-    """Samples a second, and of which time: 0 that a thread runs, 1 all of it.
+    """Return the samples per second, and the clock: 0 for CPU time, 1 for elapsed time.
 
-    Raises ValueError for anything else than a rate, "1000" or "100,wall".
+    Raises ValueError unless `sample` is a rate such as "1000" or "100,wall".
     """
     rate, comma, clock = str(sample).partition(",")
     number = int(rate) if rate.isascii() and rate.isdigit() and len(rate) < 10 else 0
     if isinstance(sample, bool) or not 1 <= number <= MOST or (comma and clock != "wall"):
         raise ValueError(
-            f'sample must be a rate from 1 to {MOST} a second, or like "100,wall", not {sample!r}'
+            f'sample must be a rate from 1 to {MOST} per second, like 1000 or "100,wall", '
+            f"not {sample!r}"
         )
     return number, int(clock == "wall")
 
 
 def _stop() -> None:
-    if _core.running():  # in a forked child nothing does
+    if _core.running():  # false in a forked child
         _core.stop()
 
 
 def stop_at_exit() -> None:
-    """Stop before the interpreter ends: it has to name the functions in samples."""
+    """Stop before the interpreter ends, which is needed to name the functions in samples."""
     atexit.unregister(_stop)
     atexit.register(_stop)

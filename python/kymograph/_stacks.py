@@ -1,4 +1,4 @@
-"""Where all threads are: when asked, and on a crash."""
+"""Prints the stacks of all threads, on request and on a crash."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from kymograph import _core
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def _titles() -> list[tuple[int, str]]:
-    """The names that Python's threads have, by their system ids."""
+    """Return the names of Python's threads by system thread id."""
     threading = sys.modules.get("threading")
     if threading is None:
         return []
     try:
-        # Not enumerate(): it takes a lock, which a thread that is stuck may hold.
+        # Not enumerate(): it takes a lock that a stuck thread may hold.
         threads = list(threading._active.items())
     except (AttributeError, RuntimeError):
         return []
-    # Of the calling one it is asked for: in a forked child it is another one than before.
+    # Ask for the calling thread's id: in a forked child it has changed.
     titles = {thread.native_id: str(thread.name) for _, thread in threads}
     name = dict(threads).get(threading.get_ident())
     if name is not None:
@@ -35,17 +35,17 @@ def _titles() -> list[tuple[int, str]]:
 
 
 def dump_stacks(file: Writable | None = None) -> None:
-    """Print the stacks of all threads to `file`, sys.stderr when None: Python and native calls.
+    """Print the stacks of all threads, Python and native calls, to `file` (default: sys.stderr).
 
-    The most recent call is last, as in a traceback; the thread that asks comes first. Every
-    thread is interrupted for a moment, wherever it is: in Python, in C, waiting for the GIL, in
-    a system call, which goes on. Threads that block signals are named, and it is told what the
-    system knows of them. Raises OSError when the stacks cannot be captured.
+    The most recent call is last, as in a traceback; the calling thread comes first. Every thread
+    is briefly interrupted, wherever it is: in Python, in C, waiting for the GIL, or in a system
+    call, which is restarted. Threads that block signals are listed with what the system reports
+    about them. Raises OSError when the stacks cannot be captured.
     """
     text = _core.stacks_text(_titles(), False)
     target = sys.stderr if file is None else file
     if target is None:
-        return  # a program without standard streams
+        return  # the program has no standard streams
     target.write(text)
     flush = getattr(target, "flush", None)
     if flush is not None:
@@ -53,12 +53,11 @@ def dump_stacks(file: Writable | None = None) -> None:
 
 
 def crash_stacks(on: bool = True) -> None:
-    """Print the stacks of all threads to stderr when a signal ends the process.
+    """Print the stacks of all threads to stderr when a signal kills the process.
 
-    The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS and SIGTRAP. What they would
-    have done they still do: handlers that were there before are called, and the process ends by
-    that signal. The overflow of a thread's stack can be told for threads that are there now and
-    those that record. False switches it off.
+    The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS and SIGTRAP. Earlier handlers
+    are still called, and the process still ends by that signal. Stack overflows are reported for
+    threads that exist now and for those that record. False switches it off.
     """
     from kymograph.verbs.native import find
 

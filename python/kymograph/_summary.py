@@ -1,4 +1,4 @@
-"""What is said at the end of a recording."""
+"""The summary printed at the end of a recording."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import sys
 
 from kymograph import _core
 
-# Counting calls takes a pass over the events: a second for every twenty million or so.
+# Counting calls takes a pass over the events: about a second per twenty million.
 _COUNTED_EVENTS = 20_000_000
+
+_OWN_THREAD = "kymo memory"  # which measures resident memory
 
 
 def grouped(number: int) -> str:
@@ -43,7 +45,7 @@ def duration(seconds: float) -> str:
 
 
 def say(line: str) -> None:
-    """Print one line about ourselves to the standard error that we were started with."""
+    """Print a one-line message to the standard error that we were started with."""
     stream = sys.__stderr__
     if stream is None:
         return
@@ -56,26 +58,48 @@ def say(line: str) -> None:
         stream.write(text)
         stream.flush()
     except (OSError, ValueError):
-        pass  # nobody can hear us
+        pass  # stderr is gone
 
 
-def _lost(info: _core.Info) -> str:
+def _lost(info: _core.Info, missing: list[str]) -> str:
+    """Return what is not in a capture: lost records, and `missing`."""
+    parts = []
     if info.lost_records:
-        lost = f"{counted(info.lost_records, 'record', 'records')} lost, 'kymograph info' says why"
-    else:
-        lost = "nothing lost"
+        lost = counted(info.lost_records, "record", "records")
+        parts.append(f"{lost} lost, see 'kymograph info'")
+    elif not missing:
+        parts.append("nothing lost")
     if info.expired_records:
-        lost += f"; {counted(info.expired_records, 'older event', 'older events')} not kept"
-    return lost
+        parts.append(f"{counted(info.expired_records, 'older event', 'older events')} not kept")
+    if missing:
+        parts.append(f"not in it: {', '.join(missing)}")
+    return "; ".join(parts)
 
 
-def recorded(capture: str, output: str, shown: str, seconds: float) -> str:
-    """The line for a recording of `seconds` into `capture`, kept as `output`, called `shown`."""
+def recorded(
+    capture: str, output: str, shown: str, seconds: float, missing: list[str] | None = None
+) -> str:
+    """Return the summary of a recording of `seconds` into `capture`, stored as `output` and shown
+    as `shown`.
+
+    missing: what the program did that is not in the capture.
+    """
     try:
+        missing = list(missing or ())
         with _core.open(capture) as opened:
             info = opened.info
             samples = int(opened.metadata.get("sample.count", 0))
-        calls = _core.count_calls(capture) if info.records <= _COUNTED_EVENTS else None
+            memory = "memory.mode" in opened.metadata
+            threads = sum(thread.name != _OWN_THREAD for thread in opened.threads)
+            interpreters = int(opened.metadata.get("python.subinterpreters", 0))
+        if interpreters:
+            missing.append(f"calls in {counted(interpreters, 'subinterpreter', 'subinterpreters')}")
+        calls = None
+        if info.records <= _COUNTED_EVENTS:
+            calls, off = _core.count_calls(capture)
+            if off:
+                switched = counted(off, "function or place", "functions and places")
+                missing.append(f"calls of {switched} switched off by the overhead budget")
         if calls is None:
             what = counted(info.records, "event", "events")
         else:
@@ -84,9 +108,12 @@ def recorded(capture: str, output: str, shown: str, seconds: float) -> str:
             what = counted(samples, "sample", "samples")
         elif samples:
             what += f" and {counted(samples, 'sample', 'samples')}"
+        if memory:
+            what = f"{what} and memory" if calls or samples else "memory"
         return (
-            f"recorded {what} on {counted(info.threads, 'thread', 'threads')} "
-            f"in {duration(seconds)} → {shown} ({size(os.path.getsize(output))}); {_lost(info)}"
+            f"recorded {what} on {counted(threads, 'thread', 'threads')} in "
+            f"{duration(seconds)} → {shown} ({size(os.path.getsize(output))}); "
+            f"{_lost(info, missing)}"
         )
     except (_core.CaptureError, OSError) as error:
-        return f"recorded into {shown}, which cannot be summarised: {error}"
+        return f"recorded into {shown}, but cannot read it: {error}"

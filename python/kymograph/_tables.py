@@ -1,25 +1,25 @@
-"""Figures of a capture as tables of columns, made when they are first looked at."""
+"""Tables of a capture's figures, by column, computed on first access."""
 
 from __future__ import annotations
 
 from kymograph import _core
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-_KINDS = ("span", "function", "native", "method", "type", "callable", "gc")
+_KINDS = _core.words()["class"]
 _PATHS = 1 << 20
 _LAST = (1 << 63) - 1
 
 
 class Table:
-    """A table whose columns are had one by one: `table["self_ns"]`.
+    """A table accessed by column: `table["self_ns"]`.
 
-    A column of numbers is a memoryview of 64-bit integers, which `numpy.asarray` takes
-    without copying; one of words is a list of str. Nothing is read from the capture
-    before the first column, or the length, is asked for; then the capture must be open.
+    A column of numbers is a memoryview of 64-bit integers, which `numpy.asarray` takes without
+    copying; a column of words is a list of str. The capture is read on the first access to a
+    column or to the length, and must be open then.
     """
 
     __slots__ = ("_cache", "_data", "_make", "columns")
@@ -35,7 +35,7 @@ class Table:
         self._cache: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """The column called `name`. Raises KeyError when there is none."""
+        """Return the column `name`. Raises KeyError when there is none."""
         if name not in self._cache:
             if name not in self.columns:
                 raise KeyError(name)
@@ -50,7 +50,7 @@ class Table:
         return self._cache[name]
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self[self.columns[-1]])
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -58,7 +58,7 @@ class Table:
         return zip(*(self[name] for name in self.columns), strict=True)
 
     def keys(self) -> tuple[str, ...]:
-        """The names of the columns, so that `dict(table)` has them all."""
+        """The names of the columns, so that `dict(table)` works."""
         return self.columns
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ def _thread_of(thread: Any) -> int:
         return -1
     index = thread[0] if isinstance(thread, _core.Thread) else thread
     if not isinstance(index, int):
-        raise TypeError(f"a thread is an index or one of Capture.threads, not {thread!r}")
+        raise TypeError(f"a thread must be an index or one of Capture.threads, not {thread!r}")
     if index < 0:
         raise IndexError(f"the capture has no thread {index}")
     return index
@@ -96,7 +96,7 @@ def functions(
     start: int | None = None,
     end: int | None = None,
 ) -> Table:
-    """What each function cost, the greatest self time first: what `kymograph report` shows."""
+    """The cost of each function, largest self time first, as in `kymograph report`."""
     columns = (
         "name",
         "file",
@@ -121,8 +121,8 @@ def call_tree(
     start: int | None = None,
     end: int | None = None,
 ) -> Table:
-    """What each function cost on each path of callers. `parent` is the row of the caller,
-    which stands before, or -1; `function` is the row in the table of functions."""
+    """The cost of each function on each call path. `parent` is the row of the caller, which comes
+    earlier, or -1; `function` is the row in the table of functions."""
 
     def make() -> dict[str, Any]:
         functions, tree = _read(capture, thread, start, end, _PATHS)
@@ -153,7 +153,7 @@ def samples(
     start: int | None = None,
     end: int | None = None,
 ) -> Table:
-    """Every sample in the order of time; Capture.stacks() tells what their stacks are."""
+    """Every sample in time order; Capture.stacks() has their stacks."""
 
     def make() -> dict[str, Any]:
         index = _thread_of(thread)
@@ -165,3 +165,26 @@ def samples(
         return {**rows, "clock": ["wall" if n else "cpu" for n in clocks]}
 
     return Table(("time", "thread", "stack", "periods", "clock"), make)
+
+
+_SETS = {"peak": 0, "end": 1, "allocated": 4, "temporary": 5}
+_AT_TIME, _OLD = 2, 3
+
+
+def memory(
+    capture: _core.Capture,
+    of: str = "peak",
+    *,
+    at: int | None = None,
+    older_than: int = 0,
+) -> Table:
+    """Who held memory, by stack and allocating function, the largest first."""
+    if of not in _SETS:
+        raise ValueError(f"of must be one of {', '.join(_SETS)}, not {of!r}")
+    if older_than and (of != "end" or at is not None):
+        raise ValueError("older_than works only with of='end' and without at")
+    number = _OLD if older_than else _SETS[of] if at is None else _AT_TIME
+    return Table(
+        ("bytes", "blocks", "error", "function", "category", "stack"),
+        lambda: _core.allocations(capture, number, _LAST if at is None else at, older_than),
+    )

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import kymograph
+from kymograph import _session
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Literal, TypedDict, TypeVar
 
     from typing_extensions import Unpack
 
     class Options(TypedDict, total=False):
-        """Those of `kymograph.start`."""
+        """The options of `kymograph.start`."""
 
         budget: int | str | None
         policy: Literal["help", "drop"]
         level: int
         calls: bool
-        c_calls: bool | Literal["fast"]
+        c_calls: bool
         gc: bool
-        include: Sequence[str]
-        exclude: Sequence[str]
+        include: str | Sequence[str]
+        exclude: str | Sequence[str]
         stdlib: bool
         max_depth: int
-        overhead: float
-        flight: int | str | None
-        slow: float | str | None
+        overhead: float | str
+        flight: str | None
+        slow: str | None
         sample: int | str | None
+        sources: Mapping[str, bool | str] | None
+        memory: bool | str | Mapping[str, Any] | None
+        command: bool
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,21 +47,31 @@ class trace:
     @kymograph.trace("load.kymo")
     def load(): ...
 
-    The options are those of `kymograph.start`, and so is what it raises: SessionError when a
-    session runs already, whoever started it. A decorated function that is called again
-    replaces its capture. The session of a coroutine or generator lasts as long as its call.
+    A function decorated with plain `@kymograph.trace` is recorded into a capture named after it.
+
+    Options and exceptions are those of `kymograph.start`. If any session is already running, the
+    block becomes a range in its capture; so do the inner calls of a decorated recursive function.
+    Calling a decorated function again replaces its capture. The session of a coroutine or
+    generator lasts as long as its call.
     """
+
+    def __new__(cls, path: Any = None, **options: Any) -> Any:
+        if callable(path):
+            return cls()(path)
+        return super().__new__(cls)
 
     def __init__(
         self,
-        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes] | None = None,
         **options: Unpack[Options],
     ) -> None:
         self.path = path
         self._options = options
+        self._sessions: list[_session.Session] = []
 
     def __enter__(self) -> trace:
-        kymograph.start(self.path, **self._options)
+        path = "trace.kymo" if self.path is None else self.path
+        self._sessions.append(_session.apart(kymograph.start(path, **self._options)))
         return self
 
     def __exit__(
@@ -66,14 +80,15 @@ class trace:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # The block may have stopped it, and in a forked child there is none.
-        if kymograph.running():
-            kymograph.stop()
+        self._sessions.pop().stop()
 
     def __call__(self, function: Function) -> Function:
         from kymograph._decorate import traced
 
-        return traced(lambda: trace(self.path, **self._options), function)  # type: ignore[return-value]
+        path = self.path
+        if path is None:
+            path = getattr(function, "__name__", "trace") + ".kymo"
+        return traced(lambda: trace(path, **self._options), function)  # type: ignore[return-value]
 
     def __repr__(self) -> str:
         return f"<kymograph.trace {self.path!r}>"

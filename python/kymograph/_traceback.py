@@ -15,7 +15,7 @@ Frame = dict[str, Any]
 """A frame: its `name`, its `filename` and its `line`."""
 
 Mode = Literal["full", "names", "none"]
-"""How much of native frames is asked for: all, names from symbol tables only, or nothing."""
+"""How much to resolve in native frames: everything, names from symbol tables only, or nothing."""
 
 _MODES: dict[str, int] = {"full": 0, "names": 1, "none": 2}
 
@@ -23,10 +23,10 @@ _frame_hooks: list[Callable[[str, int], Iterable[Frame] | None]] = []
 
 
 def add_frame_hook(hook: Callable[[str, int], Iterable[Frame] | None]) -> None:
-    """Let `hook` add frames of its own: for code that was generated from something else.
+    """Let `hook` add frames, for code generated from other code.
 
-    It is called with the file name and the line of a Python frame when that is symbolised, and
-    returns frames to put behind it (those that stand for its callers), or nothing.
+    It is called with the file name and line of each Python frame being symbolised, and returns
+    frames to put after it (as its callers), or nothing.
     """
     _frame_hooks.append(hook)
 
@@ -37,19 +37,18 @@ def remove_frame_hook(hook: Callable[[str, int], Iterable[Frame] | None]) -> Non
 
 
 class CapturedTraceback(_core.CapturedStack):
-    """The stack of a thread as it was at one moment; names are looked up when asked for.
+    """The stack of a thread at one moment; names are looked up on demand.
 
-    Holding one costs what holding a small object costs, and keeps no frame, no function and no
-    variable of the program alive.
+    It is a small object and keeps no frames, functions or variables of the program alive.
     """
 
     __slots__ = ("__weakref__",)
 
     def __init__(self) -> None:
-        """Make an empty one; `extract` captures."""
+        """Make an empty traceback; use `extract` to capture one."""
 
     def summary(self) -> traceback.StackSummary:
-        """Give the stack as the module traceback has it: oldest call first."""
+        """Return the stack as a traceback.StackSummary: oldest call first."""
         return _summary(_symbolize([self], "full")[0])
 
     def format(self) -> list[str]:
@@ -71,7 +70,7 @@ class CapturedTraceback(_core.CapturedStack):
         return type(self), ()
 
     def __repr__(self) -> str:
-        """Tell the id, which equal stacks have in common, and the number of frames."""
+        """Show the id, which equal stacks share, and the number of frames."""
         return f"<{type(self).__name__} {self.id}: {len(self)} frames>"
 
 
@@ -79,7 +78,7 @@ def _summary(frames: list[Frame]) -> traceback.StackSummary:
     return traceback.StackSummary.from_list(
         [
             traceback.FrameSummary(
-                frame["filename"], frame["line"], frame["name"], lookup_line=False
+                frame["filename"], frame["line"] or None, frame["name"], lookup_line=False
             )
             for frame in reversed(frames)
         ]
@@ -106,7 +105,8 @@ def _mode(mode: str) -> int:
 def _unique(
     tracebacks: Sequence[CapturedTraceback], mode: str
 ) -> tuple[list[list[Frame]], list[list[int]]]:
-    """Every different place once, as frames, and for every traceback which of them."""
+    """Return each distinct place once, as frames, and for every traceback the indices of its
+    frames."""
     names, stacks = _core.stack_names(list(tracebacks), _mode(mode))
     frames = [
         _with_hooks([{"name": n, "filename": f, "line": line} for n, f, line in place])
@@ -116,8 +116,13 @@ def _unique(
 
 
 def _symbolize(tracebacks: Sequence[CapturedTraceback], mode: str) -> list[list[Frame]]:
-    frames, stacks = _unique(tracebacks, mode)
-    return [[frame for i in stack for frame in frames[i]] for stack in stacks]
+    # Programs that track memory ask for the same traceback many times.
+    at: dict[int, int] = {}
+    places = [at.setdefault(id(each), len(at)) for each in tracebacks]
+    distinct = list({id(each): each for each in tracebacks}.values())
+    frames, stacks = _unique(distinct, mode)
+    found = [[frame for i in stack for frame in frames[i]] for stack in stacks]
+    return [found[place] for place in places]
 
 
 gather_traceback = CapturedTraceback.gather
@@ -128,13 +133,14 @@ def symbolize_tracebacks(
 ) -> list[list[Frame]]:
     """Name the frames of many tracebacks at once, innermost first.
 
-    What they have in common is looked up once, and is the same object in all of them.
+    Frames they share are looked up once and are the same object in all of them. A traceback that is
+    given several times has one list.
     """
     return _symbolize(tracebacks, mode)
 
 
 def json_symbolize(tracebacks: Sequence[CapturedTraceback], mode: Mode = "full") -> str:
-    """Do the same as JSON: `frames`, and `tracebacks` as lists of their numbers."""
+    """Return the same as JSON: `frames`, and `tracebacks` as lists of indices into it."""
     places, stacks = _unique(tracebacks, mode)
     first: list[range] = []
     frames: list[Frame] = []
@@ -149,7 +155,7 @@ def json_symbolize(tracebacks: Sequence[CapturedTraceback], mode: Mode = "full")
 def symbolize_addresses(
     addresses: Sequence[int], mode: Mode = "full"
 ) -> list[tuple[str, int, str]]:
-    """Tell file, line and function of addresses of this process."""
+    """Return file, line and function of addresses in this process."""
     return [
         (filename, line, name)
         for [(name, filename, line), *_] in _core.address_names(list(addresses), _mode(mode))
@@ -157,5 +163,6 @@ def symbolize_addresses(
 
 
 def stack_stats() -> dict[str, int]:
-    """Tell how many stacks were captured, how many are known, and the memory they take."""
+    """Return how many stacks were captured, how many distinct ones are stored, and the memory they
+    take."""
     return _core.stack_stats()

@@ -19,15 +19,15 @@ from kymograph.profiler import __all__ as _names
 
 __all__ = [*_names, "install", "uninstall"]
 
-# What was where before install, as (module, name, value).
+# What install replaced, as (module, name, value).
 _replaced: list[tuple[Any, str, Any]] = []
 
 
 def install() -> None:
-    """Make `torch.profiler` mean kymograph's profiler, in this process, until `uninstall`.
+    """Replace `torch.profiler` with kymograph's profiler in this process until `uninstall`.
 
-    Names that a module imported from torch.profiler before stay torch's, so call this
-    first. Raises ImportError when there is no torch.
+    Names already imported from torch.profiler stay torch's, so call this first. Raises ImportError
+    when torch is not installed.
     """
     if _replaced:
         return

@@ -5,11 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "atomic.h"
+
+/* Sanitizers watch heap blocks and know nothing of the arena's. */
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) ||                           \
+    defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define TAKE malloc
+#define TAKE_ZEROED(size) calloc(1, size)
+#define RESIZE realloc
+#define GIVE free
+#else
+#define TAKE kymo__arena_take
+#define TAKE_ZEROED kymo__arena_take_zeroed
+#define RESIZE kymo__arena_resize
+#define GIVE kymo__arena_give
+#endif
 
 static long left = -1; /* allocations that may still succeed; negative: all */
 
-static int refuse(void)
+static int refuse_by_test(void)
 {
     if (kymo__likely(kymo__load_relaxed(&left) < 0))
         return 0;
@@ -26,22 +44,22 @@ void kymo__alloc_fail_after(long n)
 
 void *kymo__alloc(size_t size)
 {
-    return refuse() ? NULL : malloc(size);
+    return refuse_by_test() ? NULL : TAKE(size);
 }
 
 void *kymo__alloc_zeroed(size_t size)
 {
-    return refuse() ? NULL : calloc(1, size);
+    return refuse_by_test() ? NULL : TAKE_ZEROED(size);
 }
 
 void *kymo__realloc(void *old, size_t size)
 {
-    return refuse() ? NULL : realloc(old, size);
+    return refuse_by_test() ? NULL : RESIZE(old, size);
 }
 
 void kymo__free(void *memory)
 {
-    free(memory);
+    GIVE(memory);
 }
 
 char *kymo__alloc_text(const char *text, size_t len)

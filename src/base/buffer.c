@@ -2,15 +2,12 @@
 #include "buffer.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "alloc.h"
 #include "varint.h"
 
-int kymo__buffer_reserve(struct kymo_buffer *buffer, size_t more)
+int kymo__buffer_grow(struct kymo_buffer *buffer, size_t more)
 {
-    if (buffer->capacity - buffer->len >= more)
-        return 0;
     size_t wanted = buffer->capacity * 2;
     if (wanted < buffer->len + more)
         wanted = buffer->len + more;
@@ -19,17 +16,6 @@ int kymo__buffer_reserve(struct kymo_buffer *buffer, size_t more)
         return -ENOMEM;
     buffer->bytes = grown;
     buffer->capacity = wanted;
-    return 0;
-}
-
-int kymo__buffer_add(struct kymo_buffer *buffer, const void *bytes, size_t len)
-{
-    int rc = kymo__buffer_reserve(buffer, len);
-    if (rc < 0)
-        return rc;
-    if (len)
-        memcpy(buffer->bytes + buffer->len, bytes, len);
-    buffer->len += len;
     return 0;
 }
 

@@ -1,7 +1,7 @@
-/* bytes.h — reading numbers from bytes that may be anything.
+/* bytes.h — read numbers from untrusted bytes.
 
-   A cursor never leaves its bytes: what would read beyond them gives zero, moves to the end and
-   sets bad, so that a caller may read a whole record and look once. Numbers are little-endian. */
+   A cursor never leaves its bytes: reading past them returns zero, moves to the end and sets bad,
+   so a caller can read a whole record and check once. Numbers are little-endian. */
 #ifndef KYMO_BYTES_H
 #define KYMO_BYTES_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes lent from somewhere, such as a section. */
+/* Borrowed bytes, such as a section. */
 struct kymo_view {
     const uint8_t *at;
     size_t len;
@@ -21,12 +21,12 @@ struct kymo_bytes {
     bool bad;
 };
 
-/* A cursor from OFFSET of VIEW on; a bad one when there is no such offset. */
+/* A cursor at OFFSET of VIEW; a bad one if the offset is out of range. */
 static inline struct kymo_bytes kymo__bytes(struct kymo_view view, uint64_t offset)
 {
     if (offset > view.len)
         return (struct kymo_bytes){.bad = true};
-    /* An empty view may have no address at all, to which nothing may be added. */
+    /* An empty view may have a null address, to which nothing may be added. */
     if (view.len == 0)
         return (struct kymo_bytes){0};
     return (struct kymo_bytes){.at = view.at + offset, .end = view.at + view.len};
@@ -79,7 +79,7 @@ static inline int64_t kymo__bytes_signed(struct kymo_bytes *bytes, unsigned size
     return (int64_t)(kymo__bytes_number(bytes, size) << spare) >> spare;
 }
 
-/* The next COUNT bytes as a cursor of their own; a bad one when there are not so many. */
+/* The next COUNT bytes as a separate cursor; a bad one if there are fewer. */
 static inline struct kymo_bytes kymo__bytes_take(struct kymo_bytes *bytes, uint64_t count)
 {
     struct kymo_bytes taken = {.at = bytes->at, .end = bytes->at};
@@ -151,7 +151,7 @@ static inline int64_t kymo__bytes_sleb(struct kymo_bytes *bytes)
     return 0;
 }
 
-/* A text that ends in a zero byte; NULL when it does not end. */
+/* A zero-terminated text; NULL if it is not terminated. */
 static inline const char *kymo__bytes_text(struct kymo_bytes *bytes)
 {
     size_t left = kymo__bytes_left(bytes);

@@ -11,8 +11,8 @@ KYMO__COLD uint64_t kymo__ticks_without(void)
     return (uint64_t)kymo__clock_ns(CLOCK_MONOTONIC);
 }
 
-/* The kernel watches the counter and takes it off this list when processors
-   disagree about it; without the list there is nothing to hold against it. */
+/* The kernel watches the counter and removes it from this list if processors disagree; without the
+   list, trust it. */
 static bool trusted_by_kernel(void)
 {
     FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
@@ -36,7 +36,7 @@ struct kymo_snapshot kymo__clock_snapshot(void)
     struct kymo_snapshot best = {0};
     uint64_t narrowest = UINT64_MAX;
     bool counter = kymo__load_relaxed(&kymo__clock_counter);
-    /* An attempt that was interrupted between its readings shows as a wide one. */
+    /* An attempt interrupted between its readings has a wide gap. */
     for (int attempt = 0; attempt < 8; attempt++) {
         uint64_t before = kymo_ticks();
         int64_t monotonic = kymo__clock_ns(CLOCK_MONOTONIC);

@@ -1,7 +1,7 @@
 /* crc32c.h — the Castagnoli checksum, for headers of a few dozen bytes.
 
-   Large payloads are guarded by zstd's own checksum, so this needs to be simple and
-   known to everyone who may write a reader, not fast. */
+   Large payloads have zstd's own checksum, so this needs to be simple and well known to authors of
+   other readers, not fast. */
 #ifndef KYMO_CRC32C_H
 #define KYMO_CRC32C_H
 

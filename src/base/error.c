@@ -4,7 +4,7 @@
 
 const char *kymo_strerror(int code)
 {
-    switch (-code) {
+    switch (code) {
 #define KYMO_ERROR_TEXT(name, number, text)                                                        \
     case name:                                                                                     \
         return text;

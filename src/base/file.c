@@ -76,7 +76,7 @@ ssize_t kymo__file_text(const char *path, char *buffer, size_t size)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    /* Not kymo__file_read: /proc files are not all made for pread. */
+    /* Not kymo__file_read: not all /proc files support pread. */
     ssize_t n = read(fd, buffer, size - 1);
     int error = errno;
     close(fd);

@@ -1,7 +1,7 @@
-/* file.h — files, read and written whole, with errors as negative errno.
+/* file.h — read and write files completely, with errors as negative errno.
 
-   Writing past a file-size limit raises SIGXFSZ, which kills by default; these
-   functions keep it from whoever they write for and return -EFBIG instead. */
+   Writing past a file-size limit raises SIGXFSZ, which kills by default; these functions suppress
+   it and return -EFBIG instead. */
 #ifndef KYMO_FILE_H
 #define KYMO_FILE_H
 
@@ -18,16 +18,15 @@ struct kymo_quiet {
 void kymo__quiet_begin(struct kymo_quiet *quiet);
 void kymo__quiet_end(const struct kymo_quiet *quiet);
 
-/* Write all LEN bytes at OFFSET. Returns 0 or negative errno; then part of it may
-   have been written. */
+/* Write all LEN bytes at OFFSET. Returns 0 or a negative errno; then part may have been written. */
 int kymo__file_write(int fd, const void *bytes, size_t len, uint64_t offset);
 
 /* Read up to LEN bytes at OFFSET; fewer only at the end of the file. Returns how
    many, or negative errno. */
 ssize_t kymo__file_read(int fd, void *bytes, size_t len, uint64_t offset);
 
-/* Read a small text file such as those in /proc into BUFFER as a string without its
-   last newline. Returns its length or negative errno. */
+/* Read a small text file, such as those in /proc, into BUFFER as a string without its last newline.
+   Returns its length or a negative errno. */
 ssize_t kymo__file_text(const char *path, char *buffer, size_t size);
 
 #endif

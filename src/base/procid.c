@@ -18,7 +18,7 @@ uint64_t kymo__process_start(uint32_t pid)
        the fields after the last parenthesis are counted from the third. */
     char *at = strrchr(text, ')');
     if (at && (at[1] == '\0' || at[2] == 'Z' || at[2] == 'X'))
-        return 0; /* dead, and only waiting for its parent to notice */
+        return 0; /* a zombie, waiting for its parent */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;

@@ -7,14 +7,14 @@
 
 #include "alloc.h"
 
-/* Enough that a segment of a day is right to the nanosecond. */
+/* Enough for nanosecond accuracy over a segment of a day. */
 #define SCALE_BITS 50
 #define SCALE_MOST (UINT64_C(1) << 62) /* a product with 65 bits of ticks fits 128 */
 
-/* Times beyond are nobody's uptime; within them a sum of two does not overflow. */
+/* No real uptime is longer; within this limit a sum of two does not overflow. */
 #define NS_MOST ((INT64_C(1) << 62) - 1)
 
-/* Ticks per second that a counter may have; outside, the rate counts as unknown. */
+/* Plausible ticks per second; outside, the rate counts as unknown. */
 #define RATE_LEAST 1e6
 #define RATE_MOST 1e12
 
@@ -37,10 +37,9 @@ static int64_t in_range(wide ns)
     return ns > NS_MOST ? NS_MOST : ns < -NS_MOST ? -NS_MOST : (int64_t)ns;
 }
 
-/* Keep the snapshots along which both clocks move forward. Two that are very close
-   say little about the rate, since each is off by some tens of nanoseconds: of such
-   a pair the earlier stays, or at the end the later, so that no segment from which
-   time is continued is a short one. */
+/* Keep the snapshots along which both clocks advance. Two very close ones say little about the
+   rate, because each is off by some tens of nanoseconds: keep the earlier of such a pair, or at the
+   end the later, so that no segment used for extrapolation is short. */
 static size_t plausible(struct kymo_snapshot *s, size_t count)
 {
     const int64_t apart = 50000000;
@@ -100,7 +99,7 @@ void kymo__timebase_fini(struct kymo_timebase *base)
     base->count = 0;
 }
 
-/* The last segment that begins at or before TICKS, or the first. */
+/* The last segment that starts at or before TICKS, or the first. */
 static size_t segment_at(const struct kymo_timebase *base, uint64_t ticks)
 {
     size_t low = 0, high = base->count;
@@ -139,7 +138,7 @@ uint64_t kymo__timebase_ticks(const struct kymo_timebase *base, int64_t ns)
     if (delta > 0 && delta % (wide)s->scale)
         ticks++;
     ticks += (wide)s->ticks;
-    /* A segment's last tick may stop short of the next one's first nanosecond. */
+    /* A segment's last tick may fall short of the next one's first nanosecond. */
     if (i + 1 < base->count && ticks > (wide)s[1].ticks)
         return s[1].ticks;
     if (ticks < 0)

@@ -3,8 +3,8 @@
 
 uint32_t kymo__utf8_next(const char **s)
 {
-    /* The first byte tells the length, and the range of the second byte excludes
-       overlong forms, surrogates and what lies beyond U+10FFFF. */
+    /* The first byte determines the length, and the range of the second byte excludes overlong
+       forms, surrogates and code points beyond U+10FFFF. */
     const unsigned char *p = (const unsigned char *)*s;
     unsigned first = *p++;
     unsigned low = 0x80, high = 0xBF;
@@ -65,4 +65,10 @@ int kymo__utf8_encode(uint32_t code, char *out)
     out[2] = (char)(0x80 | (code >> 6 & 0x3F));
     out[3] = (char)(0x80 | (code & 0x3F));
     return 4;
+}
+
+bool kymo__utf8_is_unsafe(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }

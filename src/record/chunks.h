@@ -1,6 +1,6 @@
-/* chunks.h — chunks linked into a stack that any thread may push to and pop from
-   without a lock. Links are chunk indices; the head carries a count of changes, so
-   that a chunk that was popped and pushed meanwhile is noticed. */
+/* chunks.h — a lock-free stack of chunks: any thread may push and pop. Links are chunk indices;
+   the head also counts changes, so that a pop notices a chunk that was popped and pushed again
+   meanwhile. */
 #ifndef KYMO_CHUNKS_H
 #define KYMO_CHUNKS_H
 
@@ -9,7 +9,7 @@
 
 struct kymo_chunk_stack {
     uint64_t head;  /* changes << 32 | index + 1 of the top; 0 in the low half: empty */
-    uint32_t count; /* about how many are in it */
+    uint32_t count; /* approximate number of chunks */
 };
 
 static inline void kymo__chunks_push(struct kymo_chunk_stack *stack, struct kymo_chunk *chunks,
@@ -38,8 +38,8 @@ static inline struct kymo_chunk *kymo__chunks_pop(struct kymo_chunk_stack *stack
     return chunk;
 }
 
-/* Take everything at once, linked as it was: the index + 1 of the top, or 0. What is pushed
-   meanwhile is not among it, so that the order is that of the pushes. */
+/* Take the whole stack at once, still linked: the index + 1 of the top, or 0. Chunks pushed
+   meanwhile are not included, so the order is that of the pushes. */
 static inline uint32_t kymo__chunks_take(struct kymo_chunk_stack *stack, struct kymo_chunk *chunks)
 {
     uint64_t head = kymo__load_acquire(&stack->head);

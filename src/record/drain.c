@@ -1,58 +1,148 @@
-/* drain.c — from full chunks to the file: the writer thread.
+/* drain.c — the writer thread: writes full chunks to the file.
 
-   It looks for work ten times a second, so that recording threads need no system
-   call to tell it, and earlier when they say that memory is getting short. */
+   It looks for work ten times a second, so that recording threads need no system call to wake
+   it; they do wake it when memory runs short. */
+#include "drain.h"
+
 #include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "session.h"
+#include "busfault.h"
+#include "capfile.h"
+#include "endsignal.h"
+#include "flight.h"
+#include "follow.h"
+#include "lock.h"
+#include "names.h"
+#include "pen.h"
+#include "pool.h"
+#include "stackdesk.h"
+#include "thread.h"
 
 enum {
     BATCH = 256,                 /* chunks sorted and written at a time */
-    PERIOD_NS = 100 * 1000000,   /* between two looks */
+    PERIOD_NS = 100 * 1000000,   /* between two rounds */
     SNAPSHOT_NS = 500 * 1000000, /* between two clock snapshots */
-    FLIGHT_SNAPSHOTS = 10,       /* so many times more in a recording that may last for months */
+    FLIGHT_SNAPSHOTS = 10,       /* a flight recorder may run for months: snapshots are rarer */
     AHEAD = 32,                  /* chunks to make usable when free ones run low */
 };
 
-sem_t kymo__wake;
-
-int kymo__drain_append(void *arg, const struct kymo_packed *packed)
+int kymo__drain_init(struct kymo_drain *d, int level, bool help, const struct kymo_plans *plans)
 {
-    struct kymo_session *s = arg;
-    pthread_mutex_lock(&s->file_lock);
-    int rc = kymo__sink_append(&s->sink, packed->bytes, packed->len);
-    if (rc < 0)
-        kymo__store_relaxed(&s->live.header->error, s->sink.error);
-    kymo__store_relaxed(&s->failing, (uint32_t)(rc < 0));
-    pthread_mutex_unlock(&s->file_lock);
-    return rc;
-}
-
-int kymo__drain_chunks(struct kymo_session *s, struct kymo_packer *packer,
-                       struct kymo_chunk **chunks, size_t count)
-{
-    struct kymo_packed packed;
-    int rc = kymo__pack_chunks(packer, chunks, count, &packed);
-    if (rc == 0 && packed.header->records)
-        rc = kymo__drain_append(s, &packed);
-    if (rc < 0)
-        return rc;
-    kymo__add_relaxed(&s->written_records, (uint64_t)packed.header->records);
-    kymo__pool_free(s, chunks, count);
+    d->packer = kymo__packer_new(level);
+    if (!d->packer)
+        return -ENOMEM;
+    kymo__packer_plans(d->packer, plans);
+    /* One helper would suffice; the others are for speed. */
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    for (int i = 0; help && i < KYMO__HELPERS && i < (cores < 1 ? 1 : cores); i++) {
+        d->helpers[i] = kymo__packer_new(level);
+        if (!d->helpers[i] && i == 0)
+            return -ENOMEM;
+        if (d->helpers[i])
+            kymo__packer_plans(d->helpers[i], plans);
+    }
     return 0;
 }
 
-static bool before(const struct kymo_chunk *a, const struct kymo_chunk *b)
+void kymo__drain_fini(struct kymo_drain *d)
+{
+    kymo__packer_free(d->packer);
+    for (int i = 0; i < KYMO__HELPERS; i++)
+        kymo__packer_free(d->helpers[i]);
+}
+
+/* Is less than a quarter of the memory for records available? Then threads may soon have to wait for
+   chunks, and summaries can wait. */
+static bool is_short(const struct kymo_pool *pool)
+{
+    uint32_t made = kymo__load_relaxed(&pool->live.header->chunks);
+    uint32_t left = pool->live.limit > made ? pool->live.limit - made : 0;
+    return kymo__load_relaxed(&pool->free.count) + left < pool->live.limit / 4;
+}
+
+/* Pack CHUNKS, of one thread and with consecutive numbers, with PACKER, append them and free
+   them. On failure they are unchanged. */
+static int write_chunks(struct kymo_drain *d, struct kymo_packer *packer,
+                        struct kymo_chunk **chunks, size_t count)
+{
+    struct kymo_packed packed;
+    uint64_t offset = 0;
+    int rc = kymo__pack_chunks(packer, chunks, count, &packed);
+    if (rc == 0 && packed.header->records)
+        rc = kymo__capfile_place(d->file, &packed, &offset);
+    if (rc < 0)
+        return rc;
+    kymo__add_relaxed(&d->file->written_records, (uint64_t)packed.header->records);
+    if (packed.header->records) {
+        const struct kymo_block_header header = *packed.header;
+        if (packer == d->packer && !is_short(d->pool))
+            kymo__follow_chunks(d->follow, packer, &header, offset, chunks, count);
+        else
+            kymo__follow_later(d->follow, &header, offset);
+    }
+    kymo__pool_free(d->pool, chunks, count);
+    return 0;
+}
+
+/* ---- helping ---- */
+
+static struct kymo_packer *helper_take(struct kymo_drain *d)
+{
+    for (int i = 0; i < KYMO__HELPERS; i++) {
+        struct kymo_packer *packer = kymo__exchange(&d->helpers[i], (struct kymo_packer *)NULL);
+        if (packer)
+            return packer;
+    }
+    return NULL;
+}
+
+static void helper_return(struct kymo_drain *d, struct kymo_packer *packer)
+{
+    for (int i = 0;; i = (i + 1) % KYMO__HELPERS) {
+        struct kymo_packer *none = NULL;
+        if (kymo__swap_if(&d->helpers[i], &none, packer))
+            return;
+    }
+}
+
+static int write_one_chunk(struct kymo_drain *d, struct kymo_packer *packer)
+{
+    struct kymo_chunk *chunk = kymo__chunks_pop(&d->pool->full, d->pool->live.chunks);
+    if (!chunk)
+        return kymo__pens_drain(d->pens, packer, true);
+    int rc = write_chunks(d, packer, &chunk, 1);
+    if (rc == 0)
+        return 1;
+    kymo__chunks_push(&d->pool->full, d->pool->live.chunks, chunk);
+    return rc;
+}
+
+int kymo__drain_help(void *arg)
+{
+    struct kymo_drain *d = arg;
+    struct kymo_packer *packer = helper_take(d);
+    if (!packer)
+        return 0;
+    int rc = kymo__flight_on(d->flight) ? kymo__flight_help(d->flight, packer)
+                                        : write_one_chunk(d, packer);
+    if (rc > 0)
+        kymo__add_relaxed(&d->helped_chunks, 1u);
+    helper_return(d, packer);
+    return rc;
+}
+
+/* ---- writing ---- */
+
+static bool comes_before(const struct kymo_chunk *a, const struct kymo_chunk *b)
 {
     return a->thread != b->thread ? a->thread < b->thread : a->number < b->number;
 }
 
-/* By thread and number. They come nearly sorted backwards and there are few. */
-static void sort(struct kymo_chunk **chunks, size_t count)
+/* By thread and number. There are few, and they come almost in reverse order. */
+static void sort_chunks(struct kymo_chunk **chunks, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
         struct kymo_chunk *swap = chunks[i];
@@ -62,14 +152,14 @@ static void sort(struct kymo_chunk **chunks, size_t count)
     for (size_t i = 1; i < count; i++) {
         struct kymo_chunk *one = chunks[i];
         size_t at = i;
-        for (; at && before(one, chunks[at - 1]); at--)
+        for (; at && comes_before(one, chunks[at - 1]); at--)
             chunks[at] = chunks[at - 1];
         chunks[at] = one;
     }
 }
 
-/* How many of CHUNKS, from the first on, make one block. */
-static size_t together(struct kymo_chunk **chunks, size_t count)
+/* How many of CHUNKS, from the first, make one block. */
+static size_t block_length(struct kymo_chunk **chunks, size_t count)
 {
     size_t n = 1;
     while (n < count && n < KYMO__BLOCK_CHUNKS && chunks[n]->thread == chunks[0]->thread &&
@@ -78,44 +168,80 @@ static size_t together(struct kymo_chunk **chunks, size_t count)
     return n;
 }
 
-/* Write one batch. Returns how many chunks, or negative errno with the rest put back. */
-static int write_batch(struct kymo_session *s)
+/* Write one batch. Returns how many chunks, or a negative errno with the rest put back. */
+static int write_batch(struct kymo_drain *d)
 {
     struct kymo_chunk *chunks[BATCH];
     size_t count = 0, done = 0;
     int rc = 0;
-    while (count < BATCH && (chunks[count] = kymo__chunks_pop(&s->full, s->live.chunks)))
+    while (count < BATCH &&
+           (chunks[count] = kymo__chunks_pop(&d->pool->full, d->pool->live.chunks)))
         count++;
-    sort(chunks, count);
+    sort_chunks(chunks, count);
     while (done < count) {
-        size_t n = together(chunks + done, count - done);
-        rc = kymo__drain_chunks(s, s->packer, chunks + done, n);
+        size_t n = block_length(chunks + done, count - done);
+        rc = write_chunks(d, d->packer, chunks + done, n);
         if (rc < 0)
             break;
         done += n;
     }
     while (done < count && rc < 0)
-        kymo__chunks_push(&s->full, s->live.chunks, chunks[done++]);
+        kymo__chunks_push(&d->pool->full, d->pool->live.chunks, chunks[done++]);
     return rc < 0 ? rc : (int)count;
 }
 
-/* Write all there is. Definitions first, so that the file alone can name what is in
-   its records. */
-static int write_all(struct kymo_session *s)
+/* Does something else wait for this thread to end, or to leave its work to another? What is left to
+   follow at the end is followed on all cores. */
+static bool is_leaving(const struct kymo_drain *d)
 {
-    int rc = kymo__names_flush(&s->names);
-    if (kymo__flight_on(&s->flight))
-        return kymo__flight_drain(s); /* needs no file */
+    return kymo__load_acquire(&d->finishing) || kymo__load_acquire(&d->resting);
+}
+
+/* Fill the flight recorder's ring between two blocks that are followed, unless something else
+   waits for this thread. */
+static bool fill_between(void *arg)
+{
+    struct kymo_drain *d = arg;
+    if (is_leaving(d) || kymo__load_acquire(&d->flight->asked))
+        return false;
+    kymo__flight_drain(d->flight);
+    return true;
+}
+
+/* Full chunks come first: a thread that finds no free one has to write one itself. */
+static bool is_idle(void *arg)
+{
+    const struct kymo_drain *d = arg;
+    return !is_leaving(d) && !kymo__load_relaxed(&d->pool->full.count);
+}
+
+static void follow_written(struct kymo_drain *d)
+{
+    kymo__follow_up(d->follow, d->packer, kymo__flight_on(d->flight) ? fill_between : is_idle, d);
+}
+
+/* Write everything. Definitions first, so that the file alone can name what is in its records. */
+static int write_all(struct kymo_drain *d)
+{
+    int rc = kymo__names_flush(d->names);
+    if (kymo__flight_on(d->flight))
+        return kymo__flight_drain(d->flight); /* needs no file */
     while (rc == 0) {
-        rc = write_batch(s);
+        rc = write_batch(d);
+        follow_written(d);
+        if (rc == 0)
+            rc = kymo__pens_drain(d->pens, d->packer, kymo__load_acquire(&d->finishing));
         if (rc <= 0)
             return rc;
-        rc = kymo__names_flush(&s->names);
+        /* Recording threads may keep this loop busy forever. */
+        if (kymo__load_acquire(&d->resting) && !kymo__load_acquire(&d->finishing))
+            return 0;
+        rc = kymo__names_flush(d->names);
     }
     return rc;
 }
 
-static void wait(struct kymo_session *s)
+static void wait_for_work(struct kymo_drain *d)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -124,42 +250,107 @@ static void wait(struct kymo_session *s)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    /* While the file cannot be written, haste is of no use. */
+    /* While the file cannot be written, waking up early does not help. */
     while (sem_clockwait(&kymo__wake, CLOCK_MONOTONIC, &until) < 0
                ? errno == EINTR
-               : kymo__load_relaxed(&s->failing) && !kymo__flight_on(&s->flight) &&
-                     !kymo__load_acquire(&s->finishing) && !kymo__load_acquire(&s->resting))
+               : kymo__load_relaxed(&d->file->failing) && !kymo__flight_on(d->flight) &&
+                     !kymo__load_acquire(&d->finishing) && !kymo__load_acquire(&d->resting))
         continue;
-    kymo__store_release(&s->awake, 0u);
+    kymo__store_release(&d->pool->awake, 0u);
 }
 
-void *kymo__drain_thread(void *arg)
+/* The body of the writer thread. Returns NULL or, as an intptr_t, the negative errno that explains
+   why the file is incomplete. */
+static void *drain_body(void *arg)
 {
-    struct kymo_session *s = arg;
-    struct kymo_snapshot last = s->started;
+    struct kymo_drain *d = arg;
+    struct kymo_snapshot last = d->started;
     const int64_t apart =
-        (int64_t)SNAPSHOT_NS * (kymo__flight_on(&s->flight) ? FLIGHT_SNAPSHOTS : 1);
-    kymo__store_release(&s->writer_id, (pid_t)syscall(SYS_gettid));
-    while (!kymo__load_acquire(&s->finishing)) {
-        if (kymo__load_acquire(&s->resting))
+        (int64_t)SNAPSHOT_NS * (kymo__flight_on(d->flight) ? FLIGHT_SNAPSHOTS : 1);
+    bool dies = false;
+    kymo__store_release(&d->id, (pid_t)syscall(SYS_gettid));
+    while (!kymo__load_acquire(&d->finishing)) {
+        if (kymo__load_acquire(&d->resting))
             return NULL;
-        wait(s);
+        wait_for_work(d);
+        if (!kymo__load_acquire(&d->published))
+            continue;
+        if (kymo__busfault_seen() || !kymo__live_is_whole(&d->pool->live))
+            kymo__capfile_halt(d->file, KYMO_ECUT);
         struct kymo_snapshot now = kymo__clock_snapshot();
         if (now.monotonic - last.monotonic >= apart) {
-            kymo__names_snapshot(&s->names, &now);
+            kymo__names_snapshot(d->names, &now);
             last = now;
         }
-        if (kymo__load_relaxed(&s->free.count) < AHEAD / 4)
-            kymo__pool_grow(s, AHEAD);
-        if (kymo__flight_on(&s->flight))
-            kymo__flight_serve(s);
-        write_all(s);
-        kymo__flight_watch(s);
+        kymo__desk_serve(d->desk);
+        if (kymo__load_relaxed(&d->pool->free.count) < AHEAD / 4)
+            kymo__pool_grow(d->pool, AHEAD);
+        if (kymo__flight_on(d->flight))
+            kymo__flight_serve(d->flight);
+        write_all(d);
+        kymo__flight_watch(d->flight);
+        if (kymo__flight_on(d->flight))
+            follow_written(d);
+        dies = kymo__endsignal_due() && d->conclude();
     }
     struct kymo_snapshot end = kymo__clock_snapshot();
-    kymo__names_snapshot(&s->names, &end);
-    int rc = kymo__flight_on(&s->flight) ? kymo__flight_flush(s) : write_all(s);
-    if (rc == 0)
-        rc = kymo__sink_finish(&s->sink, s->packer);
+    if (!d->names->clock_ended) /* another so soon would change how the last ticks are converted */
+        kymo__names_snapshot(d->names, &end);
+    int rc = kymo__flight_on(d->flight) ? kymo__flight_flush(d->flight) : write_all(d);
+    if (rc == 0) {
+        kymo__follow_finish(d->follow, d->packer, dies);
+        rc = kymo__capfile_finish(d->file, d->packer);
+    }
+    if (dies) {
+        kymo__live_forsake(&d->pool->live, rc < 0);
+        kymo__endsignal_die();
+    }
     return (void *)(intptr_t)rc;
+}
+
+/* ---- starting and ending the thread ---- */
+
+static void *thread_body(void *arg)
+{
+    kymo__inside_add(1);
+    return drain_body(arg);
+}
+
+int kymo__drain_start(struct kymo_drain *d)
+{
+    kymo__store_release(&d->resting, 0u);
+    int rc = kymo__thread_start(&d->thread, "kymograph", KYMO__SMALL_STACK, thread_body, d);
+    d->there = rc == 0;
+    return rc;
+}
+
+void kymo__drain_rest(struct kymo_drain *d)
+{
+    if (!d->there)
+        return;
+    kymo__store_release(&d->resting, 1u);
+    sem_post(&kymo__wake);
+    pthread_join(d->thread, NULL);
+    d->there = false;
+    kymo__thread_wait_gone(d->id);
+    kymo__store_relaxed(&d->id, 0);
+}
+
+int kymo__drain_finish(struct kymo_drain *d)
+{
+    void *failure;
+    kymo__store_release(&d->finishing, 1u);
+    sem_post(&kymo__wake);
+    if (d->there)
+        pthread_join(d->thread, &failure);
+    else
+        failure = drain_body(d);
+    return (int)(intptr_t)failure;
+}
+
+int kymo__drain_flight(struct kymo_drain *d)
+{
+    if (!d->there)
+        return kymo__flight_flush(d->flight); /* it is resting, and nobody wakes it meanwhile */
+    return kymo__flight_ask(d->flight);
 }

@@ -1,31 +1,37 @@
-/* local_parts.h — what local.c and lane.c, the two halves of a recording thread, need of each
-   other. */
+/* local_parts.h — what local.c and lane.c, the two halves of a recording thread, share. */
 #ifndef KYMO_LOCAL_PARTS_H
 #define KYMO_LOCAL_PARTS_H
 
-#include "local.h"
+#include <kymo/lane.h>
 
-/* What `next` is while there is no chunk: not NULL, and without room. */
+struct kymo_laneset;
+struct kymo_local;
+
+/* The value of `next` while there is no chunk: not NULL, and without room. */
 extern struct kymo_record kymo__nowhere;
 
-/* lane.c: tell the capture of LOCAL's thread TID, if that was not done. Whoever comes first does it. */
-void kymo__local_introduce(struct kymo_session *s, struct kymo_local *local, uint32_t tid);
+/* Events dropped on threads that have no local to count them in. */
+extern uint64_t kymo__unplaced;
 
-/* Give LOCAL's chunk away to be written; give its gap slot back. */
-void kymo__local_part(struct kymo_session *s, struct kymo_local *local);
-void kymo__local_gap_return(struct kymo_session *s, struct kymo_local *local);
+/* lane.c: define LOCAL's thread TID in the capture, if nobody has yet. The first caller does it. */
+void kymo__local_introduce(struct kymo_laneset *lanes, struct kymo_local *local, uint32_t tid);
 
-/* local.c: a local for the calling thread, which has none: a new one, unless somebody began one.
-   NULL when memory is short. */
+/* Hand LOCAL's chunk over to be written; release its gap slot. */
+void kymo__local_part(struct kymo_laneset *lanes, struct kymo_local *local);
+void kymo__local_gap_return(struct kymo_laneset *lanes, struct kymo_local *local);
+
+/* local.c: a claimed local for the calling thread, which has none: one that another thread
+   created for it, or a new one. NULL, counted in kymo__unplaced, when memory is short or the
+   thread has already cleaned up and is about to end. */
 struct kymo_local *kymo__local_mine(void);
 
-/* What somebody else keeps for thread TID, made if there is none; NULL when the thread has its
-   own or memory is short. */
+/* The local that another thread keeps for thread TID, created if there is none; NULL when the
+   thread has its own or memory is short. */
 struct kymo_local *kymo__local_orphan(uint32_t tid);
 
-/* From now on the calling thread itself tidies LOCAL up, which is its own. Where that cannot
-   be, somebody else will. Not under the registry's lock: the lane may be claimed, and
-   kymo_stop waits for claims with that lock. */
+/* From now on the calling thread cleans up LOCAL, its own, when it ends. If that cannot be
+   arranged, another thread does. Do not hold the registry's lock: the lane may be claimed, and
+   kymo_stop holds that lock while it waits for claims. */
 void kymo__local_adopt(struct kymo_local *local);
 
 #endif

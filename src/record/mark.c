@@ -1,12 +1,13 @@
 /* mark.c — the marking calls of kymo.h. */
 #include <string.h>
 
+#include "claimed.h"
 #include "local.h"
-#include "session.h"
+#include "names.h"
 
 /* Store one record of KIND about NAME; returns NAME's key, and its session in
    *SESSION, or 0. */
-KYMO_INLINE uint32_t mark(const char *name, unsigned kind, uint32_t *session)
+KYMO_INLINE uint32_t mark_name(const char *name, unsigned kind, uint32_t *session)
 {
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, 1);
@@ -17,7 +18,7 @@ KYMO_INLINE uint32_t mark(const char *name, unsigned kind, uint32_t *session)
         kymo_lane_drop(lane, at, 1, KYMO_GAP_DISK);
         return 0;
     }
-    /* The clock is read last: our own work falls outside the span. */
+    /* Read the clock last, so that our own work is outside the span. */
     kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
     *session = lane->session;
     kymo_lane_commit(lane, at + 1);
@@ -43,7 +44,7 @@ KYMO_INLINE void mark_value(const char *name, unsigned kind, uint64_t value)
 struct kymo_span kymo__span_begin(const char *name)
 {
     struct kymo_span span = {0, 0};
-    span.key = mark(name, KYMO_ENTER, &span.session);
+    span.key = mark_name(name, KYMO_ENTER, &span.session);
     return span;
 }
 
@@ -65,7 +66,7 @@ void kymo__span_end(struct kymo_span span)
 void kymo__instant(const char *name)
 {
     uint32_t session;
-    mark(name, KYMO_INSTANT, &session);
+    mark_name(name, KYMO_INSTANT, &session);
 }
 
 void kymo__counter(const char *name, double value)
@@ -98,38 +99,35 @@ void kymo__arg_text(const char *name, const char *text)
 
 const char *kymo_intern(const char *name)
 {
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 0);
-    if (!at)
+    struct kymo_claimed claimed;
+    const struct kymo_running *s = kymo__claim_names(&claimed);
+    if (!s)
         return name;
     const char *kept = name;
-    kymo__names_string(&kymo__session->names, name, &kept);
-    kymo_lane_release(lane, at);
+    kymo__names_string(s->names, name, &kept);
+    kymo__names_done(&claimed);
     return kept;
 }
 
 void kymo_thread_name(const char *name)
 {
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 0);
-    if (!at)
+    struct kymo_claimed claimed;
+    const struct kymo_running *s = kymo__claim_names(&claimed);
+    if (!s)
         return;
-    at = kymo__lane_join(lane, at);
-    const uint64_t numbers[] = {lane->thread,
-                                kymo__names_string(&kymo__session->names, name, NULL)};
-    if (numbers[1])
-        kymo__names_define(&kymo__session->names, KYMO__DEF_THREAD_NAME, numbers);
-    kymo_lane_release(lane, at);
+    claimed.at = kymo__lane_join(claimed.lane, claimed.at, s->lanes);
+    kymo__local_name(s->lanes, (struct kymo_local *)claimed.lane, name);
+    kymo__names_done(&claimed);
 }
 
 void kymo_metadata(const char *key, const char *value)
 {
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 0);
-    if (!at)
+    struct kymo_claimed claimed;
+    const struct kymo_running *s = kymo__claim_names(&claimed);
+    if (!s)
         return;
-    kymo__names_meta(&kymo__session->names, key, value);
-    kymo_lane_release(lane, at);
+    kymo__names_meta(s->names, key, value);
+    kymo__names_done(&claimed);
 }
 
 void kymo_process_name(const char *name)
@@ -139,11 +137,11 @@ void kymo_process_name(const char *name)
 
 uint32_t kymo_function_key(const struct kymo_function *function)
 {
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 0);
-    if (!at)
+    struct kymo_claimed claimed;
+    const struct kymo_running *s = kymo__claim_names(&claimed);
+    if (!s)
         return 0;
-    uint32_t key = kymo__names_function(&kymo__session->names, function);
-    kymo_lane_release(lane, at);
+    uint32_t key = kymo__names_function(s->names, function);
+    kymo__names_done(&claimed);
     return key;
 }

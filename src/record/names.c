@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "timebase.h"
 #include "varint.h"
+#include "waits.h"
 
+enum { NOTICES_MOST = 1 << 16 }; /* gaps waiting to be taken */
 #define ROOM (KYMO__CHUNK_BYTES - offsetof(struct kymo_chunk, records))
 static_assert(KYMO__DEF_MAX < ROOM, "a definition fits into the chunk");
 
@@ -20,7 +23,7 @@ static struct kymo_addresses *addresses_new(unsigned bits)
     return table;
 }
 
-static void place(struct kymo_addresses *table, const void *address, uint32_t key)
+static void place_address(struct kymo_addresses *table, const void *address, uint32_t key)
 {
     size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
     size_t i = (size_t)(kymo__hash_word((uintptr_t)address) >> table->shift);
@@ -31,9 +34,9 @@ static void place(struct kymo_addresses *table, const void *address, uint32_t ke
     table->count++;
 }
 
-/* Remember that the name at ADDRESS has KEY. Without memory it is not remembered, and
-   will be looked up by its content again. */
-static void remember(struct kymo_names *names, const void *address, uint32_t key)
+/* Remember that the name at ADDRESS has KEY. If memory is short, nothing is remembered and the
+   name is looked up by its content again. */
+static void remember_address(struct kymo_names *names, const void *address, uint32_t key)
 {
     struct kymo_addresses *table = names->addresses;
     size_t slots = (size_t)1 << (64 - table->shift);
@@ -43,12 +46,12 @@ static void remember(struct kymo_names *names, const void *address, uint32_t key
             return;
         for (size_t i = 0; i < slots; i++)
             if (table->slots[i].address)
-                place(wider, table->slots[i].address, table->slots[i].key);
-        wider->older = table; /* somebody may be reading it */
+                place_address(wider, table->slots[i].address, table->slots[i].key);
+        wider->older = table; /* another thread may be reading it */
         kymo__store_release(&names->addresses, wider);
         table = wider;
     }
-    place(table, address, key);
+    place_address(table, address, key);
 }
 
 int kymo__names_init(struct kymo_names *names, struct kymo_chunk *chunk, int level,
@@ -76,11 +79,14 @@ void kymo__names_fini(struct kymo_names *names)
     }
     kymo__strtab_fini(&names->strings);
     kymo__free(names->keys);
+    kymo__free(names->gaps);
+    kymo__buffer_fini(&names->traits);
     kymo__packer_free(names->packer);
+    kymo__free(names->snapshots);
     pthread_mutex_destroy(&names->lock);
 }
 
-static int flush(struct kymo_names *names)
+static int flush_chunk(struct kymo_names *names)
 {
     struct kymo_chunk *chunk = names->chunk;
     if (!chunk->used)
@@ -92,25 +98,25 @@ static int flush(struct kymo_names *names)
         rc = names->append(names->append_arg, &packed);
     if (rc < 0)
         return rc;
-    /* A kill between these two stores leaves an empty chunk, which is right. */
+    /* A kill between these two stores leaves an empty chunk, which is correct. */
     uint32_t used = chunk->used;
     kymo__store_release(&chunk->used, 0u);
     kymo__store_release(&chunk->number, chunk->number + used);
     return 0;
 }
 
-static int add(struct kymo_names *names, const struct kymo_def *def)
+static int def_add(struct kymo_names *names, const struct kymo_def *def)
 {
     struct kymo_chunk *chunk = names->chunk;
     if (chunk->used + KYMO__DEF_MAX > ROOM) {
-        /* Packing it again for every name that comes up would stall the program. */
-        int rc = kymo__load_relaxed(names->failing) ? -ENOSPC : flush(names);
+        /* Packing it again for every new name would stall the program. */
+        int rc = kymo__load_relaxed(names->failing) ? -ENOSPC : flush_chunk(names);
         if (rc < 0)
             return rc;
     }
     uint8_t *begin = (uint8_t *)chunk->records + chunk->used;
     uint8_t *end = kymo__def_put(begin, def);
-    /* Released last: a reader of the live file believes only what is before it. */
+    /* Released last: a reader of the live file trusts only the bytes up to here. */
     kymo__store_release(&chunk->used, chunk->used + (uint32_t)(end - begin));
     return 0;
 }
@@ -121,7 +127,7 @@ static int add_text(struct kymo_names *names, uint32_t id, const char *text, siz
     do {
         def.text = (const uint8_t *)text;
         def.text_len = len < KYMO__DEF_TEXT ? len : KYMO__DEF_TEXT;
-        int rc = add(names, &def);
+        int rc = def_add(names, &def);
         if (rc < 0)
             return rc;
         def.type = KYMO__DEF_MORE;
@@ -139,12 +145,50 @@ static uint32_t string_of(struct kymo_names *names, const char *text, const char
     if (id < 0)
         return 0;
     if (added && add_text(names, (uint32_t)id, text, len) < 0) {
-        kymo__strtab_drop_last(&names->strings); /* so that it is tried again */
+        kymo__strtab_drop_last(&names->strings); /* so that the next call tries again */
         return 0;
     }
     if (text_out)
         *text_out = kymo__strtab_get(&names->strings, (uint32_t)id)->text;
     return (uint32_t)id;
+}
+
+/* Does TEXT match PATTERN, in which * matches any characters and ? one? */
+static bool fits(const char *pattern, const char *text)
+{
+    const char *star = NULL, *from = NULL;
+    while (*text) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            from = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star) {
+            pattern = star;
+            text = ++from;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return !*pattern;
+}
+
+/* Note the traits of the key defined last. If memory is short, it has none. */
+static void note_key(struct kymo_names *names, const struct kymo_function *f)
+{
+    const uint8_t none = 0;
+    uint8_t traits = kymo__class_is_marked(f->kind) ? KYMO__TRAIT_SPAN : 0;
+    if (kymo__key_waits(f->kind, f->name, f->file ? f->file : ""))
+        traits |= KYMO__TRAIT_WAITS;
+    if (names->watched && fits(names->watched, f->name))
+        traits |= KYMO__TRAIT_WATCHED;
+    while (names->traits.len < names->last_key)
+        if (kymo__buffer_add(&names->traits, &none, 1) < 0)
+            return;
+    kymo__buffer_add(&names->traits, &traits, 1);
 }
 
 static uint32_t key_of(struct kymo_names *names, const char *name)
@@ -164,55 +208,107 @@ static uint32_t key_of(struct kymo_names *names, const char *name)
     }
     if (!names->keys[string]) {
         struct kymo_def def = {.type = KYMO__DEF_KEY, .number = {names->last_key + 1, string}};
-        if (add(names, &def) < 0)
+        if (def_add(names, &def) < 0)
             return 0;
         names->keys[string] = ++names->last_key;
+        note_key(names, &(struct kymo_function){.name = name, .kind = KYMO_CLASS_NAME});
     }
     return names->keys[string];
 }
 
 uint32_t kymo__names_add(struct kymo_names *names, const char *name)
 {
-    pthread_mutex_lock(&names->lock);
+    kymo__lock(&names->lock);
     uint32_t key = kymo__names_find(names, name); /* another thread may have been first */
     if (!key) {
         key = key_of(names, name);
         if (key)
-            remember(names, name, key);
+            remember_address(names, name, key);
     }
-    pthread_mutex_unlock(&names->lock);
+    kymo__unlock(&names->lock);
     return key;
 }
 
 uint32_t kymo__names_function(struct kymo_names *names, const struct kymo_function *f)
 {
-    pthread_mutex_lock(&names->lock);
+    kymo__lock(&names->lock);
     uint32_t key = 0, name = string_of(names, f->name, NULL);
     uint32_t file = f->file ? string_of(names, f->file, NULL) : 0;
     struct kymo_def def = {.type = KYMO__DEF_KEY,
                            .number = {names->last_key + 1, name, file, f->line, f->kind}};
-    if (name && add(names, &def) == 0)
+    if (name && def_add(names, &def) == 0) {
         key = ++names->last_key;
-    pthread_mutex_unlock(&names->lock);
+        note_key(names, f);
+    }
+    kymo__unlock(&names->lock);
     return key;
 }
 
 uint32_t kymo__names_string(struct kymo_names *names, const char *text, const char **text_out)
 {
-    pthread_mutex_lock(&names->lock);
+    kymo__lock(&names->lock);
     uint32_t id = string_of(names, text, text_out);
-    pthread_mutex_unlock(&names->lock);
+    kymo__unlock(&names->lock);
     return id;
+}
+
+uint32_t kymo__names_text(struct kymo_names *names, const char *text)
+{
+    kymo__lock(&names->lock);
+    uint32_t key = key_of(names, text);
+    kymo__unlock(&names->lock);
+    return key;
+}
+
+int kymo__names_put(struct kymo_names *names, const struct kymo_def *def)
+{
+    kymo__lock(&names->lock);
+    int rc = def_add(names, def);
+    /* A lost notice costs the lane its summaries, nothing else. */
+    if (rc == 0 && def->type == KYMO__DEF_GAP && names->gap_count < NOTICES_MOST &&
+        kymo__array_grow(&names->gaps, &names->gap_capacity, names->gap_count,
+                         sizeof(*names->gaps)) == 0)
+        names->gaps[names->gap_count++] =
+            (struct kymo_gap_notice){(uint32_t)def->number[0], def->number[3]};
+    kymo__unlock(&names->lock);
+    return rc;
 }
 
 int kymo__names_define(struct kymo_names *names, int type, const uint64_t *numbers)
 {
     struct kymo_def def = {.type = type};
     memcpy(def.number, numbers, kymo__def_numbers(type) * sizeof(*numbers));
-    pthread_mutex_lock(&names->lock);
-    int rc = add(names, &def);
-    pthread_mutex_unlock(&names->lock);
-    return rc;
+    return kymo__names_put(names, &def);
+}
+
+void kymo__names_traits(struct kymo_names *names, struct kymo_buffer *traits)
+{
+    kymo__lock(&names->lock);
+    if (names->traits.len > traits->len)
+        kymo__buffer_add(traits, names->traits.bytes + traits->len,
+                         names->traits.len - traits->len);
+    kymo__unlock(&names->lock);
+}
+
+bool kymo__names_is_span(struct kymo_names *names, uint32_t key)
+{
+    kymo__lock(&names->lock);
+    bool span = key < names->traits.len && names->traits.bytes[key] & KYMO__TRAIT_SPAN;
+    kymo__unlock(&names->lock);
+    return span;
+}
+
+struct kymo_gap_notice *kymo__names_take_gaps(struct kymo_names *names, size_t *count)
+{
+    kymo__lock(&names->lock);
+    struct kymo_gap_notice *gaps = names->gap_count ? names->gaps : NULL;
+    *count = names->gap_count;
+    if (gaps) {
+        names->gaps = NULL;
+        names->gap_count = names->gap_capacity = 0;
+    }
+    kymo__unlock(&names->lock);
+    return gaps;
 }
 
 void kymo__names_meta(struct kymo_names *names, const char *key, const char *value)
@@ -223,8 +319,36 @@ void kymo__names_meta(struct kymo_names *names, const char *key, const char *val
         kymo__names_define(names, KYMO__DEF_META, numbers);
 }
 
+/* In a very long recording, every other old snapshot is dropped: they serve to convert recent
+   times. */
+static void remember_snapshot(struct kymo_names *names, const struct kymo_snapshot *snapshot)
+{
+    enum { MOST = 1 << 16 };
+    if (names->snapshot_count == MOST) {
+        for (size_t i = 1; i < MOST / 4; i++)
+            names->snapshots[i] = names->snapshots[2 * i];
+        memmove(names->snapshots + MOST / 4, names->snapshots + MOST / 2,
+                MOST / 2 * sizeof(*names->snapshots));
+        names->snapshot_count -= MOST / 4;
+    }
+    if (kymo__array_grow(&names->snapshots, &names->snapshot_capacity, names->snapshot_count,
+                         sizeof(*names->snapshots)) == 0)
+        names->snapshots[names->snapshot_count++] = *snapshot;
+}
+
+int kymo__names_timebase(struct kymo_names *names, struct kymo_timebase *base)
+{
+    kymo__lock(&names->lock);
+    int rc = kymo__timebase_init(base, names->snapshots, names->snapshot_count, 0);
+    kymo__unlock(&names->lock);
+    return rc;
+}
+
 int kymo__names_snapshot(struct kymo_names *names, const struct kymo_snapshot *snapshot)
 {
+    kymo__lock(&names->lock);
+    remember_snapshot(names, snapshot);
+    kymo__unlock(&names->lock);
     return kymo__names_define(names, KYMO__DEF_CLOCK,
                               (const uint64_t[]){snapshot->ticks, (uint64_t)snapshot->monotonic,
                                                  kymo__zigzag(snapshot->wall)});
@@ -232,8 +356,8 @@ int kymo__names_snapshot(struct kymo_names *names, const struct kymo_snapshot *s
 
 int kymo__names_flush(struct kymo_names *names)
 {
-    pthread_mutex_lock(&names->lock);
-    int rc = flush(names);
-    pthread_mutex_unlock(&names->lock);
+    kymo__lock(&names->lock);
+    int rc = flush_chunk(names);
+    kymo__unlock(&names->lock);
     return rc;
 }

@@ -5,26 +5,12 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool kymo__perfclock_refused;
+#include "owned.h"
 
-/* Out of the way of the program's own descriptors, whose numbers it may count on: in the upper
-   half of those it may have. */
-static int move_up(int fd)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return fd;
-    rlim_t most = limit.rlim_cur < 65536 ? limit.rlim_cur : 65536;
-    int upper = fcntl(fd, F_DUPFD_CLOEXEC, (int)(most / 2));
-    if (upper < 0)
-        return fd;
-    close(fd);
-    return upper;
-}
+bool kymo__perfclock_refused;
 
 static int send_to(int fd, uint32_t tid, int signal)
 {
@@ -37,14 +23,14 @@ static int send_to(int fd, uint32_t tid, int signal)
 
 int kymo__perfclock_open(uint32_t tid, int signal, int64_t period)
 {
-    /* Without the kernel: everybody may measure that of his own threads, unless told not to. */
+    /* Include time in the kernel; otherwise a system call would be charged to what runs after
+       it. Where that is not allowed (perf_event_paranoid above 1), timers are used. */
     struct perf_event_attr clock = {
         .size = sizeof(clock),
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_TASK_CLOCK,
         .sample_period = (uint64_t)period,
         .disabled = 1,
-        .exclude_kernel = 1,
         .exclude_hv = 1,
         .wakeup_events = 1,
     };
@@ -53,7 +39,7 @@ int kymo__perfclock_open(uint32_t tid, int signal, int64_t period)
     int fd = (int)syscall(SYS_perf_event_open, &clock, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -errno;
-    fd = move_up(fd);
+    fd = kymo__fd_raise(fd);
     int rc = send_to(fd, tid, signal);
     if (rc < 0) {
         close(fd);
@@ -79,7 +65,7 @@ void kymo__perfclock_end(int fd, uint64_t id)
     if (kymo__perfclock_id(fd) != id)
         return;
     ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-    fcntl(fd, F_SETFL, O_NONBLOCK); /* one that is on its way is not sent any more */
+    fcntl(fd, F_SETFL, O_NONBLOCK); /* stop signals that have not been sent yet */
     close(fd);
 }
 

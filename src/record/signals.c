@@ -1,19 +1,20 @@
-/* signals.c — signals on which a flight recorder is written.
+/* signals.c — signals that make a flight recorder write.
 
-   A handler may do next to nothing; it asks the writer thread. One that ends the process
-   waits for the answer, with a limit: the thread that was interrupted may hold what the
-   writer thread needs. */
+   A handler may do almost nothing, so it asks the writer thread. A handler of a signal that ends
+   the process waits for the answer, up to a limit: the interrupted thread may hold a lock that
+   the writer thread needs. */
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
 
+#include "busfault.h"
 #include "crash.h"
-#include "session.h"
-#include "switch.h"
+#include "flight.h"
+#include "running.h"
 
 enum { WAIT_MS = 5000 };
 
-/* What was there before, of those that are ours; changed under the life lock. */
+/* The previous actions of the signals that we handle; changed under the life lock. */
 static struct {
     bool ours, ends;
     struct sigaction before;
@@ -37,7 +38,8 @@ static void on_signal(int number)
     } else {
         if (recording)
             wait_for_answer();
-        /* Ours no more; it comes again when this returns. In a forked child at once. */
+        /* Restore the default action and raise the signal again; it arrives when the handler
+           returns. A forked child comes here without waiting. */
         const struct sigaction standard = {.sa_handler = SIG_DFL};
         sigaction(number, &standard, NULL);
         raise(number);
@@ -45,15 +47,22 @@ static void on_signal(int number)
     errno = before;
 }
 
-static int handle(int number, bool end)
+/* The action to which another handler of ours passes the signal on; NULL without one. */
+static struct sigaction *handler_beneath(int number)
+{
+    struct sigaction *beneath = kymo__crash_beneath(number);
+    return beneath ? beneath : kymo__busfault_beneath(number);
+}
+
+static int handle_signal(int number, bool end)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
     struct sigaction before;
     sigemptyset(&action.sa_mask);
     if (number < 1 || number >= NSIG || sigaction(number, NULL, &before) < 0)
         return -EINVAL;
-    /* A crash is told first; then it is our turn. */
-    struct sigaction *beneath = kymo__crash_beneath(number);
+    /* The crash is reported first; then that handler calls ours. */
+    struct sigaction *beneath = handler_beneath(number);
     if (beneath)
         before = *beneath;
     bool ours = handled[number].ours && before.sa_handler == on_signal;
@@ -67,18 +76,20 @@ static int handle(int number, bool end)
     else if (sigaction(number, &action, NULL) < 0)
         return -EINVAL;
     handled[number].ours = true;
+    if (number == SIGSEGV || number == SIGBUS)
+        kymo__crash_want_stacks();
     return 0;
 }
 
 int kymo_flight_on_signal(int number, int end)
 {
     if (kymo__switch_forked())
-        return -KYMO_EIDLE;
+        return KYMO_EIDLE;
     kymo__life_lock();
-    struct kymo_session *s = kymo__session;
-    int rc = !s ? -KYMO_EIDLE : !kymo__flight_on(&s->flight) ? -KYMO_ENOTFLIGHT : 0;
+    const struct kymo_running *s = kymo__running;
+    int rc = !s ? KYMO_EIDLE : !kymo__flight_on(s->flight) ? KYMO_ENOTFLIGHT : 0;
     if (rc == 0)
-        rc = handle(number, end != 0);
+        rc = handle_signal(number, end != 0);
     kymo__life_unlock();
     return rc;
 }
@@ -90,7 +101,7 @@ void kymo__signals_restore(void)
         if (!handled[number].ours)
             continue;
         handled[number].ours = false;
-        struct sigaction *beneath = kymo__crash_beneath(number);
+        struct sigaction *beneath = handler_beneath(number);
         if (beneath && !(beneath->sa_flags & SA_SIGINFO) && beneath->sa_handler == on_signal)
             *beneath = handled[number].before;
         if (sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&

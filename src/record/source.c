@@ -1,277 +1,382 @@
-/* source.c — the registered tracers, and what a session does with one. */
-#include <kymo/source.h>
-
+/* source.c — the list of registered sources, and how a session uses it. */
 #include <errno.h>
-#include <stdlib.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <strings.h>
 
-#include "local.h"
-#include "session.h"
-#include "tracks.h"
+#include "names.h"
+#include "running.h"
+#include "sampler.h"
+#include "sources.h"
 
-/* Entries of a session's queue are taken in order by whoever comes; `ticks` is stored
-   last and makes an entry count. */
-struct kymo_queue {
-    struct kymo_compressed *entries;
-    uint64_t capacity, taken;
-};
+enum { SOURCES_MOST = 32 };
 
-/* All under the life lock, but for what the queue says of itself. */
-static struct kymo_tracer tracer; /* the registered one, absent functions NULL */
-static const struct kymo_tracer *tracer_table;
-static void *tracer_user;
-static struct kymo_memory_tracer memory;
-static const struct kymo_memory_tracer *memory_table;
-static void *memory_user;
+/* Changed under the life lock. `forks` also guards the number of slots and the fields that the
+   fork functions read: a thread that forks must not wait for the life lock, because the thread
+   holding it may wait for an interpreter lock that the forking thread holds. */
+static struct source_slot {
+    struct kymo_source source; /* a copy; absent functions are NULL */
+    const struct kymo_source *table;
+    void *user, *state;
+    const void *options; /* borrowed from the caller of kymo_start */
+    bool chosen;         /* for the session that is starting */
+    bool active;         /* start has succeeded; end has not been called */
+    bool stopped;        /* by kymo_source_stop; active until the session ends */
+} slots[SOURCES_MOST];
+static unsigned slot_count;
+static bool sources_paused;
+static pthread_mutex_t forks = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool forking __attribute__((tls_model("initial-exec"))); /* it holds `forks` */
 
-static struct {
-    struct kymo_queue queue;
-    void *state;
-    bool active, paused;
-} running;
+/* ---- registration ---- */
 
-static int add(void *copy, size_t copy_size, const void *table, size_t size, const char *name)
+static bool name_is_suitable(const char *name)
 {
-    if (size < offsetof(struct kymo_tracer, name) + sizeof(name) || !name)
+    return name && *name && *name != ' ' && name[strlen(name) - 1] != ' ' &&
+           !strpbrk(name, "*,=\n");
+}
+
+/* The slot whose source has the first LEN bytes of NAME as its name, or NULL. */
+static struct source_slot *slot_named(const char *name, size_t len)
+{
+    for (unsigned i = 0; i < slot_count; i++)
+        if (strlen(slots[i].source.name) == len &&
+            strncasecmp(slots[i].source.name, name, len) == 0)
+            return &slots[i];
+    return NULL;
+}
+
+static struct source_slot *slot_of(const struct kymo_source *table)
+{
+    for (unsigned i = 0; i < slot_count; i++)
+        if (slots[i].table == table)
+            return &slots[i];
+    return NULL;
+}
+
+int kymo__source_add(const struct kymo_source *table, void *user)
+{
+    if (!table || table->size < offsetof(struct kymo_source, flags) ||
+        !name_is_suitable(table->name))
         return -EINVAL;
-    memset(copy, 0, copy_size);
-    memcpy(copy, table, size < copy_size ? size : copy_size);
+    if (slot_of(table) || slot_named(table->name, strlen(table->name)))
+        return KYMO_EREGISTERED;
+    if (slot_count == SOURCES_MOST)
+        return -ENOSPC;
+    struct source_slot slot = {.table = table, .user = user};
+    size_t known = table->size < sizeof(slot.source) ? table->size : sizeof(slot.source);
+    memcpy(&slot.source, table, known);
+    pthread_mutex_lock(&forks);
+    slots[slot_count++] = slot;
+    pthread_mutex_unlock(&forks);
     return 0;
 }
 
-int kymo_tracer_register(const struct kymo_tracer *table, void *user)
+int kymo__source_remove(const struct kymo_source *table)
 {
-    if (!table)
+    struct source_slot *slot = slot_of(table);
+    if (!slot || slot->active)
+        return slot ? KYMO_ERUNNING : KYMO_ENOTREGISTERED;
+    pthread_mutex_lock(&forks);
+    slot_count--;
+    memmove(slot, slot + 1, (size_t)(&slots[slot_count] - slot) * sizeof(*slot));
+    pthread_mutex_unlock(&forks);
+    return 0;
+}
+
+int kymo_source_register(const struct kymo_source *table, void *user)
+{
+    kymo__life_lock();
+    int rc = kymo__source_add(table, user);
+    kymo__life_unlock();
+    return rc;
+}
+
+int kymo_source_unregister(const struct kymo_source *table)
+{
+    kymo__life_lock();
+    int rc = kymo__source_remove(table);
+    kymo__life_unlock();
+    return rc;
+}
+
+int kymo_source_at(unsigned index, struct kymo_source_info *info)
+{
+    if (info->size < sizeof(size_t))
         return -EINVAL;
     kymo__life_lock();
-    int rc = tracer_table ? -KYMO_EREGISTERED
-                          : add(&tracer, sizeof(tracer), table, table->size,
-                                table->size < sizeof(size_t) * 2 ? NULL : table->name);
+    int rc = index < slot_count ? 0 : -ENOENT;
     if (rc == 0) {
-        tracer_table = table;
-        tracer_user = user;
+        const struct source_slot *slot = &slots[index];
+        const struct kymo_source_info found = {
+            .size = info->size,
+            .name = slot->source.name,
+            .flags = slot->source.flags,
+            .active = slot->active,
+        };
+        memcpy(info, &found, info->size < sizeof(found) ? info->size : sizeof(found));
     }
     kymo__life_unlock();
     return rc;
 }
 
-int kymo_tracer_unregister(const struct kymo_tracer *table)
+/* ---- choosing sources ---- */
+
+/* Write to WHY that the LEN bytes at TEXT are wrong, and list the names. Returns KYMO_ESOURCE. */
+static int refuse_list(char *why, size_t size, const char *what, const char *text, size_t len)
+{
+    int at =
+        size ? snprintf(why, size, "%s '%.*s'; registered sources: ", what, (int)len, text) : 0;
+    for (unsigned i = 0; at >= 0 && (size_t)at < size && i <= slot_count; i++) {
+        const char *name = i < slot_count ? slots[i].source.name : slot_count ? "" : "none";
+        at += snprintf(why + at, size - (size_t)at, "%s%s", i && i < slot_count ? ", " : "", name);
+    }
+    return KYMO_ESOURCE;
+}
+
+static void choose_all(bool on)
+{
+    for (unsigned i = 0; i < slot_count; i++)
+        slots[i].chosen = on;
+}
+
+/* Parse LIST and, with APPLY, choose the sources it names. */
+static int read_list(const char *list, bool apply, char *why, size_t size)
+{
+    while (list && *list) {
+        size_t len = strcspn(list, ",");
+        const char *equals = memchr(list, '=', len);
+        size_t name_len = equals ? (size_t)(equals - list) : len;
+        bool all = name_len == 1 && *list == '*';
+        struct source_slot *slot = all ? NULL : slot_named(list, name_len);
+        if (!slot && !all)
+            return refuse_list(why, size, "no source", list, name_len);
+        size_t value_len = equals ? len - name_len - 1 : 0;
+        bool on = value_len == 2 && memcmp(equals + 1, "on", 2) == 0;
+        if (!on && !(value_len == 3 && memcmp(equals + 1, "off", 3) == 0))
+            return refuse_list(why, size, "a source is switched with NAME=on or NAME=off, not",
+                               list, len);
+        if (apply && all)
+            choose_all(on);
+        else if (apply)
+            slot->chosen = on;
+        list += len + (list[len] == ',');
+    }
+    return 0;
+}
+
+int kymo_sources_check(const char *sources, char *why, size_t size)
 {
     kymo__life_lock();
-    int rc = 0;
-    if (!table || tracer_table != table)
-        rc = -KYMO_ENOTREGISTERED;
-    else if (running.active)
-        rc = -KYMO_ERUNNING;
-    else
-        tracer_table = NULL;
+    int rc = read_list(sources, false, why, size);
     kymo__life_unlock();
     return rc;
 }
 
-const char *kymo_tracer_name(void)
+int kymo__sources_choose(const struct kymo_options *options)
 {
-    kymo__life_lock();
-    const char *name = tracer_table ? tracer.name : "none";
-    kymo__life_unlock();
-    return name;
-}
-
-int kymo_queue_enter(struct kymo_queue *queue, uint64_t trace_key, int32_t device,
-                     uint32_t resource)
-{
-    /* The claim keeps kymo_stop from taking the entries away meanwhile. */
-    struct kymo_lane *lane;
-    struct kymo_record *at = queue ? kymo_lane_claim(&lane, 0) : NULL;
-    if (!at)
-        return -KYMO_EIDLE;
-    uint64_t i = kymo__add_relaxed(&queue->taken, UINT64_C(1));
-    if (i < queue->capacity) {
-        struct kymo_compressed *entry = &queue->entries[i];
-        entry->trace_key = trace_key;
-        entry->tid = kymo__tid_now();
-        entry->device = device;
-        entry->resource = resource;
-        kymo__store_release(&entry->ticks, kymo_ticks());
+    for (unsigned i = 0; i < slot_count; i++) {
+        slots[i].chosen = !(slots[i].source.flags & KYMO_SOURCE_OFF);
+        slots[i].options = NULL;
     }
-    kymo_lane_release(lane, at);
-    return i < queue->capacity ? 0 : -ENOSPC;
-}
-
-void kymo__source_begin(struct kymo_session *s)
-{
-    memset(&running, 0, sizeof(running));
-    if (!tracer_table || !tracer.create)
-        return;
-    uint64_t bytes = (uint64_t)s->live.limit * KYMO__CHUNK_BYTES / 16;
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED)
-        return;
-    running.queue.entries = map;
-    running.queue.capacity = bytes / sizeof(struct kymo_compressed);
-    running.state = tracer.create(tracer_user, &running.queue);
-    running.active = running.state != NULL;
-    if (running.active)
-        kymo__names_meta(&s->names, "tracer", tracer.name);
-    else
-        munmap(map, bytes);
-}
-
-void kymo__source_end(struct kymo_session *s)
-{
-    (void)s;
-    if (running.active && !running.paused && tracer.stop)
-        tracer.stop(running.state);
-}
-
-static int by_ticks(const void *a, const void *b)
-{
-    const struct kymo_compressed *x = a, *y = b;
-    return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
-}
-
-/* The entries that were finished, in the order of time. Returns how many. */
-static size_t settle(struct kymo_queue *queue)
-{
-    uint64_t taken = queue->taken < queue->capacity ? queue->taken : queue->capacity;
-    size_t kept = 0;
-    for (uint64_t i = 0; i < taken; i++)
-        if (kymo__load_acquire(&queue->entries[i].ticks))
-            queue->entries[kept++] = queue->entries[i];
-    qsort(queue->entries, kept, sizeof(*queue->entries), by_ticks);
-    return kept;
-}
-
-void kymo__source_finish(struct kymo_session *s)
-{
-    if (!running.active)
-        return;
-    size_t count = settle(&running.queue);
-    uint64_t lost = running.queue.taken - (running.queue.taken < running.queue.capacity
-                                               ? running.queue.taken
-                                               : running.queue.capacity);
-    struct kymo_tracks tracks;
-    if (tracer.get_events && kymo__tracks_init(&tracks, s) == 0) {
-        tracer.get_events(running.state, &tracks.converter, running.queue.entries, count,
-                          tracks.end.monotonic, kymo__tracks_finish, &tracks);
-        kymo__tracks_fini(&tracks, lost);
+    int rc = read_list(options->sources, true, NULL, 0);
+    for (const struct kymo_source_options *o = options->source_options; rc == 0 && o; o = o->next) {
+        struct source_slot *slot = slot_named(o->source, strlen(o->source));
+        if (slot)
+            slot->options = o->options;
+        else
+            rc = KYMO_ESOURCE;
     }
-    if (tracer.destroy)
-        tracer.destroy(running.state);
-    munmap(running.queue.entries, (uint64_t)s->live.limit * KYMO__CHUNK_BYTES / 16);
-    memset(&running, 0, sizeof(running));
-}
-
-void kymo__source_forked(void)
-{
-    memset(&running, 0, sizeof(running));
-}
-
-int kymo_tracer_pause(void)
-{
-    kymo__life_lock();
-    int rc = kymo__session ? 0 : -KYMO_EIDLE;
-    if (running.active && !running.paused) {
-        running.paused = true;
-        if (tracer.stop)
-            tracer.stop(running.state);
-    }
-    if (kymo__session)
-        kymo__sampler_pause(kymo__session, true);
-    kymo__life_unlock();
     return rc;
 }
 
-int kymo_tracer_resume(void)
+/* ---- starting and stopping ---- */
+
+static void set_active(struct source_slot *slot, bool active, void *state)
 {
-    kymo__life_lock();
-    int rc = kymo__session ? 0 : -KYMO_EIDLE;
-    if (running.active && running.paused) {
-        running.paused = false;
-        if (tracer.restart)
-            tracer.restart(running.state);
+    pthread_mutex_lock(&forks);
+    slot->active = active;
+    slot->stopped = false;
+    slot->state = state;
+    pthread_mutex_unlock(&forks);
+}
+
+static void describe_failure(struct kymo_names *names, const char *name, int code)
+{
+    char key[128];
+    snprintf(key, sizeof(key), "source %s", name);
+    kymo__names_meta(names, key, kymo_strerror(code));
+}
+
+static void describe_active(struct kymo_names *names)
+{
+    char list[512] = "";
+    size_t len = 0;
+    for (unsigned i = 0; i < slot_count; i++)
+        if (slots[i].active && len < sizeof(list))
+            len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len ? "," : "",
+                                    slots[i].source.name);
+    if (len)
+        kymo__names_meta(names, "sources", list);
+}
+
+void kymo__sources_begin(struct kymo_names *names, const struct kymo_source_session *common)
+{
+    sources_paused = false;
+    for (unsigned i = 0; i < slot_count; i++) {
+        struct source_slot *slot = &slots[i];
+        if (!slot->chosen)
+            continue;
+        struct kymo_source_session session = *common;
+        session.options = slot->options;
+        void *state = NULL;
+        int rc = slot->source.start ? slot->source.start(slot->user, &session, &state) : 0;
+        slot->options = NULL;
+        if (rc < 0) {
+            describe_failure(names, slot->source.name, rc);
+            continue;
+        }
+        set_active(slot, true, state);
     }
-    if (kymo__session)
-        kymo__sampler_pause(kymo__session, false);
-    kymo__life_unlock();
-    return rc;
+    describe_active(names);
 }
 
-int kymo_tracer_gc_callback(void)
+/* Call the function at OFFSET in the table of every active source, STOPPED ones too or not; in
+   reverse order with REVERSE. */
+static void call_each(size_t offset, bool reverse, bool stopped)
 {
-    kymo__life_lock();
-    int rc = kymo__session ? 0 : -KYMO_EIDLE;
-    if (running.active && tracer.register_gc_callback)
-        tracer.register_gc_callback(running.state);
-    kymo__life_unlock();
-    return rc;
-}
-
-int kymo_memory_tracer_register(const struct kymo_memory_tracer *table, void *user)
-{
-    if (!table)
-        return -EINVAL;
-    kymo__life_lock();
-    int rc = memory_table ? -KYMO_EREGISTERED
-                          : add(&memory, sizeof(memory), table, table->size,
-                                table->size < sizeof(size_t) * 2 ? NULL : table->name);
-    if (rc == 0) {
-        memory_table = table;
-        memory_user = user;
+    for (unsigned i = 0; i < slot_count; i++) {
+        const struct source_slot *slot = &slots[reverse ? slot_count - 1 - i : i];
+        void (*function)(void *);
+        memcpy(&function, (const char *)&slot->source + offset, sizeof(function));
+        if (slot->active && (stopped || !slot->stopped) && function)
+            function(slot->state);
     }
-    kymo__life_unlock();
-    return rc;
 }
 
-int kymo_memory_tracer_unregister(const struct kymo_memory_tracer *table)
+#define CALL_EACH(function, reverse)                                                               \
+    call_each(offsetof(struct kymo_source, function), reverse, false)
+#define CALL_EACH_FORKED(function, reverse)                                                        \
+    call_each(offsetof(struct kymo_source, function), reverse, true)
+
+void kymo__sources_stop(void)
+{
+    CALL_EACH(stop, true);
+}
+
+void kymo__sources_end(void)
+{
+    for (unsigned i = slot_count; i-- > 0;) {
+        struct source_slot *slot = &slots[i];
+        void *state = slot->state;
+        if (!slot->active)
+            continue;
+        set_active(slot, false, NULL);
+        if (slot->source.end)
+            slot->source.end(state);
+    }
+}
+
+/* ---- in the middle of a session ---- */
+
+static int join_session(struct source_slot *slot, const void *options)
+{
+    const struct kymo_source_session session = {
+        .size = sizeof(session), .number = kymo__running->number, .options = options};
+    void *state = NULL;
+    int rc = slot->source.start ? slot->source.start(slot->user, &session, &state) : 0;
+    if (rc < 0)
+        return rc;
+    set_active(slot, true, state);
+    describe_active(kymo__running->names);
+    if (sources_paused && slot->source.pause)
+        slot->source.pause(state);
+    return 0;
+}
+
+int kymo_source_start(const char *name, const void *options)
 {
     kymo__life_lock();
-    int rc = table && memory_table == table ? 0 : -KYMO_ENOTREGISTERED;
+    struct source_slot *slot = slot_named(name, strlen(name));
+    int rc = !kymo__running ? KYMO_EIDLE : !slot ? KYMO_ESOURCE : 0;
+    if (rc == 0 && slot->active)
+        rc = slot->stopped ? -EALREADY : KYMO_ERUNNING;
     if (rc == 0)
-        memory_table = NULL;
+        rc = join_session(slot, options);
     kymo__life_unlock();
     return rc;
 }
 
-const char *kymo_memory_tracer_name(void)
+int kymo_source_stop(const char *name)
 {
     kymo__life_lock();
-    const char *name = memory_table ? memory.name : "none";
+    struct source_slot *slot = slot_named(name, strlen(name));
+    int rc = slot && slot->active && !slot->stopped ? 0 : KYMO_EIDLE;
+    if (rc == 0) {
+        slot->stopped = true;
+        if (slot->source.stop)
+            slot->source.stop(slot->state);
+    }
     kymo__life_unlock();
-    return name;
+    return rc;
 }
 
-/* The registered memory tracer, or a no-op; *USER is what it was registered with. It
-   is called without our lock, since it may well start a session. */
-static struct kymo_memory_tracer memory_now(void **user)
+static int set_paused(bool paused)
 {
-    static const struct kymo_memory_tracer none = {.size = sizeof(none), .name = "none"};
     kymo__life_lock();
-    struct kymo_memory_tracer now = memory_table ? memory : none;
-    *user = memory_user;
+    int rc = kymo__running ? 0 : KYMO_EIDLE;
+    if (rc == 0 && paused != sources_paused) {
+        sources_paused = paused;
+        if (paused)
+            CALL_EACH(pause, true);
+        else
+            CALL_EACH(resume, false);
+    }
+    if (rc == 0)
+        kymo__sampler_pause(kymo__running->sampler, paused);
     kymo__life_unlock();
-    return now;
+    return rc;
 }
 
-int kymo_memory_start(void)
+int kymo_pause(void)
 {
-    void *user;
-    struct kymo_memory_tracer now = memory_now(&user);
-    return now.start ? now.start(user) : 0;
+    return set_paused(true);
 }
 
-int kymo_memory_stop(void)
+int kymo_resume(void)
 {
-    void *user;
-    struct kymo_memory_tracer now = memory_now(&user);
-    return now.stop ? now.stop(user) : 0;
+    return set_paused(false);
 }
 
-int kymo_memory_export(const char *path)
+/* ---- forks ---- */
+
+void kymo__sources_before_fork(void)
 {
-    void *user;
-    struct kymo_memory_tracer now = memory_now(&user);
-    return now.export_memory_history ? now.export_memory_history(user, path) : 0;
+    pthread_mutex_lock(&forks);
+    forking = true;
+    CALL_EACH_FORKED(fork_prepare, true);
+}
+
+void kymo__sources_after_fork(void)
+{
+    CALL_EACH_FORKED(fork_parent, false);
+    forking = false;
+    pthread_mutex_unlock(&forks);
+}
+
+void kymo__sources_forked(void)
+{
+    if (forking)
+        pthread_mutex_unlock(&forks);
+    else /* a raw fork: somebody else may have held it */
+        pthread_mutex_init(&forks, NULL);
+    forking = false;
+    CALL_EACH_FORKED(fork_child, false);
+    for (unsigned i = 0; i < slot_count; i++) {
+        slots[i].active = slots[i].chosen = slots[i].stopped = false;
+        slots[i].state = NULL;
+        slots[i].options = NULL;
+    }
+    sources_paused = false;
 }

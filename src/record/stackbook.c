@@ -9,10 +9,10 @@
 #include "interrupted.h"
 #include "modules.h"
 
-/* More nodes than this are not remembered: some 100 MiB of memory. */
+/* Nodes beyond this number are not remembered: about 100 MiB of memory. */
 #define MOST_NODES (UINT32_C(1) << 22)
 
-/* The second word of a stack in `stacks`. One that has waited stays in it as both. */
+/* The second word of a stack in `stacks`. A stack that had to wait is in it as both. */
 enum { DEFINED = 0, WAITING = 1 };
 
 static const char unknown[] = "(unknown)";
@@ -28,10 +28,9 @@ void kymo__stackbook_fini(struct kymo_stackbook *book)
 {
     for (size_t i = 0; i < book->waiting_count; i++)
         kymo_stack_release(book->waiting[i]);
-    size_t slots = book->stacks.bits ? (size_t)1 << book->stacks.bits : 0;
-    for (size_t i = 0; i < slots; i++)
-        if (book->stacks.slots[i].b == DEFINED)
-            kymo_stack_release(book->stacks.slots[i].id);
+    for (size_t i = 0; i < book->stacks.count; i++)
+        if (book->stacks.all[i].b == DEFINED)
+            kymo_stack_release(book->stacks.all[i].id);
     kymo__free(book->root);
     kymo__free(book->waiting);
     kymo__pairs_fini(&book->roots);
@@ -44,10 +43,10 @@ void kymo__stackbook_fini(struct kymo_stackbook *book)
     kymo__pairs_fini(&book->numbers);
 }
 
-/* Write a definition of TYPE with NUMBERS, the first of which is its id, and remember that A
-   and B of PAIRS are it. Returns the id, or negative errno with nothing remembered. */
-static int64_t define(struct kymo_stackbook *book, struct kymo_pairs *pairs, uint64_t a, uint64_t b,
-                      int type, const uint64_t *numbers)
+/* Write a definition of TYPE with NUMBERS, whose first is its id, and remember it for A and B in
+   PAIRS. Returns the id, or negative errno with nothing remembered. */
+static int64_t define_numbers(struct kymo_stackbook *book, struct kymo_pairs *pairs, uint64_t a,
+                              uint64_t b, int type, const uint64_t *numbers)
 {
     int rc = kymo__pairs_reserve(pairs);
     if (rc == 0)
@@ -60,7 +59,7 @@ static int64_t define(struct kymo_stackbook *book, struct kymo_pairs *pairs, uin
 
 /* ---- frames ---- */
 
-/* Define module NUMBER if it is not yet; *BASE is what to subtract from its addresses. */
+/* Define module NUMBER if needed; *BASE is what to subtract from its addresses. */
 static int64_t module_of(struct kymo_stackbook *book, uint32_t number, uint64_t *base)
 {
     struct kymo_module module = {.size = sizeof(module)};
@@ -77,24 +76,25 @@ static int64_t module_of(struct kymo_stackbook *book, uint32_t number, uint64_t 
     uint32_t build_id = hex[0] ? kymo__names_string(book->names, hex, NULL) : 0;
     if (!path || (hex[0] && !build_id))
         return -ENOSPC;
-    return define(book, &book->modules, number, 0, KYMO__DEF_MODULE,
-                  (const uint64_t[]){number, module.base, module.low, module.high, path, build_id});
+    return define_numbers(
+        book, &book->modules, number, 0, KYMO__DEF_MODULE,
+        (const uint64_t[]){number, module.base, module.low, module.high, path, build_id});
 }
 
-/* The frame that stands for A and B, as numbers two to four of its definition have them. */
+/* The frame with MANAGED, A and B as numbers two to four of its definition. */
 static int64_t frame_as(struct kymo_stackbook *book, uint64_t managed, uint64_t a, uint64_t b)
 {
     uint32_t known = kymo__pairs_find(&book->frames, managed << 63 | a, b);
     if (known)
         return known;
-    int64_t id = define(book, &book->frames, managed << 63 | a, b, KYMO__DEF_FRAME,
-                        (const uint64_t[]){book->last_frame + 1, managed, a, b});
+    int64_t id = define_numbers(book, &book->frames, managed << 63 | a, b, KYMO__DEF_FRAME,
+                                (const uint64_t[]){book->last_frame + 1, managed, a, b});
     if (id > 0)
         book->last_frame++;
     return id;
 }
 
-/* The key of the function that NAMED tells of. */
+/* The key of the function that NAMED describes. */
 static int64_t key_of(struct kymo_stackbook *book, const struct kymo_named *named)
 {
     const char *file = named->file && named->file[0] ? named->file : NULL;
@@ -117,28 +117,50 @@ static int64_t key_of(struct kymo_stackbook *book, const struct kymo_named *name
     return key;
 }
 
-enum { OTHER, BESIDE, ROOT };
-
-/* What the function that NAMED tells of has to do with the root. */
-static uint32_t kin_of(const struct kymo_stackbook *book, const struct kymo_named *named)
+/* How the function that NAMED describes relates to the root. */
+static uint32_t kin_of(const struct kymo_stackbook *book,
+                       const struct kymo_interpreter *interpreter, const struct kymo_named *named)
 {
     if (!book->root || !named->file)
-        return OTHER;
+        return KYMO__BOOK_OTHER;
     if (strcmp(named->file, book->root) == 0)
-        return ROOT;
+        return KYMO__BOOK_ROOT;
     const char *slash = strrchr(book->root, '/');
     bool beside = slash && strncmp(named->file, book->root, (size_t)(slash + 1 - book->root)) == 0;
-    const char *runpy = strstr(named->file, "runpy"); /* of Python: what runs modules */
-    return beside || (runpy && (strcmp(runpy, "runpy>") == 0 || strcmp(runpy, "runpy.py") == 0))
-               ? BESIDE
-               : OTHER;
+    bool starts = interpreter && interpreter->starts_program && interpreter->starts_program(named);
+    return beside || starts ? KYMO__BOOK_BESIDE : KYMO__BOOK_OTHER;
 }
 
-/* The frame of the interpreter's NUMBER; -EAGAIN when its name is not known yet, and is not to
-   be given up as at the END. */
-static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, bool end)
+enum kymo_book_kin kymo__book_kin(const struct kymo_stackbook *book, uint32_t frame)
 {
+    return book->roots.count ? kymo__pairs_find(&book->roots, frame, 0) : KYMO__BOOK_OTHER;
+}
+
+static struct kymo_book_recent *recent_at(struct kymo_stackbook *book, int64_t distance)
+{
+    return &book->recent[distance % KYMO__BOOK_RECENT];
+}
+
+/* The frame of the interpreter's NUMBER if it is known, else 0; see kymo__book_frame. */
+static uint32_t known_number(struct kymo_stackbook *book, uint64_t number, int64_t distance)
+{
+    struct kymo_book_recent *recent = recent_at(book, distance);
+    if (recent->frame && recent->number == number)
+        return recent->frame;
     uint32_t known = kymo__pairs_find(&book->numbers, number, 0);
+    if (known) {
+        recent->number = number;
+        recent->frame = known;
+    }
+    return known;
+}
+
+/* The frame of the interpreter's NUMBER; -EAGAIN when its name is not known yet, unless this is
+   the END. */
+static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, int64_t distance,
+                             bool end)
+{
+    uint32_t known = known_number(book, number, distance);
     if (known)
         return known;
     const struct kymo_interpreter *interpreter = kymo__interpreter();
@@ -150,7 +172,7 @@ static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, bool 
         named = (struct kymo_named){.size = sizeof(named), .name = unknown};
     int64_t key = key_of(book, &named);
     int64_t id = key > 0 ? frame_as(book, 1, (uint64_t)key, named.line) : key;
-    uint32_t kin = kin_of(book, &named);
+    uint32_t kin = kin_of(book, interpreter, &named);
     if (id > 0 && kin && !kymo__pairs_find(&book->roots, (uint64_t)id, 0) &&
         kymo__pairs_reserve(&book->roots) == 0)
         kymo__pairs_add(&book->roots, (uint64_t)id, 0, kin);
@@ -159,16 +181,17 @@ static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, bool 
     return id;
 }
 
-static int64_t frame_of(struct kymo_stackbook *book, const struct kymo_frame *frame, bool end)
+int64_t kymo__book_frame(struct kymo_stackbook *book, const struct kymo_frame *frame,
+                         int64_t distance, bool end)
 {
     if (frame->managed)
-        return managed_frame(book, frame->address, end);
+        return managed_frame(book, frame->address, distance, end);
     uint64_t base;
     uint32_t number = frame->module;
     if (!number) {
-        /* It may have been loaded a moment before the capture; by now it is known. */
-        const struct kymo_loaded *loaded = kymo__module_at(frame->address - 1);
-        number = loaded ? loaded->number : 0;
+        /* It may have been loaded just before the capture; by now it is known. */
+        struct kymo_loaded loaded;
+        number = kymo__module_at(frame->address - 1, &loaded) ? loaded.number : 0;
     }
     int64_t module = module_of(book, number, &base);
     return module < 0 ? module : frame_as(book, 0, (uint64_t)module, frame->address - base);
@@ -176,21 +199,42 @@ static int64_t frame_of(struct kymo_stackbook *book, const struct kymo_frame *fr
 
 /* ---- stacks ---- */
 
-static int64_t node_of(struct kymo_stackbook *book, uint32_t parent, uint32_t frame)
+int64_t kymo__book_node(struct kymo_stackbook *book, uint32_t parent, uint32_t frame)
 {
     uint32_t known = kymo__pairs_find(&book->nodes, parent, frame);
     if (known)
         return known;
     if (book->last_node == MOST_NODES)
         return -ENOSPC;
-    int64_t id = define(book, &book->nodes, parent, frame, KYMO__DEF_NODE,
-                        (const uint64_t[]){book->last_node + 1, parent, frame});
+    int64_t id = define_numbers(book, &book->nodes, parent, frame, KYMO__DEF_NODE,
+                                (const uint64_t[]){book->last_node + 1, parent, frame});
     if (id > 0)
         book->last_node++;
     return id;
 }
 
-/* The frames of STACK into the scratch memory. Returns how many, or -ENOMEM. */
+static int64_t node_of(struct kymo_stackbook *book, uint32_t parent, uint32_t frame,
+                       int64_t distance)
+{
+    struct kymo_book_recent *recent = recent_at(book, distance);
+    if (recent->node && recent->parent == parent && recent->of == frame)
+        return recent->node;
+    int64_t id = kymo__book_node(book, parent, frame);
+    if (id > 0) {
+        recent->parent = parent;
+        recent->of = frame;
+        recent->node = (uint32_t)id;
+    }
+    return id;
+}
+
+int64_t kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node)
+{
+    return define_numbers(book, &book->stacks, stack, DEFINED, KYMO__DEF_STACK,
+                          (const uint64_t[]){stack, node});
+}
+
+/* Put the frames of STACK into the scratch memory. Returns how many, or -ENOMEM. */
 static int64_t frames_of(struct kymo_stackbook *book, kymo_stack stack)
 {
     size_t count = kymo_stack_frames(stack, book->scratch, book->scratch_capacity);
@@ -205,10 +249,10 @@ static int64_t frames_of(struct kymo_stackbook *book, kymo_stack stack)
     return (int64_t)count;
 }
 
-/* Where, in the scratch memory, those frames begin that are not shown: the innermost one of a
-   function of the root's file; or, when the root has not been called yet or has returned, the
-   outermost ones that are beside it; none when nothing would be left. Their addresses are
-   frames by now. */
+/* Where the frames that are not shown begin in the scratch memory: at the innermost frame of a
+   function of the root's file; or, when the root has not been called yet or has returned, at the
+   outermost frames that are beside it; nowhere when no frame would be left. Their addresses are
+   already frame ids. */
 static int64_t root_of(const struct kymo_stackbook *book, int64_t count)
 {
     int64_t beside = count;
@@ -218,23 +262,23 @@ static int64_t root_of(const struct kymo_stackbook *book, int64_t count)
             native = true;
             continue;
         }
-        uint32_t kin = kymo__pairs_find(&book->roots, book->scratch[i].address, 0);
+        enum kymo_book_kin kin = kymo__book_kin(book, (uint32_t)book->scratch[i].address);
         outermost = outermost && kin;
-        if (kin == ROOT || outermost)
+        if (kin == KYMO__BOOK_ROOT || outermost)
             beside = i;
     }
     return beside || native ? beside : count;
 }
 
-/* Define STACK. 0, or negative errno when that has to be tried again. */
+/* Define STACK. 0, or negative errno when it must be tried again. */
 static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
 {
     int64_t count = frames_of(book, stack);
     if (count < 0)
         return (int)count;
-    /* First all frames: what has no name yet is not to leave half of its nodes. */
+    /* All frames first: a frame without a name must not leave half of the nodes defined. */
     for (int64_t i = count; i-- > 0;) {
-        int64_t frame = frame_of(book, &book->scratch[i], end);
+        int64_t frame = kymo__book_frame(book, &book->scratch[i], count - 1 - i, end);
         if (frame < 0)
             return (int)frame;
         book->scratch[i].address = (uint64_t)frame;
@@ -243,16 +287,15 @@ static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
     for (int64_t i = count; i-- > 0;) {
         if (i >= root && book->scratch[i].managed)
             continue;
-        node = node_of(book, (uint32_t)node, (uint32_t)book->scratch[i].address);
+        node = node_of(book, (uint32_t)node, (uint32_t)book->scratch[i].address, count - 1 - i);
         if (node < 0)
             return (int)node;
     }
-    int64_t rc = define(book, &book->stacks, stack, DEFINED, KYMO__DEF_STACK,
-                        (const uint64_t[]){stack, (uint64_t)node});
+    int64_t rc = kymo__book_stack(book, stack, (uint32_t)node);
     return rc < 0 ? (int)rc : 0;
 }
 
-/* Let STACK wait. False when there is no memory for that. */
+/* Let STACK wait. False when memory is short. */
 static bool put_off(struct kymo_stackbook *book, kymo_stack stack)
 {
     if (kymo__pairs_reserve(&book->stacks) < 0 ||
@@ -264,17 +307,18 @@ static bool put_off(struct kymo_stackbook *book, kymo_stack stack)
     return true;
 }
 
-void kymo__stackbook_add(struct kymo_stackbook *book, kymo_stack stack)
+bool kymo__stackbook_add(struct kymo_stackbook *book, kymo_stack stack)
 {
     if (kymo__pairs_find(&book->stacks, stack, DEFINED) ||
         kymo__pairs_find(&book->stacks, stack, WAITING)) {
-        kymo_stack_release(stack); /* it is held already */
-        return;
+        kymo_stack_release(stack); /* it is already held */
+        return true;
     }
-    if (define_stack(book, stack, false) < 0 && !put_off(book, stack)) {
-        book->given_up++;
-        kymo_stack_release(stack);
-    }
+    if (define_stack(book, stack, false) == 0 || put_off(book, stack))
+        return true;
+    book->given_up++;
+    kymo_stack_release(stack);
+    return false;
 }
 
 void kymo__stackbook_retry(struct kymo_stackbook *book, bool end)

@@ -1,5 +1,6 @@
 /* switch.c — see switch.h. */
 #include "switch.h"
+#include "mapped.h"
 
 #include <linux/membarrier.h>
 #include <stdlib.h>
@@ -12,15 +13,15 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-static struct kymo_switch_page fallback; /* until the constructor ran, or without a page */
+static struct kymo_switch_page fallback; /* until the constructor has run, or if there is no page */
 struct kymo_switch_page *kymo__page = &fallback;
 KYMO_API const uint32_t *kymo__switch = &fallback.session;
 
 __attribute__((constructor(101))) static void set_up(void)
 {
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
+    void *map = kymo__pages_new(size);
+    if (!map)
         return;
     madvise(map, size, MADV_WIPEONFORK);
     kymo__page = map;
@@ -28,9 +29,8 @@ __attribute__((constructor(101))) static void set_up(void)
     kymo__switch = &kymo__page->session;
 }
 
-/* Make every thread of this process pass a full barrier: what it stored before is
-   visible to us, what it loads after sees what we stored. This is why recording needs
-   none itself. */
+/* Make every thread of this process pass a full barrier: we see its earlier stores, and its
+   later loads see ours. Because of this, recording needs no barrier itself. */
 static void barrier_everywhere(void)
 {
     if (syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
@@ -38,7 +38,7 @@ static void barrier_everywhere(void)
     syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     if (syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
         return;
-    /* Refused, by an old kernel or a sandbox: a store is visible after far less. */
+    /* Refused by an old kernel or a sandbox: a store becomes visible in far less time. */
     const struct timespec ten_milliseconds = {0, 10000000};
     nanosleep(&ten_milliseconds, NULL);
 }

@@ -1,17 +1,15 @@
 /* timers.c — see timers.h.
 
-   A look asks every known thread's clock how long the thread has run: there is no such clock
-   when it has ended, and it has gone back when the system has given its id to another thread.
-   Whether there are threads that are not known is seen by how many there are; only then, and now
-   and then in case that was wrong, is the list of threads read. */
+   A scan reads the CPU-time clock of every known thread: the clock is missing if the thread has
+   ended, and has gone back if the system has given its id to another thread. The number of
+   threads shows whether there are unknown ones; only then, and now and then in case the number
+   misled us, is the list of threads read. */
 #include "timers.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,36 +17,40 @@
 #include "alloc.h"
 #include "hash.h"
 #include "local.h"
+#include "mapped.h"
 #include "perfclock.h"
-#include "tick.h"
+#include "procfs.h"
+#include "signalstack.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { LIST_EVERY = 16 }; /* looks */
+struct kymo_timed *kymo__timed;
+uint32_t *kymo__timed_by_fd;
+
+enum { LIST_EVERY = 16 }; /* scans */
 
 int kymo__timers_reserve(void)
 {
     if (kymo__timed)
         return 0;
     const size_t timed = KYMO__TIMED_MOST * sizeof(*kymo__timed);
-    char *map = mmap(NULL, timed + KYMO__TIMED_MOST * sizeof(*kymo__timed_by_fd),
-                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED)
+    char *map = kymo__pages_new(timed + KYMO__TIMED_MOST * sizeof(*kymo__timed_by_fd));
+    if (!map)
         return -ENOMEM;
     kymo__timed_by_fd = (uint32_t *)(void *)(map + timed);
     kymo__timed = (struct kymo_timed *)(void *)map;
     return 0;
 }
 
-/* The clock of the time that thread TID has run, as the kernel makes its number. */
+/* The CPU-time clock of thread TID; its number is built the way the kernel does it. */
 static clockid_t clock_of(uint32_t tid)
 {
     return (clockid_t)(~tid << 3 | 6u);
 }
 
-/* How long thread TID has run, or -1 when there is no such thread. */
+/* The CPU time of thread TID, or -1 when there is no such thread. */
 static int64_t ran(uint32_t tid)
 {
     struct timespec t;
@@ -62,12 +64,11 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-/* The same with a clock of the performance counters. False where there is none, and for a clock
-   that is the wall's. */
+/* The same with a perf event. False where there is none, and when sampling wall time. */
 static bool make_exact(const struct kymo_timers *timers, struct kymo_timed *timed, uint32_t tid)
 {
     timed->fd = -1;
-    if (timers->clock == KYMO_SAMPLED_WALL)
+    if (timers->clock == KYMO_SAMPLED_WALL || !timers->exact)
         return false;
     int fd = kymo__perfclock_open(tid, timers->signal, timers->period);
     if (fd < 0)
@@ -82,8 +83,8 @@ static bool make_exact(const struct kymo_timers *timers, struct kymo_timed *time
     return true;
 }
 
-/* Make a timer for thread TID, whose signals point to TIMED. It stands still. */
-static int make(const struct kymo_timers *timers, struct kymo_timed *timed, uint32_t tid)
+/* Make a stopped timer for thread TID, whose signals point to TIMED. */
+static int make_timer(const struct kymo_timers *timers, struct kymo_timed *timed, uint32_t tid)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal};
     event.sigev_value.sival_ptr = timed;
@@ -92,25 +93,30 @@ static int make(const struct kymo_timers *timers, struct kymo_timed *timed, uint
     return timer_create(clock, &event, &timed->timer) < 0 ? -errno : 0;
 }
 
-int kymo__timers_try(const struct kymo_timers *timers)
+int kymo__timers_try(struct kymo_timers *timers)
 {
-    struct kymo_timed trial;
+    struct kymo_timed trial = {.fd = -1};
     uint32_t tid = kymo__tid_now();
     if (ran(tid) < 0)
         return -EOPNOTSUPP;
-    int rc = make(timers, &trial, tid);
-    if (rc == 0)
-        timer_delete(trial.timer);
-    return rc;
+    int rc = make_timer(timers, &trial, tid);
+    if (rc < 0)
+        return rc;
+    timer_delete(trial.timer);
+    timers->exact = true;
+    timers->exact = make_exact(timers, &trial, tid);
+    if (timers->exact)
+        kymo__perfclock_end(trial.fd, trial.fd_id);
+    return 0;
 }
 
-/* Let the timer of TIMED run or stand still. The first period is a part of one, another for each
-   thread, so that they do not all come at the same time. */
-static void set(const struct kymo_timers *timers, struct kymo_timed *timed)
+/* Start or stop the timer of TIMED. The first period is cut to a fraction that differs between
+   threads, so that they do not all fire at the same time. */
+static void set_timer(const struct kymo_timers *timers, struct kymo_timed *timed)
 {
     timed->set = true;
     if (timed->fd >= 0) {
-        kymo__store_relaxed(&timed->told, ran(timed->tid));
+        kymo__store_relaxed(&timed->covered, ran(timed->tid));
         kymo__perfclock_run(timed->fd, timed->fd_id, !timers->paused);
         return;
     }
@@ -130,8 +136,8 @@ static struct kymo_timed *free_place(struct kymo_timers *timers)
     return timers->top < KYMO__TIMED_MOST ? &kymo__timed[timers->top] : NULL;
 }
 
-/* Give thread TID, which has none, a timer that stands still; or NULL. */
-static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
+/* Give thread TID, which has none, a stopped timer; or NULL. */
+static struct kymo_timed *timer_add(struct kymo_timers *timers, uint32_t tid)
 {
     struct kymo_timed *timed = free_place(timers);
     int64_t now = ran(tid);
@@ -139,16 +145,23 @@ static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
         timers->refused += !timed;
         return NULL;
     }
-    int rc = make_exact(timers, timed, tid) ? 0 : make(timers, timed, tid);
+    int rc = make_exact(timers, timed, tid) ? 0 : make_timer(timers, timed, tid);
     if (rc < 0) {
-        timers->refused += rc != -EINVAL; /* that: it has just ended */
+        timers->refused += rc != -EINVAL; /* -EINVAL: it has just ended */
         return NULL;
     }
     timed->set = false;
     kymo__store_relaxed(&timed->owed, 0u);
+    kymo__store_relaxed(&timed->stack_given, 0u);
+    if (!timed->stack) { /* a late tick of the place's former thread may look */
+        size_t size = 0;
+        void *stack = kymo__signalstack_map(&size);
+        kymo__store_relaxed(&timed->stack_size, size);
+        kymo__store_release(&timed->stack, stack);
+    }
     timed->ran = now;
     kymo__store_relaxed(&timed->tid, tid);
-    /* After the id: who finds this lane sees whose it is. */
+    /* After the id: a handler that finds this lane sees whose it is. */
     kymo__store_release(&timed->lane, kymo__lane_prepare(tid));
     kymo__store_release(&timed->session, timers->session);
     if (timed->fd >= 0)
@@ -159,7 +172,8 @@ static struct kymo_timed *add(struct kymo_timers *timers, uint32_t tid)
     return timed;
 }
 
-static void drop(struct kymo_timers *timers, struct kymo_timed *timed)
+/* ENDED: the thread does not exist any more. */
+static void drop_timer(struct kymo_timers *timers, struct kymo_timed *timed, bool ended)
 {
     kymo__store_release(&timed->session, 0u);
     if (timed->fd >= 0) {
@@ -169,6 +183,9 @@ static void drop(struct kymo_timers *timers, struct kymo_timed *timed)
         timer_delete(timed->timer);
     }
     kymo__store_relaxed(&timed->lane, (struct kymo_lane *)NULL);
+    if (!ended && kymo__load_acquire(&timed->stack_given))
+        kymo__store_relaxed(&timed->stack,
+                            (void *)NULL); /* belongs to the thread as long as it lives */
     timers->count--;
 }
 
@@ -180,7 +197,7 @@ static bool is_own(const struct kymo_timers *timers, uint32_t tid)
     return false;
 }
 
-/* Drop the timers of threads that have ended, or turned out to be ours. */
+/* Drop the timers of threads that have ended, or turned out to be our own. */
 static void drop_ended(struct kymo_timers *timers)
 {
     for (uint32_t i = 0; i < timers->top; i++) {
@@ -192,7 +209,7 @@ static void drop_ended(struct kymo_timers *timers)
         timed->ran = now;
         if (!ended && !is_own(timers, timed->tid))
             continue;
-        drop(timers, timed);
+        drop_timer(timers, timed, ended);
         if (ended)
             kymo__lane_ended(timed->tid);
     }
@@ -211,7 +228,7 @@ static uint32_t *place_of(const struct kymo_timers *timers, uint32_t tid)
     return &timers->places[i & mask];
 }
 
-/* Make the table of those that are known. */
+/* Build the table of known threads. */
 static bool index_known(struct kymo_timers *timers)
 {
     unsigned bits = 6;
@@ -231,21 +248,38 @@ static bool index_known(struct kymo_timers *timers)
     return true;
 }
 
-/* Add those in the list of threads that are not known. Returns how many. */
+/* The ids of all threads, to be freed by the caller. NULL if memory is short. */
+static uint32_t *list_threads(size_t *count)
+{
+    size_t room = 64;
+    uint32_t *tids = NULL;
+    for (*count = room + 1; *count > room;) {
+        room = *count + 64; /* some may begin meanwhile */
+        uint32_t *more = kymo__realloc(tids, room * sizeof(*tids));
+        if (!more) {
+            kymo__free(tids);
+            return NULL;
+        }
+        tids = more;
+        *count = kymo__tasks_list(tids, room);
+    }
+    return tids;
+}
+
+/* Add the threads of the list that are not known. Returns how many. */
 static uint32_t add_unknown(struct kymo_timers *timers)
 {
-    DIR *dir = index_known(timers) ? opendir("/proc/self/task") : NULL;
-    const struct dirent *entry;
+    size_t count;
+    uint32_t *tids = index_known(timers) ? list_threads(&count) : NULL;
     uint32_t fresh = 0;
-    if (!dir)
+    if (!tids)
         return 0;
     timers->refused = 0;
-    while ((entry = readdir(dir))) {
-        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10); /* 0 for . and .. */
-        if (tid && !is_own(timers, tid) && !*place_of(timers, tid))
-            fresh += add(timers, tid) != NULL; /* not into the table: each is in the list once */
-    }
-    closedir(dir);
+    for (size_t i = 0; i < count; i++)
+        if (!is_own(timers, tids[i]) && !*place_of(timers, tids[i]))
+            fresh +=
+                timer_add(timers, tids[i]) != NULL; /* not into the table: each is listed once */
+    kymo__free(tids);
     return fresh;
 }
 
@@ -256,7 +290,7 @@ uint32_t kymo__timers_look(struct kymo_timers *timers)
     uint32_t own = 0;
     for (int i = 0; i < KYMO__OWN_THREADS; i++)
         own += kymo__load_relaxed(&timers->own[i]) != 0;
-    /* A directory has two links and one more for every directory in it. */
+    /* A directory has two links plus one for every directory in it. */
     if (timers->looks++ % LIST_EVERY == 0 || stat("/proc/self/task", &tasks) < 0 ||
         tasks.st_nlink != timers->count + own + 2)
         return add_unknown(timers);
@@ -267,7 +301,7 @@ void kymo__timers_run(struct kymo_timers *timers)
 {
     for (uint32_t i = 0; i < timers->top; i++)
         if (kymo__timed[i].session && !kymo__timed[i].set)
-            set(timers, &kymo__timed[i]);
+            set_timer(timers, &kymo__timed[i]);
 }
 
 void kymo__timers_meet(struct kymo_timers *timers, uint32_t tid)
@@ -275,9 +309,9 @@ void kymo__timers_meet(struct kymo_timers *timers, uint32_t tid)
     for (uint32_t i = 0; i < timers->top; i++)
         if (kymo__timed[i].session && kymo__timed[i].tid == tid)
             return;
-    struct kymo_timed *timed = is_own(timers, tid) ? NULL : add(timers, tid);
+    struct kymo_timed *timed = is_own(timers, tid) ? NULL : timer_add(timers, tid);
     if (timed)
-        set(timers, timed);
+        set_timer(timers, timed);
 }
 
 void kymo__timers_pause(struct kymo_timers *timers, bool paused)
@@ -285,14 +319,14 @@ void kymo__timers_pause(struct kymo_timers *timers, bool paused)
     timers->paused = paused;
     for (uint32_t i = 0; i < timers->top; i++)
         if (kymo__timed[i].session)
-            set(timers, &kymo__timed[i]);
+            set_timer(timers, &kymo__timed[i]);
 }
 
 void kymo__timers_remove(struct kymo_timers *timers)
 {
     for (uint32_t i = 0; i < timers->top; i++)
         if (kymo__timed[i].session)
-            drop(timers, &kymo__timed[i]);
+            drop_timer(timers, &kymo__timed[i], false);
     timers->top = 0;
     kymo__free(timers->places);
     timers->places = NULL;
@@ -308,5 +342,7 @@ void kymo__timers_forked(struct kymo_timers *timers)
             kymo__perfclock_forked(timed->fd, timed->fd_id);
         }
         timed->session = 0;
+        if (timed->stack_given)
+            timed->stack = NULL; /* perhaps in use by the thread that forked */
     }
 }

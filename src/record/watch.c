@@ -4,45 +4,79 @@
 #include "alloc.h"
 #include "atomic.h"
 #include "encode.h"
+#include "names.h"
 
 struct open {
     uint32_t key;
     uint64_t ticks;
+    uint64_t waited; /* ticks in calls made from here */
 };
 
 struct kymo_watched {
     uint32_t thread;
-    uint32_t at;     /* the next record to look at, */
+    uint32_t at;     /* the next record to read, */
     uint64_t number; /* in this chunk */
     size_t depth, capacity;
-    uint32_t deeper; /* calls above those in `open` */
+    uint32_t deeper; /* open calls beyond those in `open` */
     struct open *open;
 };
 
-static void enter(struct kymo_watched *w, const struct kymo_record *record)
+static void watch_enter(struct kymo_watched *w, const struct kymo_record *record)
 {
     if (w->depth == KYMO__WATCH_DEPTH ||
         kymo__array_grow(&w->open, &w->capacity, w->depth, sizeof(*w->open)) < 0)
         w->deeper++;
     else
-        w->open[w->depth++] = (struct open){kymo__word_key(record->word), record->ticks};
+        w->open[w->depth++] = (struct open){kymo__word_key(record->word), record->ticks, 0};
 }
 
-/* How long the call took that RECORD leaves, or 0 when that is not known. */
-static uint64_t leave(struct kymo_watched *w, const struct kymo_record *record)
+static unsigned traits_of(const struct kymo_watch *watch, uint32_t key)
+{
+    return key < watch->traits.len ? watch->traits.bytes[key] : 0;
+}
+
+/* A call of KEY took TOOK ticks that count (watch.h). */
+static void judge_call(struct kymo_watch *watch, uint32_t key, uint64_t took)
+{
+    if (took < watch->ticks)
+        return;
+    watch->found++;
+    if (took > watch->longest) {
+        watch->longest = took;
+        watch->longest_key = key;
+    }
+}
+
+/* The call CLOSED has ended at TICKS; CALLER, which may be NULL, continues. */
+static void close_call(struct kymo_watch *watch, const struct open *closed, struct open *caller,
+                       uint64_t ticks)
+{
+    uint64_t took = ticks > closed->ticks ? ticks - closed->ticks : 0;
+    unsigned traits = traits_of(watch, closed->key);
+    uint64_t waited = traits & KYMO__TRAIT_WAITS || closed->waited > took ? took : closed->waited;
+    if (caller)
+        caller->waited += waited;
+    if (!watch->chosen)
+        judge_call(watch, closed->key, took - waited);
+    else if (traits & KYMO__TRAIT_WATCHED)
+        judge_call(watch, closed->key, took);
+}
+
+static void watch_leave(struct kymo_watch *watch, struct kymo_watched *w,
+                        const struct kymo_record *record)
 {
     if (w->deeper) {
         w->deeper--;
-        return 0;
+        return;
     }
     uint32_t key = kymo__word_key(record->word);
     for (size_t i = w->depth; i-- > 0;) {
         if (w->open[i].key != key)
             continue;
-        w->depth = i; /* those above have lost their leaves */
-        return record->ticks > w->open[i].ticks ? record->ticks - w->open[i].ticks : 0;
+        w->depth = i; /* the leaves of the calls above were lost */
+        close_call(watch, &w->open[i], i ? &w->open[i - 1] : NULL, record->ticks);
+        return;
     }
-    return 0;
 }
 
 static struct kymo_watched *watched(struct kymo_watch *watch, uint32_t thread)
@@ -67,13 +101,15 @@ void kymo__watch_chunk(struct kymo_watch *watch, const struct kymo_chunk *chunk)
     if (!w || chunk->number != w->number)
         return;
     size_t end = kymo__chunk_count(chunk);
+    if (watch->names && w->at < end)
+        kymo__names_traits(watch->names, &watch->traits); /* keys precede their records */
     for (; w->at < end; w->at++) {
         const struct kymo_record *record = &chunk->records[w->at];
         unsigned kind = kymo__word_kind(record->word);
         if (kind == KYMO_ENTER)
-            enter(w, record);
-        else if (kind == KYMO_LEAVE && leave(w, record) >= watch->ticks)
-            watch->found++;
+            watch_enter(w, record);
+        else if (kind == KYMO_LEAVE)
+            watch_leave(watch, w, record);
         else if (kind == KYMO_RESYNC)
             w->depth = w->deeper = 0;
     }
@@ -86,6 +122,7 @@ void kymo__watch_chunk(struct kymo_watch *watch, const struct kymo_chunk *chunk)
 
 void kymo__watch_fini(struct kymo_watch *watch)
 {
+    kymo__buffer_fini(&watch->traits);
     for (size_t i = 0; i < KYMO__WATCH_THREADS; i++) {
         if (watch->threads[i])
             kymo__free(watch->threads[i]->open);

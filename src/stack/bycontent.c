@@ -4,36 +4,37 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "atomic.h"
+#include "mapped.h"
+#include "stacktree.h"
 
-#define ALIVE 0x80000000u /* in holds: it is a stack's */
+#define ALIVE 0x80000000u /* in holds: the entry belongs to a stack */
 #define LIMIT_DEFAULT (UINT64_C(64) << 20)
 #define LIMIT_LEAST (UINT64_C(1) << 20)
 #define BLOCK_FRAMES 7u
-#define SLOTS_AT_ONCE 8u   /* a line of the cache */
-#define SWEEP_TAKES 64u    /* as many go at once when room is needed */
-#define BARREN_TURNS 1024u /* before it is tried again after none could go */
+#define SLOTS_AT_ONCE 8u   /* one cache line */
+#define SWEEP_TAKES 64u    /* how many to remove at once when room is needed */
+#define BARREN_TURNS 1024u /* attempts to skip after nothing could be removed */
 
 struct entry {
     uint64_t hash;
-    uint32_t holds; /* and ALIVE; changed by adding only, but for ALIVE alone to 0 */
+    uint32_t holds; /* count and ALIVE; only changed by adding, except from ALIVE alone to 0 */
     uint32_t count;
-    uint32_t block; /* the first, number + 1 */
-    uint32_t next;  /* in the list of free ones, number + 1 */
+    uint32_t block; /* number + 1 of the first */
+    uint32_t next;  /* number + 1 in the free list */
 };
 
 struct block {
-    uint64_t next; /* of the same stack or of the free ones, number + 1 */
+    uint64_t next; /* number + 1 in the same stack or the free list */
     uint64_t words[BLOCK_FRAMES];
 };
 
-/* Numbers + 1 of what is free: a count of changes above, so that a list that has come back to
-   the same head is not taken for the one it was. */
+/* Number + 1 of the first free item, with a change count in the high half, so that a list whose
+   head has come back is not mistaken for the earlier one (ABA). */
 struct pile {
     uint64_t head;
-    uint32_t fresh, capacity; /* those never used yet */
+    uint32_t fresh, capacity; /* never used yet */
 };
 
 static struct table {
@@ -42,24 +43,17 @@ static struct table {
     struct entry *entries;
     struct block *blocks;
     struct pile free_entries, free_blocks;
-    uint32_t hand;   /* of the sweep */
-    uint32_t barren; /* turns in which nobody need look */
+    uint32_t hand;   /* position of the sweep */
+    uint32_t barren; /* turns for which sweeping is pointless */
     uint64_t blocks_in_use, entries_in_use, dropped;
 } table;
 
 static uint64_t limit = LIMIT_DEFAULT;
-static uint32_t state; /* 0: not there, 1: being made, 2: there, 3: cannot be had */
+static uint32_t state; /* 0: none, 1: being created, 2: ready, 3: failed */
 
-static void *reserve(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-/* An eighth of the memory for slots, an eighth for entries, the rest for frames: right for
-   stacks of some thirty frames. Pages that are not touched cost nothing. */
-static KYMO__COLD bool make(void)
+/* An eighth of the memory for slots, an eighth for entries, the rest for frames: right for stacks
+   of about thirty frames. Untouched pages cost nothing. */
+static KYMO__COLD bool make_table(void)
 {
     uint32_t none = 0;
     if (!kymo__swap_if(&state, &none, 1u))
@@ -68,9 +62,9 @@ static KYMO__COLD bool make(void)
     while (lines * 2 * 64 <= limit / 8)
         lines *= 2;
     uint64_t entries = limit / 8 / sizeof(struct entry), blocks = limit / 4 * 3 / 64;
-    table.slots = reserve(lines * 64);
-    table.entries = reserve(entries * sizeof(struct entry));
-    table.blocks = reserve(blocks * sizeof(struct block));
+    table.slots = kymo__pages_new(lines * 64);
+    table.entries = kymo__pages_new(entries * sizeof(struct entry));
+    table.blocks = kymo__pages_new(blocks * sizeof(struct block));
     bool made = table.slots && table.entries && table.blocks;
     table.slot_lines = lines;
     table.free_entries.capacity = (uint32_t)entries;
@@ -81,10 +75,21 @@ static KYMO__COLD bool make(void)
 
 static inline bool ready(void)
 {
-    return kymo__likely(kymo__load_acquire(&state) == 2) || make();
+    return kymo__likely(kymo__load_acquire(&state) == 2) || make_table();
 }
 
-/* ---- what is free */
+/* Ids are even, for those of stacktree.h are odd. */
+static inline kymo_stack id_of(uint32_t number)
+{
+    return number << 1;
+}
+
+static inline uint32_t number_of(kymo_stack stack)
+{
+    return stack >> 1;
+}
+
+/* ---- free lists */
 
 static uint32_t entry_next(uint32_t number)
 {
@@ -96,7 +101,7 @@ static uint32_t block_next(uint32_t number)
     return (uint32_t)kymo__load_relaxed(&table.blocks[number - 1].next);
 }
 
-/* A free one, number + 1, or 0. */
+/* Take a free one: number + 1, or 0. */
 static uint32_t pile_take(struct pile *pile, uint32_t (*next)(uint32_t))
 {
     uint64_t head = kymo__load_acquire(&pile->head);
@@ -135,7 +140,7 @@ static void blocks_free(uint32_t block)
     }
 }
 
-/* Entry NUMBER is not alive and in no slot; its room is free. */
+/* Entry NUMBER is not alive and in no slot; free it. */
 static void entry_free(uint32_t number)
 {
     struct entry *e = &table.entries[number - 1];
@@ -146,7 +151,7 @@ static void entry_free(uint32_t number)
 
 /* ---- slots */
 
-/* The two lines of slots in which a stack with HASH may stand. */
+/* The two lines of slots that may hold a stack with HASH. */
 static inline uint64_t *slot_line(uint64_t hash, unsigned which)
 {
     uint64_t line = (hash & (table.slot_lines - 1)) ^ which;
@@ -158,7 +163,7 @@ static inline uint32_t tag_of(uint64_t hash)
     return (uint32_t)(hash >> 32);
 }
 
-static inline bool hold(uint32_t number, uint64_t hash)
+static inline bool hold_entry(uint32_t number, uint64_t hash)
 {
     struct entry *e = &table.entries[number - 1];
     if (kymo__likely((kymo__add_release(&e->holds, 1u) & ALIVE) &&
@@ -168,8 +173,8 @@ static inline bool hold(uint32_t number, uint64_t hash)
     return false;
 }
 
-/* The same, in a slot other than MINE; 0 when there is none. */
-static inline uint32_t find(uint64_t hash, const uint64_t *mine)
+/* The same, in a slot other than MINE; 0 if there is none. */
+static inline uint32_t find_stack(uint64_t hash, const uint64_t *mine)
 {
     uint32_t tag = tag_of(hash);
     for (unsigned which = 0; which < 2; which++) {
@@ -177,7 +182,7 @@ static inline uint32_t find(uint64_t hash, const uint64_t *mine)
         for (unsigned i = 0; i < SLOTS_AT_ONCE; i++) {
             uint64_t slot = kymo__load_acquire(&line[i]);
             if (kymo__unlikely((uint32_t)(slot >> 32) == tag && (uint32_t)slot) &&
-                &line[i] != mine && hold((uint32_t)slot, hash))
+                &line[i] != mine && hold_entry((uint32_t)slot, hash))
                 return (uint32_t)slot;
         }
     }
@@ -186,10 +191,10 @@ static inline uint32_t find(uint64_t hash, const uint64_t *mine)
 
 kymo_stack kymo__table_find(uint64_t hash)
 {
-    return ready() ? find(hash, NULL) : 0;
+    return ready() ? id_of(find_stack(hash, NULL)) : 0;
 }
 
-/* Take entry NUMBER away if nobody holds it. */
+/* Remove entry NUMBER if nobody holds it. */
 static bool take_away(uint32_t number)
 {
     struct entry *e = &table.entries[number - 1];
@@ -207,8 +212,8 @@ static bool take_away(uint32_t number)
     return true;
 }
 
-/* Make room: take away some of what nobody holds. False when there is nothing. */
-static KYMO__COLD bool sweep(void)
+/* Make room: remove some entries that nobody holds. False if there are none. */
+static KYMO__COLD bool sweep_entries(void)
 {
     uint32_t barren = kymo__load_relaxed(&table.barren);
     if (barren) {
@@ -223,24 +228,24 @@ static KYMO__COLD bool sweep(void)
     return taken;
 }
 
-static uint32_t take(struct pile *pile, uint32_t (*next)(uint32_t), uint64_t *in_use)
+static uint32_t take_slot(struct pile *pile, uint32_t (*next)(uint32_t), uint64_t *in_use)
 {
     uint32_t number = pile_take(pile, next);
-    if (!number && sweep())
+    if (!number && sweep_entries())
         number = pile_take(pile, next);
     if (number)
         kymo__add_relaxed(in_use, UINT64_C(1));
     return number;
 }
 
-/* Blocks with WORDS in them; the first, number + 1, or 0. */
+/* Fill blocks with WORDS; returns number + 1 of the first, or 0. */
 static uint32_t blocks_fill(const uint64_t *words, size_t count)
 {
     uint32_t first = 0;
-    /* From the end, so that each one knows the next. */
+    /* From the end, so that each block knows the next. */
     size_t at = count ? (count - 1) / BLOCK_FRAMES * BLOCK_FRAMES : 0;
     for (;; at -= BLOCK_FRAMES) {
-        uint32_t number = take(&table.free_blocks, block_next, &table.blocks_in_use);
+        uint32_t number = take_slot(&table.free_blocks, block_next, &table.blocks_in_use);
         if (!number) {
             blocks_free(first);
             return 0;
@@ -256,7 +261,7 @@ static uint32_t blocks_fill(const uint64_t *words, size_t count)
     }
 }
 
-/* A slot for entry NUMBER, or NULL. */
+/* Take a slot for entry NUMBER, or return NULL. */
 static uint64_t *slot_take(uint64_t hash, uint32_t number)
 {
     uint64_t slot = (uint64_t)tag_of(hash) << 32 | number;
@@ -264,7 +269,7 @@ static uint64_t *slot_take(uint64_t hash, uint32_t number)
         for (unsigned i = 0; i < 2 * SLOTS_AT_ONCE; i++) {
             uint64_t *at = &slot_line(hash, i / SLOTS_AT_ONCE)[i % SLOTS_AT_ONCE];
             uint64_t old = kymo__load_relaxed(at);
-            /* The second time round those that nobody holds make way. */
+            /* The second time round, replace entries that nobody holds. */
             if (old && attempt && take_away((uint32_t)old))
                 old = kymo__load_relaxed(at);
             if (!old && kymo__swap_if(at, &old, slot))
@@ -284,7 +289,7 @@ kymo_stack kymo__table_add(uint64_t hash, const uint64_t *words, size_t count)
 {
     if (!ready())
         return no_room();
-    uint32_t number = take(&table.free_entries, entry_next, &table.entries_in_use);
+    uint32_t number = take_slot(&table.free_entries, entry_next, &table.entries_in_use);
     if (!number)
         return no_room();
     struct entry *e = &table.entries[number - 1];
@@ -295,23 +300,23 @@ kymo_stack kymo__table_add(uint64_t hash, const uint64_t *words, size_t count)
         entry_free(number);
         return no_room();
     }
-    /* Added, not stored: threads that looked at it too late, when it was another stack's, may
-       be about to take their holds back. */
+    /* Add, do not store: threads that looked too late, when it was another stack's, may be about to
+       drop their holds. */
     kymo__add_release(&e->holds, ALIVE + 1u);
     uint64_t *slot = slot_take(hash, number);
-    /* Somebody may have added the same stack since it was looked for. Two threads that see each
-       other here at the same moment swap theirs: then the stack has two ids for a while. */
-    uint32_t other = slot ? find(hash, slot) : 0;
+    /* Someone may have added the same stack meanwhile. Two threads that see each other here at the
+       same moment swap theirs; then the stack has two ids for a while. */
+    uint32_t other = slot ? find_stack(hash, slot) : 0;
     if (slot && !other)
-        return number;
-    kymo_stack_release(number);
+        return id_of(number);
+    kymo_stack_release(id_of(number));
     take_away(number);
-    return other ? other : no_room();
+    return other ? id_of(other) : no_room();
 }
 
 size_t kymo__table_words(kymo_stack stack, uint64_t *words, size_t count)
 {
-    const struct entry *e = &table.entries[stack - 1];
+    const struct entry *e = &table.entries[number_of(stack) - 1];
     uint32_t block = e->block;
     size_t at = 0, wanted = count < e->count ? count : e->count;
     while (at < wanted && block) {
@@ -325,15 +330,15 @@ size_t kymo__table_words(kymo_stack stack, uint64_t *words, size_t count)
 
 void kymo_stack_keep(kymo_stack stack)
 {
-    if (stack)
-        kymo__add_relaxed(&table.entries[stack - 1].holds, 1u);
+    if (stack && !kymo__stacktree_has(stack))
+        kymo__add_relaxed(&table.entries[number_of(stack) - 1].holds, 1u);
 }
 
 void kymo_stack_release(kymo_stack stack)
 {
-    if (!stack)
+    if (!stack || kymo__stacktree_has(stack))
         return;
-    uint32_t before = kymo__add_release(&table.entries[stack - 1].holds, UINT32_MAX);
+    uint32_t before = kymo__add_release(&table.entries[number_of(stack) - 1].holds, UINT32_MAX);
     if (before == (ALIVE | 1) && kymo__unlikely(kymo__load_relaxed(&table.barren)))
         kymo__store_relaxed(&table.barren, 0u);
 }

@@ -1,13 +1,7 @@
-/* capture.c — from the walks of one thread to one id. See kymo/stack.h.
+/* capture.c — combine the walks of one thread into one id. See kymo/stack.h.
 
-   A frame is kept as a word:
-
-       native     0 | module (15 bits) | return address (48 bits)
-       managed    1 | the interpreter's number (63 bits)
-
-   The hash is made of what the walks met. Only when it is new are the two stacks put together:
-   every mark of the interpreter's is an address inside the native frame that runs it, so that
-   their order is that of addresses. */
+   The hash is computed during the walks. Only if it is new are the two stacks merged. Stacks that a
+   session keeps become nodes of the tree, all others are kept by content. */
 #include "interrupted.h"
 
 #include <errno.h>
@@ -16,24 +10,22 @@
 #include "atomic.h"
 #include "bycontent.h"
 #include "loader.h"
+#include "merge.h"
 #include "modules.h"
+#include "path.h"
+#include "stacktree.h"
 #include "walk.h"
 #include "walker.h"
 
-#define MANAGED (UINT64_C(1) << 63)
-#define ADDRESS_BITS 48
-#define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
-#define MODULE_MAX 0x7fffu
-
 static const struct kymo_interpreter *interpreter;
-static uint64_t epoch = 1; /* of the interpreter's functions; what is between changes it */
+static uint64_t epoch = 1; /* epoch of the interpreter's functions; freeing one changes it */
 
 int kymo_interpreter_register(const struct kymo_interpreter *given)
 {
     const struct kymo_interpreter *none = NULL;
     if (given->size < sizeof *given)
         return -EINVAL;
-    return kymo__swap_if(&interpreter, &none, given) ? 0 : -KYMO_EREGISTERED;
+    return kymo__swap_if(&interpreter, &none, given) ? 0 : KYMO_EREGISTERED;
 }
 
 const struct kymo_interpreter *kymo__interpreter(void)
@@ -46,70 +38,6 @@ void kymo_interpreter_forget(void)
     kymo__add_relaxed(&epoch, UINT64_C(1));
 }
 
-static uint64_t native_word(uint64_t pc)
-{
-    const struct kymo_loaded *module = kymo__module_at(pc - 1);
-    uint64_t number = module && module->number <= MODULE_MAX ? module->number : 0;
-    return number << ADDRESS_BITS | (pc & ADDRESS_MASK);
-}
-
-/* Frames of an interpreter, up to and including the next one with a mark. */
-static size_t put_managed(uint64_t *words, size_t count, const struct kymo_managed_walk *managed,
-                          size_t *at)
-{
-    while (*at < managed->count && count < KYMO__STACK_MAX) {
-        const struct kymo_managed_frame *frame = &managed->frames[(*at)++];
-        words[count++] = MANAGED | frame->code;
-        if (frame->mark)
-            break;
-    }
-    return count;
-}
-
-/* The next mark from AT on, or 0. */
-static uint64_t next_mark(const struct kymo_managed_walk *managed, size_t at)
-{
-    while (at < managed->count && !managed->frames[at].mark)
-        at++;
-    return at < managed->count ? managed->frames[at].mark : 0;
-}
-
-/* Where the part of the stack begins that is native frame I's, which ends at the beginning of the
-   next one further out. Where that is on another stack, as with a handler that has its own, and
-   where nothing is known of it, frames are taken to be no longer than this. */
-#define FRAME_MOST (UINT64_C(1) << 20)
-
-static uint64_t frame_begin(const struct kymo_walk *native, size_t i, uint64_t lowest)
-{
-    uint64_t end = native->frames[i].end;
-    uint64_t begin = i + 1 < native->count ? native->frames[i + 1].end : lowest;
-    if (begin && begin <= end)
-        return begin;
-    return end > FRAME_MOST ? end - FRAME_MOST : 0;
-}
-
-/* Both walks as one row of words, innermost first. LOWEST is an address below the innermost frame,
-   or 0. Marks that are in no native frame, on the stack of a coroutine library for instance, come
-   last, with all that are further out. */
-static size_t merge(uint64_t *words, const struct kymo_walk *native,
-                    const struct kymo_managed_walk *managed, uint64_t lowest)
-{
-    size_t count = 0, at = 0;
-    uint64_t mark = next_mark(managed, 0);
-    for (size_t i = native->count; i-- > 0 && count < KYMO__STACK_MAX;) {
-        uint64_t begin = frame_begin(native, i, lowest);
-        while (mark >= begin && mark < native->frames[i].end && mark && count < KYMO__STACK_MAX) {
-            count = put_managed(words, count, managed, &at);
-            mark = next_mark(managed, at);
-        }
-        if (count < KYMO__STACK_MAX)
-            words[count++] = native_word(native->frames[i].pc);
-    }
-    while (at < managed->count && count < KYMO__STACK_MAX)
-        count = put_managed(words, count, managed, &at);
-    return count;
-}
-
 static void skip_managed(struct kymo_managed_walk *managed, size_t skip)
 {
     size_t gone = skip < managed->count ? skip : managed->count;
@@ -117,8 +45,8 @@ static void skip_managed(struct kymo_managed_walk *managed, size_t skip)
     managed->count -= gone;
 }
 
-/* Which modules are known. Stacks captured before another one was loaded are not those captured
-   after: the same address may lie in another file then. */
+/* The version of known modules. Stacks captured before a module was loaded differ from those
+   captured after: the same address may be in another file. */
 static inline uint64_t known_modules(bool in_signal)
 {
     uint64_t known = kymo__modules_known();
@@ -128,39 +56,65 @@ static inline uint64_t known_modules(bool in_signal)
     return kymo__modules_known();
 }
 
-/* The id of what was walked. LOWEST: see merge. */
-static kymo_stack identify(struct kymo_walker *own, const struct kymo_walk *native,
-                           struct kymo_managed_walk *managed, unsigned skip, uint64_t lowest)
+static inline uint64_t hash_both(const struct kymo_walk *native,
+                                 const struct kymo_managed_walk *managed)
 {
     uint64_t hash = kymo_stack_hash(native->hash ^ native->hash >> 32, managed->hash);
     hash = kymo_stack_hash(hash ^ hash >> 29, 0);
-    hash ^= hash >> 32;
+    return hash ^ hash >> 32;
+}
+
+/* The id of what was walked and has this HASH. LOWEST: see merge.h. */
+static kymo_stack identify(struct kymo_walker *own, uint64_t hash, const struct kymo_walk *native,
+                           struct kymo_managed_walk *managed, unsigned skip, uint64_t lowest)
+{
     kymo_stack stack = kymo__table_find(hash);
     if (kymo__likely(stack != 0))
         return stack;
     if (managed->count)
         kymo__interpreter()->keep(managed);
     skip_managed(managed, skip);
-    size_t count = merge(own->words, native, managed, lowest);
+    size_t count = kymo__merge(own->merged, KYMO__STACK_MAX, native, managed, lowest);
+    for (size_t i = 0; i < count; i++)
+        own->words[i] = own->merged[i].code == KYMO__NO_CODE
+                            ? kymo__native_word(own->merged[i].place)
+                            : KYMO__MANAGED | own->merged[i].code;
     return count ? kymo__table_add(hash, own->words, count) : 0;
+}
+
+static inline uint64_t managed_seed(unsigned skip)
+{
+    return kymo_stack_hash(kymo__load_relaxed(&epoch), skip + 1);
 }
 
 static inline void walk_managed(struct kymo_managed_walk *managed, unsigned skip)
 {
     const struct kymo_interpreter *known = kymo__interpreter();
-    managed->hash = kymo_stack_hash(kymo__load_relaxed(&epoch), skip + 1);
+    managed->hash = managed_seed(skip);
     if (known)
         known->walk(managed);
 }
 
-/* Have what the frames of STACK, which is this thread's, are called learnt while they live. */
+/* Resolve the names of STACK's frames, which is this thread's, while they exist. */
 static void name_frames(struct kymo_walker *own, kymo_stack stack)
 {
     const struct kymo_interpreter *known = kymo__interpreter();
     size_t count = stack && known ? kymo__table_words(stack, own->words, KYMO__STACK_MAX) : 0;
     for (size_t i = 0; i < count && i < KYMO__STACK_MAX; i++)
-        if (own->words[i] & MANAGED)
-            known->peek(own->words[i] & ~MANAGED);
+        if (own->words[i] & KYMO__MANAGED)
+            known->peek(own->words[i] & ~KYMO__MANAGED);
+}
+
+/* Walk what PARTS asks for. SKIP counts native frames if those are among it. */
+static inline __attribute__((always_inline)) void walk_both(unsigned parts, unsigned skip,
+                                                            struct kymo_walk *native,
+                                                            struct kymo_managed_walk *managed,
+                                                            unsigned managed_skip)
+{
+    if (parts & KYMO_STACK_MANAGED)
+        walk_managed(managed, managed_skip);
+    if (parts & KYMO_STACK_NATIVE && kymo__walk(native, skip))
+        native->hash = kymo_stack_hash(native->hash, known_modules(false));
 }
 
 __attribute__((noinline)) kymo_stack kymo_stack_capture(unsigned parts, unsigned skip)
@@ -172,16 +126,109 @@ __attribute__((noinline)) kymo_stack kymo_stack_capture(unsigned parts, unsigned
     struct kymo_walk native = {0};
     struct kymo_managed_walk managed = {.frames = own->managed, .capacity = KYMO__STACK_MAX};
     unsigned managed_skip = parts & KYMO_STACK_NATIVE ? 0 : skip;
-    if (parts & KYMO_STACK_MANAGED)
-        walk_managed(&managed, managed_skip);
-    if (parts & KYMO_STACK_NATIVE && kymo__walk(&native, skip + 1))
-        native.hash = kymo_stack_hash(native.hash, known_modules(false));
-    kymo_stack stack = identify(own, &native, &managed, managed_skip, sp);
+    walk_both(parts, skip + 1, &native, &managed, managed_skip);
+    kymo_stack stack =
+        identify(own, hash_both(&native, &managed), &native, &managed, managed_skip, sp);
     if (kymo__unlikely(parts & KYMO_STACK_NAMED))
         name_frames(own, stack);
     kymo__walker_captured(own, native.truncated || managed.truncated);
     return stack;
 }
+
+/* ---- stacks that the session keeps ---- */
+
+/* What this thread knows about the stack with HASH. True if it knows it. */
+static inline bool recall(struct kymo_walker *own, uint64_t hash, uint32_t session,
+                          kymo_stack *stack)
+{
+    struct kymo_walk_memo *memo = &own->memos[hash % KYMO__MEMOS];
+    /* A signal handler may replace it at any time, changing the hash first. */
+    *stack = memo->stack;
+    kymo__compiler_fence();
+    return kymo__likely(memo->hash == hash && memo->session == session);
+}
+
+bool kymo__stack_recall(unsigned skip, uint32_t session, kymo_stack *stack)
+{
+    struct kymo_walker *own = kymo__walker;
+    const struct kymo_interpreter *known = kymo__interpreter();
+    *stack = 0;
+    if (kymo__unlikely(!known || !known->hash))
+        return !known;
+    uint64_t seed = managed_seed(skip);
+    struct kymo_managed_walk managed = {.hash = known->hash(seed, KYMO__STACK_MAX)};
+    if (managed.hash == seed)
+        return true; /* no frames: the thread is not the interpreter's */
+    return own && recall(own, hash_both(&(struct kymo_walk){0}, &managed), session, stack);
+}
+
+__attribute__((noinline)) bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session,
+                                                struct kymo_pending *pending, kymo_stack *stack)
+{
+    uint64_t sp = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    struct kymo_walker *own = kymo__walker_capture(sp);
+    *stack = 0;
+    if (kymo__unlikely(!own))
+        return true;
+    pending->own = own;
+    pending->native = (struct kymo_walk){0};
+    pending->managed =
+        (struct kymo_managed_walk){.frames = own->managed, .capacity = KYMO__STACK_MAX};
+    unsigned managed_skip = parts & KYMO_STACK_NATIVE ? 0 : skip;
+    walk_both(parts, skip + 2, &pending->native, &pending->managed, managed_skip);
+    uint64_t hash = hash_both(&pending->native, &pending->managed);
+    if (kymo__likely(recall(own, hash, session, stack)) ||
+        !(pending->native.count | pending->managed.count)) {
+        kymo__walker_captured(own, pending->native.truncated || pending->managed.truncated);
+        return true;
+    }
+    *stack = 0;
+    pending->session = session;
+    pending->hash = hash;
+    pending->lowest = sp;
+    pending->parts = parts;
+    pending->skip = managed_skip;
+    return false;
+}
+
+/* A signal handler that captures reads memos too: an incomplete one has no hash. */
+static void remember_pending(const struct kymo_pending *pending, kymo_stack stack)
+{
+    struct kymo_walk_memo *memo = &pending->own->memos[pending->hash % KYMO__MEMOS];
+    kymo__store_relaxed(&memo->hash, UINT64_C(0));
+    kymo__compiler_fence();
+    memo->session = pending->session;
+    memo->stack = stack;
+    kymo__compiler_fence();
+    kymo__store_relaxed(&memo->hash, pending->hash);
+}
+
+bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack)
+{
+    struct kymo_walker *own = pending->own;
+    size_t count = kymo__merge(own->merged, KYMO__STACK_MAX, &pending->native, &pending->managed,
+                               pending->lowest);
+    const struct kymo_path_scope scope = {.session = pending->session,
+                                          .epoch = kymo__load_relaxed(&epoch),
+                                          .modules = kymo__modules_known()};
+    bool planted = kymo__path_follow(own, &scope, count, stack);
+    for (unsigned i = 0; i < pending->skip && *stack; i++)
+        *stack = kymo__stacktree_parent(*stack);
+    if (pending->parts & KYMO_STACK_NAMED)
+        for (kymo_stack at = *stack; at; at = kymo__stacktree_parent(at))
+            if (kymo__stacktree_word(at) & KYMO__MANAGED)
+                kymo__interpreter()->peek(kymo__stacktree_word(at) & ~KYMO__MANAGED);
+    if (planted)
+        remember_pending(pending, *stack);
+    return planted;
+}
+
+void kymo__stack_looked(struct kymo_pending *pending)
+{
+    kymo__walker_captured(pending->own, pending->native.truncated || pending->managed.truncated);
+}
+
+/* ---- in signal handlers ---- */
 
 kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
 {
@@ -195,15 +242,26 @@ kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
         walk_managed(&managed, 0);
     if (parts & KYMO_STACK_NATIVE && kymo__walk_context(&native, context))
         native.hash = kymo_stack_hash(native.hash, known_modules(true));
-    kymo_stack stack = identify(own, &native, &managed, 0, 0);
+    kymo_stack stack = identify(own, hash_both(&native, &managed), &native, &managed, 0, 0);
     if (kymo__unlikely(parts & KYMO_STACK_NAMED))
         name_frames(own, stack);
     kymo__walker_captured(own, native.truncated || managed.truncated);
     return stack;
 }
 
+static size_t tree_frames(kymo_stack stack, struct kymo_frame *frames, size_t count)
+{
+    size_t total = 0;
+    for (; stack; stack = kymo__stacktree_parent(stack), total++)
+        if (total < count)
+            frames[total] = kymo__word_frame(kymo__stacktree_word(stack));
+    return total;
+}
+
 size_t kymo_stack_frames(kymo_stack stack, struct kymo_frame *frames, size_t count)
 {
+    if (kymo__stacktree_has(stack))
+        return tree_frames(stack, frames, count);
     size_t total = stack ? kymo__table_words(stack, NULL, 0) : 0;
     if (count > total)
         count = total;
@@ -214,10 +272,7 @@ size_t kymo_stack_frames(kymo_stack stack, struct kymo_frame *frames, size_t cou
     for (size_t i = 0; i < count; i++) {
         uint64_t word;
         memcpy(&word, &words[i], sizeof word);
-        bool managed = (word & MANAGED) != 0;
-        frames[i].managed = managed;
-        frames[i].module = managed ? 0 : (uint32_t)(word >> ADDRESS_BITS);
-        frames[i].address = managed ? word & ~MANAGED : word & ADDRESS_MASK;
+        frames[i] = kymo__word_frame(word);
     }
     return total;
 }
@@ -228,6 +283,7 @@ int kymo_stack_stats(struct kymo_stack_stats *stats)
         return -EINVAL;
     struct kymo_stack_stats now = {.size = stats->size};
     kymo__table_stats(&now);
+    kymo__stacktree_stats(&now);
     kymo__walker_counts(&now.captures, &now.truncated);
     memcpy(stats, &now, stats->size < sizeof now ? stats->size : sizeof now);
     return 0;

@@ -1,8 +1,8 @@
-/* ehframe.c — see ehframe.h: from .eh_frame_hdr to a function's FDE, through its CIE, and
-   along its program up to the address.
+/* ehframe.c — see ehframe.h: find a function's FDE through .eh_frame_hdr, read its CIE, and run its
+   program up to the address.
 
-   The format is the "Exception Frames" chapter of the Linux Standard Base, which is that of
-   DWARF's .debug_frame with other pointers. */
+   The format is described in the "Exception Frames" chapter of the Linux Standard Base: DWARF's
+   .debug_frame with different pointers. */
 #include "ehframe.h"
 
 #include "bytes.h"
@@ -21,7 +21,7 @@ struct function {
     struct kymo_bytes first, then; /* the program: the CIE's part and its own */
 };
 
-/* A pointer in one of the encodings that code in memory uses; HDR is what "data" is relative to. */
+/* Read a pointer in one of the encodings used in memory; "data" is relative to HDR. */
 static uint64_t pointer(struct kymo_bytes *in, uint8_t encoding, const uint8_t *hdr)
 {
     uint64_t from = (uint64_t)(uintptr_t)in->at, value;
@@ -60,13 +60,13 @@ static uint64_t pointer(struct kymo_bytes *in, uint8_t encoding, const uint8_t *
         return value + from;
     case 0x30:
         return value + (uint64_t)(uintptr_t)hdr;
-    default: /* relative to sections we do not know, or through memory */
+    default: /* relative to unknown sections, or indirect */
         in->bad = true;
         return 0;
     }
 }
 
-/* The piece of memory at ADDRESS that begins with its length, without that. */
+/* The bytes at ADDRESS after their length field. */
 static struct kymo_bytes entry(const uint8_t *low, const uint8_t *high, uint64_t address)
 {
     struct kymo_bytes all = {low, high, true};
@@ -75,7 +75,7 @@ static struct kymo_bytes entry(const uint8_t *low, const uint8_t *high, uint64_t
     all.at += address - (uint64_t)(uintptr_t)low;
     all.bad = false;
     uint64_t length = kymo__bytes_number(&all, 4);
-    if (length == 0 || length == 0xffffffff) { /* the end; or longer than code ever is */
+    if (length == 0 || length == 0xffffffff) { /* the end; or longer than real code */
         all.bad = true;
         return all;
     }
@@ -107,7 +107,7 @@ static bool cie_read(struct function *f, struct kymo_bytes in)
         else if (*letters == 'L')
             kymo__bytes_u8(&more);
         else if (*letters == 'P')
-            pointer(&more, kymo__bytes_u8(&more) & 0x0f, NULL); /* only to be passed over */
+            pointer(&more, kymo__bytes_u8(&more) & 0x0f, NULL); /* only to skip it */
         else if (*letters == 'S')
             f->signal = true;
         else if (*letters != 'B' && *letters != 'G') /* signed with key B; tagged memory */
@@ -127,14 +127,15 @@ static bool fde_read(struct function *f, const uint8_t *hdr, const uint8_t *low,
         return false;
     f->begin = pointer(&in, f->pointers, hdr);
     f->size = pointer(&in, f->pointers & 0x0f, hdr);
-    uint64_t length = kymo__bytes_uleb(&in); /* there is one: the CIE began with 'z' */
+    uint64_t length = kymo__bytes_uleb(&in); /* present, because the CIE's augmentation starts with
+                                                'z' */
     kymo__bytes_take(&in, length);
     f->then = in;
     return !in.bad;
 }
 
-/* Where the FDE of the function around PC is, or 0. The table is sorted; its last entry that
-   does not begin after PC is the one. */
+/* Find the FDE of the function around PC, or return 0. The table is sorted: take the last entry
+   that does not start after PC. */
 static uint64_t fde_find(const uint8_t *hdr, const uint8_t *high, uint64_t pc)
 {
     struct kymo_bytes in = {hdr, high, false};
@@ -159,8 +160,8 @@ static uint64_t fde_find(const uint8_t *hdr, const uint8_t *high, uint64_t pc)
     return pair[0] <= key ? (uint64_t)(uintptr_t)hdr + (uint64_t)(int64_t)pair[1] : 0;
 }
 
-static void save(struct kymo_row *row, const struct function *f, uint64_t reg,
-                 struct kymo_saved saved)
+static void save_register(struct kymo_row *row, const struct function *f, uint64_t reg,
+                          struct kymo_saved saved)
 {
     if (reg == f->ra)
         row->saved[KYMO__SAVED_RA] = saved;
@@ -170,8 +171,8 @@ static void save(struct kymo_row *row, const struct function *f, uint64_t reg,
         row->saved[KYMO__SAVED_RBX] = saved;
 }
 
-static void restore(struct kymo_row *row, const struct function *f, uint64_t reg,
-                    const struct kymo_row *first)
+static void restore_register(struct kymo_row *row, const struct function *f, uint64_t reg,
+                             const struct kymo_row *first)
 {
     if (reg == f->ra)
         row->saved[KYMO__SAVED_RA] = first->saved[KYMO__SAVED_RA];
@@ -189,57 +190,57 @@ static struct kymo_saved at_cfa(const struct function *f, uint64_t factored)
     };
 }
 
-static struct kymo_place place(uint64_t reg, uint64_t offset)
+static struct kymo_eh_place offset_place(uint64_t reg, uint64_t offset)
 {
     if (reg > 31)
-        return (struct kymo_place){.kind = KYMO__PLACE_UNKNOWN};
-    return (struct kymo_place){
+        return (struct kymo_eh_place){.kind = KYMO__PLACE_UNKNOWN};
+    return (struct kymo_eh_place){
         .kind = KYMO__PLACE_REGISTER, .reg = (uint8_t)reg, .offset = (int64_t)offset};
 }
 
-/* Those instructions that say where a register or the CFA is. False: not known. */
-static bool describe(struct kymo_row *row, const struct function *f, uint8_t op,
-                     struct kymo_bytes *in, uint64_t pc, const struct kymo_row *first)
+/* Run an instruction that says where a register or the CFA is. False if unknown. */
+static bool run_register_op(struct kymo_row *row, const struct function *f, uint8_t op,
+                            struct kymo_bytes *in, uint64_t pc, const struct kymo_row *first)
 {
     uint64_t reg = op < 0x0c || op > 0x13 ? kymo__bytes_uleb(in) : 0;
     switch (op) {
     case 0x05: /* offset_extended */
-        save(row, f, reg, at_cfa(f, kymo__bytes_uleb(in)));
+        save_register(row, f, reg, at_cfa(f, kymo__bytes_uleb(in)));
         return true;
     case 0x06: /* restore_extended */
-        restore(row, f, reg, first);
+        restore_register(row, f, reg, first);
         return true;
     case 0x07: /* undefined */
-        save(row, f, reg, (struct kymo_saved){.how = KYMO__UNDEFINED});
+        save_register(row, f, reg, (struct kymo_saved){.how = KYMO__UNDEFINED});
         return true;
     case 0x08: /* same_value */
-        save(row, f, reg, (struct kymo_saved){.how = KYMO__SAME});
+        save_register(row, f, reg, (struct kymo_saved){.how = KYMO__SAME});
         return true;
     case 0x09: /* register */
     case 0x14: /* val_offset */
     case 0x15: /* val_offset_sf */
         kymo__bytes_uleb(in);
-        save(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
+        save_register(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
         return true;
     case 0x16: /* val_expression */
         kymo__bytes_take(in, kymo__bytes_uleb(in));
-        save(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
+        save_register(row, f, reg, (struct kymo_saved){.how = KYMO__ODD});
         return true;
     case 0x2f: /* GNU_negative_offset_extended */
-        save(row, f, reg, at_cfa(f, 0 - kymo__bytes_uleb(in)));
+        save_register(row, f, reg, at_cfa(f, 0 - kymo__bytes_uleb(in)));
         return true;
     case 0x2e: /* GNU_args_size */
         return true;
     case 0x0c: /* def_cfa */
         reg = kymo__bytes_uleb(in);
-        row->cfa = place(reg, kymo__bytes_uleb(in));
+        row->cfa = offset_place(reg, kymo__bytes_uleb(in));
         return true;
     case 0x12: /* def_cfa_sf */
         reg = kymo__bytes_uleb(in);
-        row->cfa = place(reg, (uint64_t)kymo__bytes_sleb(in) * (uint64_t)f->data_align);
+        row->cfa = offset_place(reg, (uint64_t)kymo__bytes_sleb(in) * (uint64_t)f->data_align);
         return true;
     case 0x0d: /* def_cfa_register */
-        row->cfa = place(kymo__bytes_uleb(in), (uint64_t)row->cfa.offset);
+        row->cfa = offset_place(kymo__bytes_uleb(in), (uint64_t)row->cfa.offset);
         return true;
     case 0x0e: /* def_cfa_offset */
         row->cfa.offset = (int64_t)kymo__bytes_uleb(in);
@@ -254,22 +255,21 @@ static bool describe(struct kymo_row *row, const struct function *f, uint8_t op,
         reg = kymo__bytes_uleb(in);
         struct kymo_saved saved = {.how = KYMO__AT_PLACE};
         saved.place = kymo__place_of(kymo__bytes_take(in, kymo__bytes_uleb(in)), pc);
-        save(row, f, reg, saved);
+        save_register(row, f, reg, saved);
         return true;
     }
     case 0x11: /* offset_extended_sf */
         reg = kymo__bytes_uleb(in);
-        save(row, f, reg, at_cfa(f, (uint64_t)kymo__bytes_sleb(in)));
+        save_register(row, f, reg, at_cfa(f, (uint64_t)kymo__bytes_sleb(in)));
         return true;
     default:
         return false;
     }
 }
 
-/* Run the program IN until it comes to what holds after PC. FIRST is what the CIE said.
-   False when it makes no sense. */
-static bool run(struct kymo_row *row, const struct function *f, struct kymo_bytes in, uint64_t pc,
-                const struct kymo_row *first)
+/* Run program IN up to PC. FIRST is the state after the CIE. False if it is invalid. */
+static bool run_program(struct kymo_row *row, const struct function *f, struct kymo_bytes in,
+                        uint64_t pc, const struct kymo_row *first)
 {
     struct kymo_row remembered[REMEMBERED];
     unsigned depth = 0;
@@ -279,9 +279,9 @@ static bool run(struct kymo_row *row, const struct function *f, struct kymo_byte
         if (op >> 6 == 1) { /* advance_loc */
             at += low * f->code_align;
         } else if (op >> 6 == 2) { /* offset */
-            save(row, f, low, at_cfa(f, kymo__bytes_uleb(&in)));
+            save_register(row, f, low, at_cfa(f, kymo__bytes_uleb(&in)));
         } else if (op >> 6 == 3) { /* restore */
-            restore(row, f, low, first);
+            restore_register(row, f, low, first);
         } else if (op == 0x00 || op == 0x2d) { /* nop; the return address is signed, or no more */
         } else if (op == 0x01) {               /* set_loc */
             at = pointer(&in, f->pointers, NULL);
@@ -295,7 +295,7 @@ static bool run(struct kymo_row *row, const struct function *f, struct kymo_byte
             if (depth == 0)
                 return false;
             *row = remembered[--depth];
-        } else if (!describe(row, f, op, &in, pc, first)) {
+        } else if (!run_register_op(row, f, op, &in, pc, first)) {
             return false;
         }
         if (in.bad)
@@ -318,10 +318,10 @@ struct kymo_rule kymo__ehframe_rule(const uint8_t *hdr, uint64_t low, uint64_t h
     if (!fde || !fde_read(&f, hdr, first, end, fde) || pc - f.begin >= f.size)
         return none;
     struct kymo_row start = {0}, row;
-    if (!run(&start, &f, f.first, UINT64_MAX, &start))
+    if (!run_program(&start, &f, f.first, UINT64_MAX, &start))
         return none;
     row = start;
-    if (!run(&row, &f, f.then, pc, &start))
+    if (!run_program(&row, &f, f.then, pc, &start))
         return none;
     return kymo__row_rule(&row, f.signal);
 }

@@ -9,22 +9,22 @@ enum { PROGRAM_COUNTER = 16 };
 enum { PROGRAM_COUNTER = -1 };
 #endif
 
-static struct kymo_place number(uint64_t value)
+static struct kymo_eh_place number(uint64_t value)
 {
-    return (struct kymo_place){.kind = KYMO__PLACE_NUMBER, .offset = (int64_t)value};
+    return (struct kymo_eh_place){.kind = KYMO__PLACE_NUMBER, .offset = (int64_t)value};
 }
 
-static const struct kymo_place unknown = {.kind = KYMO__PLACE_UNKNOWN};
+static const struct kymo_eh_place unknown = {.kind = KYMO__PLACE_UNKNOWN};
 
 /* A + N, whatever A is. */
-static struct kymo_place plus(struct kymo_place a, int64_t n)
+static struct kymo_eh_place plus(struct kymo_eh_place a, int64_t n)
 {
     int64_t *sum = a.kind == KYMO__PLACE_WORD ? &a.add : &a.offset;
     *sum = (int64_t)((uint64_t)*sum + (uint64_t)n);
     return a;
 }
 
-static struct kymo_place compute(uint8_t op, struct kymo_place a, struct kymo_place b)
+static struct kymo_eh_place compute(uint8_t op, struct kymo_eh_place a, struct kymo_eh_place b)
 {
     if (op == 0x22 && a.kind == KYMO__PLACE_NUMBER) /* plus */
         return plus(b, a.offset);
@@ -64,7 +64,7 @@ static struct kymo_place compute(uint8_t op, struct kymo_place a, struct kymo_pl
 }
 
 /* What OP, which takes nothing from the stack, puts there. */
-static struct kymo_place operand(uint8_t op, struct kymo_bytes *in, uint64_t pc)
+static struct kymo_eh_place operand(uint8_t op, struct kymo_bytes *in, uint64_t pc)
 {
     if (op >= 0x30 && op <= 0x4f) /* lit0 .. lit31 */
         return number(op - 0x30u);
@@ -72,7 +72,7 @@ static struct kymo_place operand(uint8_t op, struct kymo_bytes *in, uint64_t pc)
         int64_t offset = kymo__bytes_sleb(in);
         if (op - 0x70 == PROGRAM_COUNTER)
             return number(pc + (uint64_t)offset);
-        return (struct kymo_place){
+        return (struct kymo_eh_place){
             .kind = KYMO__PLACE_REGISTER, .reg = (uint8_t)(op - 0x70), .offset = offset};
     }
     if (op >= 0x08 && op <= 0x0f) { /* const1u, const1s, const2u, ... const8s */
@@ -88,7 +88,7 @@ static struct kymo_place operand(uint8_t op, struct kymo_bytes *in, uint64_t pc)
 }
 
 /* What becomes of A, the top of the stack, by OP; false when OP takes more than that. */
-static bool change(struct kymo_place *a, uint8_t op, struct kymo_bytes *in)
+static bool change_top(struct kymo_eh_place *a, uint8_t op, struct kymo_bytes *in)
 {
     if (op == 0x23) { /* plus_uconst */
         *a = plus(*a, (int64_t)kymo__bytes_uleb(in));
@@ -102,15 +102,15 @@ static bool change(struct kymo_place *a, uint8_t op, struct kymo_bytes *in)
     return true;
 }
 
-struct kymo_place kymo__place_of(struct kymo_bytes in, uint64_t pc)
+struct kymo_eh_place kymo__place_of(struct kymo_bytes in, uint64_t pc)
 {
-    struct kymo_place stack[DEPTH];
+    struct kymo_eh_place stack[DEPTH];
     int depth = 0;
     while (in.at < in.end && !in.bad) {
         uint8_t op = kymo__bytes_u8(&in);
         if (op == 0x96) /* nop */
             continue;
-        if (depth && change(&stack[depth - 1], op, &in))
+        if (depth && change_top(&stack[depth - 1], op, &in))
             continue;
         if (op >= 0x1a && op <= 0x2e) {
             if (depth < 2)

@@ -30,8 +30,8 @@ static bool saved_fields(struct kymo_rule *rule, const struct kymo_row *row)
     return true;
 }
 
-/* The kernel's own description of its signal frame leaves out the frame that was interrupted;
-   the walker knows that one by its code. */
+/* The kernel's description of its signal frame leaves out the interrupted frame; the walker
+   recognises it by its code. */
 static bool signal_fields(struct kymo_rule *rule, const struct kymo_row *row)
 {
     (void)rule, (void)row, (void)is_at;
@@ -61,7 +61,7 @@ static bool saved_fields(struct kymo_rule *rule, const struct kymo_row *row)
         if (rule->kind == KYMO__RULE_REGISTER)
             rule->fp = (int16_t)(rule->fp + 1);
         else if (rule->kind == KYMO__RULE_SP && rule->cfa == 8)
-            rule->fp = 0; /* at its `ret`: gcc does not tell that it has been restored */
+            rule->fp = 0; /* at its `ret`: gcc does not say that it has been restored */
         else if (rule->kind != KYMO__RULE_FP_WORD)
             return false;
     } else if (fp->how == KYMO__ODD || rule->kind == KYMO__RULE_FP_WORD) {
@@ -97,7 +97,7 @@ struct kymo_rule kymo__row_rule(const struct kymo_row *row, bool signal)
         return (struct kymo_rule){.kind = KYMO__RULE_END};
     if (signal)
         return signal_fields(&rule, row) ? rule : none;
-    const struct kymo_place *cfa = &row->cfa;
+    const struct kymo_eh_place *cfa = &row->cfa;
     if (cfa->offset < -(1 << 29) || cfa->offset > 1 << 29 || cfa->offset % 8)
         return none;
     rule.cfa = (int32_t)cfa->offset;

@@ -1,12 +1,36 @@
-/* interrupted.h — what the rest of kymograph needs of stack capture beyond stack.h. */
+/* interrupted.h — stack capture functions for kymograph itself, beyond stack.h. */
 #ifndef KYMO_INTERRUPTED_H
 #define KYMO_INTERRUPTED_H
 
 #include <kymo/stack.h>
 
-/* The stack of the thread that a signal has interrupted; from its handler, whose third argument
-   CONTEXT is. 0 also when the signal interrupted a capture. */
+#include "walk.h"
+
+/* Capture the stack of the thread that a signal interrupted; call from its handler, with the
+   handler's third argument as CONTEXT. Returns 0 also if the signal interrupted a capture. */
 kymo_stack kymo__stack_capture_context(unsigned parts, const void *context);
+
+/* For stacks that the session keeps, as nodes of its tree (stacktree.h). A stack that this thread has
+   recorded in SESSION costs its walk and one look-up, with no atomic operation.
+
+   look returns true if *STACK is the result, which is 0 for a stack without frames; otherwise pass
+   PENDING to plant, if the session still runs and cannot end meanwhile, and in any case to looked.
+   plant returns false if there was no room. The frame of the caller of look is not included. */
+struct kymo_pending {
+    struct kymo_walker *own;
+    struct kymo_walk native;
+    struct kymo_managed_walk managed;
+    uint64_t hash, lowest;
+    uint32_t session;
+    unsigned parts, skip;
+};
+bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session, struct kymo_pending *pending,
+                      kymo_stack *stack);
+bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack);
+void kymo__stack_looked(struct kymo_pending *pending);
+
+/* The same as look for the interpreter's frames alone, without storing them; after false, look. */
+bool kymo__stack_recall(unsigned skip, uint32_t session, kymo_stack *stack);
 
 /* The registered interpreter, or NULL. */
 const struct kymo_interpreter *kymo__interpreter(void);

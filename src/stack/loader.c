@@ -7,7 +7,7 @@
 
 struct kymo_loader kymo__loader;
 
-/* glibc's own declaration is of 2.35; older headers have none, and older libraries no such
+/* glibc has declared this since 2.35; older headers lack it, and older libraries lack the
    function. */
 struct found {
     unsigned long long flags;
@@ -32,9 +32,8 @@ uint64_t kymo__loader_ask(void)
     return adds;
 }
 
-/* Its memory is _rtld_global: an object that is exported, with a size, but whose layout
-   is nobody's business. */
-static void look(uint64_t adds)
+/* Search _rtld_global, an exported object of known size but private layout. */
+static void search_counter(uint64_t adds)
 {
     const uint64_t *all = dlsym(RTLD_DEFAULT, "_rtld_global");
     Dl_info info;
@@ -47,13 +46,13 @@ static void look(uint64_t adds)
         if (kymo__load_relaxed(&all[i]) != adds)
             continue;
         if (count == KYMO__LOADER_WORDS)
-            return; /* too many to tell: ask each time, until something was loaded */
+            return; /* too many candidates: ask each time, until something was loaded */
         kymo__loader.words[count++] = &all[i];
     }
     kymo__store_release(&kymo__loader.count, count);
 }
 
-static void check(uint64_t adds)
+static void check_counter(uint64_t adds)
 {
     const uint64_t *right[KYMO__LOADER_WORDS];
     uint32_t kept = 0;
@@ -61,7 +60,7 @@ static void check(uint64_t adds)
         if (kymo__load_relaxed(kymo__loader.words[i]) == adds)
             right[kept++] = kymo__loader.words[i];
     if (kymo__loader_ask() != adds)
-        return; /* something was loaded just now: not the moment to compare */
+        return; /* something was just loaded: do not compare now */
     for (uint32_t i = 0; i < kept; i++)
         kymo__store_relaxed(&kymo__loader.words[i], right[i]);
     kymo__store_release(&kymo__loader.count, kept);
@@ -73,7 +72,7 @@ void kymo__loader_learn(void)
     static uint64_t last = UINT64_MAX;
     uint32_t nobody = 0;
     if (!kymo__swap_if(&learning, &nobody, 1u))
-        return; /* another one is at it, maybe waiting for a lock that we hold */
+        return; /* another thread is doing this, perhaps waiting for a lock that we hold */
     if (last == UINT64_MAX) {
         void *function = dlsym(RTLD_DEFAULT, "_dl_find_object");
         memcpy(&find_object, &function, sizeof(function));
@@ -81,9 +80,9 @@ void kymo__loader_learn(void)
     }
     uint64_t adds = kymo__loader_ask();
     if (kymo__loader.count == 0 && adds != last)
-        look(adds);
+        search_counter(adds);
     last = adds;
-    check(adds);
+    check_counter(adds);
     kymo__store_release(&learning, 0u);
 }
 

@@ -1,4 +1,4 @@
-/* loader.h — what the dynamic loader can be asked without its lock. */
+/* loader.h — what can be asked of the dynamic loader without its lock. */
 #ifndef KYMO_LOADER_H
 #define KYMO_LOADER_H
 
@@ -10,20 +10,20 @@
 
 enum { KYMO__LOADER_WORDS = 4 };
 
-/* The loader counts what it loads, in a word of its own memory that has no name. These are the
-   words that have always been equal to it when we looked: one, after a while. */
+/* The loader counts loads in an unnamed word of its memory. These are the words that have always
+   matched that count; after a while only one is left. */
 struct kymo_loader {
     const uint64_t *words[KYMO__LOADER_WORDS];
     uint32_t count;
-    uint32_t finds; /* it can be asked about an address without a lock (glibc 2.35) */
+    uint32_t finds; /* it can look up an address without a lock (glibc 2.35) */
 };
 extern struct kymo_loader kymo__loader;
 
 uint64_t kymo__loader_ask(void);
 
-/* A number that changes when a file is loaded: what was remembered of addresses before may be
-   wrong then. (An address cannot get another library without a load.) Costs one load of memory
-   where the loader's counter was found, and a call that takes its lock where it was not. */
+/* A number that changes when a file is loaded, which may invalidate what was remembered about
+   addresses. (An address cannot get another library without a load.) Costs one memory load if the
+   loader's counter was found, otherwise a call that takes its lock. */
 static inline uint64_t kymo__modules_version(void)
 {
     uint32_t count = kymo__load_relaxed(&kymo__loader.count);
@@ -35,8 +35,7 @@ static inline uint64_t kymo__modules_version(void)
     return sum;
 }
 
-/* Look for the counter, and once it was looked for see that what was found is right. Takes the
-   loader's lock. */
+/* Search for the counter; once found, check that it is right. Takes the loader's lock. */
 void kymo__loader_learn(void);
 
 static inline bool kymo__loader_finds(void)
@@ -45,12 +44,12 @@ static inline bool kymo__loader_finds(void)
 }
 
 struct kymo_mapped {
-    uint64_t low, high; /* all that is mapped of the file */
+    uint64_t low, high; /* the file's whole mapping */
     uint64_t base;
     const uint8_t *eh_frame_hdr;
 };
 
-/* What is loaded at PC. Only after kymo__loader_finds. Also in a signal handler. */
+/* What is loaded at PC. Only after kymo__loader_finds. Signal-safe. */
 bool kymo__loader_find(uint64_t pc, struct kymo_mapped *mapped);
 
 #endif

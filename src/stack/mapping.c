@@ -11,45 +11,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where the main thread's stack began. Absent in other C libraries. */
+/* Where the main thread's stack started. Absent in other C libraries. */
 extern void *__libc_stack_end __attribute__((weak));
 
 enum {
-    PAGE = 4096,                 /* the least that one is; larger ones are multiples */
-    PROBED = 2048,               /* pages looked at one by one, where nothing else works */
-    MAIN_STACK_SPAN = 120 << 20, /* below the main stack, the kernel puts nothing this near */
+    PAGE = 4096,                 /* smallest page size; larger ones are multiples */
+    PROBED = 2048,               /* pages to probe one by one, if nothing else works */
+    MAIN_STACK_SPAN = 120 << 20, /* the kernel maps nothing this close below the main stack */
 };
 
-void *kymo__pages_new(size_t size)
-{
-    int saved = errno;
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    errno = saved;
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-void kymo__pages_free(void *memory, size_t size)
-{
-    int saved = errno;
-    if (memory)
-        munmap(memory, size);
-    errno = saved;
-}
-
-void kymo__pages_drop(void *memory, size_t size)
-{
-    int saved = errno;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t low = ((uintptr_t)memory + page - 1) & ~(page - 1);
-    uintptr_t high = ((uintptr_t)memory + size) & ~(page - 1);
-    if (low < high)
-        madvise((void *)low, high - low, MADV_DONTNEED);
-    errno = saved;
-}
-
-/* The kernel reads the new mask before it looks at what to do with it, which is nothing:
-   there is no such operation. */
+/* The kernel reads the new mask before checking the operation, which is invalid, so nothing
+   happens. */
 bool kymo__readable(uint64_t address)
 {
     int saved = errno;
@@ -63,7 +35,8 @@ uint64_t kymo__readable_from(uint64_t low, uint64_t high)
 {
     if (low >= high || kymo__readable(low))
         return low;
-    uint64_t bad = low / PAGE, good = high / PAGE; /* the page after the last need not be */
+    uint64_t bad = low / PAGE, good = high / PAGE; /* the page after the last need not be
+                                                      readable */
     while (good - bad > 1) {
         uint64_t middle = bad + (good - bad) / 2;
         if (kymo__readable(middle * PAGE))
@@ -74,7 +47,7 @@ uint64_t kymo__readable_from(uint64_t low, uint64_t high)
     return good * PAGE < high ? good * PAGE : high;
 }
 
-/* Linux 6.11 finds a mapping by address; its header may be older. */
+/* Linux 6.11 finds a mapping by address; the header may be older. */
 struct procmap_query_ours {
     uint64_t size, flags, address;
     uint64_t low, high, protection, page_size, offset, inode;
@@ -94,14 +67,14 @@ static bool ask_mapping(int fd, uint64_t address, struct kymo_range *range)
     return true;
 }
 
-/* A line of the file as far as it was read: two numbers, then the permissions. */
+/* A partly read line of the file: two numbers, then the permissions. */
 struct line {
     uint64_t numbers[2];
     unsigned field;
     bool readable;
 };
 
-/* Take in C. True at the end of a line. */
+/* Process C. True at the end of a line. */
 static bool line_take(struct line *line, char c)
 {
     if (c == '\n')
@@ -137,7 +110,7 @@ static bool read_mapping(int fd, uint64_t address, struct kymo_range *range)
     return false;
 }
 
-/* Without /proc: page by page. */
+/* Without /proc: probe page by page. */
 static bool probe_mapping(uint64_t address, struct kymo_range *range)
 {
     uint64_t page = address & ~(uint64_t)(PAGE - 1);
@@ -163,7 +136,7 @@ static bool mapping_around(uint64_t address, struct kymo_range *range)
     return found || probe_mapping(address, range);
 }
 
-/* The main thread's stack grows, so that what is mapped now is not all of it. */
+/* The main thread's stack grows, so it is larger than what is mapped now. */
 static void extend_main(struct kymo_range *range)
 {
     struct rlimit limit;

@@ -1,5 +1,5 @@
-/* odd_x86_64.c — steps of a walk that the two simple rules do not describe: through signal
-   handlers, functions that aligned their stack, code without tables, and the end. */
+/* odd_x86_64.c — walk steps that the two simple rules do not cover: through signal handlers,
+   functions that aligned their stack, code without tables, and the outermost frame. */
 #include "rules.h"
 #include "step_x86_64.h"
 
@@ -7,7 +7,7 @@ enum { CONTEXT_USED = offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP + 1]) };
 
 enum { RBX = 3 };
 
-/* rbx in the frame after the fresh ones: the last of those that saved it tells. */
+/* Find rbx in the frame after the fresh ones: the last one that saved it has the value. */
 KYMO__FOREIGN static bool find_rbx(const struct kymo_going *go, uint64_t *rbx)
 {
     for (size_t i = go->count; i-- > 0;) {
@@ -27,7 +27,7 @@ KYMO__FOREIGN static bool find_rbx(const struct kymo_going *go, uint64_t *rbx)
     return true;
 }
 
-/* The value of DWARF's register REG in the current frame. */
+/* The value of DWARF register REG in the current frame. */
 static bool find_register(const struct kymo_going *go, int reg, uint64_t *value)
 {
     static const uint8_t greg[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
@@ -40,7 +40,7 @@ static bool find_register(const struct kymo_going *go, int reg, uint64_t *value)
     return reg == RBX && find_rbx(go, value);
 }
 
-/* Go on where the signal came, whose context is at ADDRESS. */
+/* Continue where the signal arrived; its context is at ADDRESS. */
 KYMO__FOREIGN static bool through_signal(struct kymo_going *go, uint64_t address)
 {
     const ucontext_t *context = (const ucontext_t *)(uintptr_t)address;
@@ -61,7 +61,7 @@ KYMO__FOREIGN static bool through_signal(struct kymo_going *go, uint64_t address
     return true;
 }
 
-/* The CFA and the place of the saved fp (0: not saved) of a frame that has a rule. */
+/* The CFA and the location of the saved fp (0: not saved) of a frame that has a rule. */
 KYMO__FOREIGN static bool odd_cfa(const struct kymo_going *go, struct kymo_rule rule, uint64_t *cfa,
                                   uint64_t *saved)
 {
@@ -84,20 +84,20 @@ KYMO__FOREIGN static bool odd_cfa(const struct kymo_going *go, struct kymo_rule 
     return true;
 }
 
-/* A frame that no table describes: believe fp if it can be one. */
+/* A frame that no table describes: trust fp if it is plausible. */
 KYMO__FOREIGN static bool chain_step(const struct kymo_going *go, uint64_t *cfa, uint64_t *saved)
 {
     uint64_t fp = kymo__word(go->fp_at);
     if (fp % 8 || fp < go->sp || !kymo__inside(&go->range, fp, 16))
         return false;
     uint64_t pc =
-        kymo__word(fp + 8); /* what is at fp may be anything: the caller need not use it */
+        kymo__word(fp + 8); /* the word at fp may be anything: the caller need not use fp */
     *cfa = fp + 16;
     *saved = fp;
     return kymo__rule_at(pc - 1, go->walker->version).kind != KYMO__RULE_NONE;
 }
 
-/* The stack, which is not the thread's own, may not be the one that was there last time. */
+/* This stack is not the thread's own and may differ from the one seen last time. */
 static void look_again(struct kymo_going *go)
 {
     struct kymo_range range;
@@ -107,10 +107,10 @@ static void look_again(struct kymo_going *go)
     go->range.high = range.high;
 }
 
-/* Step by a rule that is not simple. False when the walk ends here. */
+/* Step by a rule that is not simple. False if the walk ends here. */
 KYMO__COLD KYMO__FOREIGN bool kymo__odd_step(struct kymo_going *go)
 {
-    if (go->pc == 0) { /* so says a word that may be another one next time */
+    if (go->pc == 0) { /* read from a word that may differ next time */
         go->odd = go->count;
         return false;
     }
@@ -128,7 +128,8 @@ KYMO__COLD KYMO__FOREIGN bool kymo__odd_step(struct kymo_going *go)
     if (rule.kind == KYMO__RULE_CHAIN) {
         found = chain_step(go, &cfa, &saved);
     } else if (rule.kind == KYMO__RULE_NONE && go->count == 0 && go->from.all) {
-        cfa = go->sp + 8; /* a call to where no code is has done nothing but the call */
+        cfa = go->sp + 8; /* after a call to an address without code, only the return address has
+                             been pushed */
         found = true;
     } else if (rule.kind != KYMO__RULE_NONE && rule.kind != KYMO__RULE_END) {
         found = odd_cfa(go, rule, &cfa, &saved);

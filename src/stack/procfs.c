@@ -42,13 +42,18 @@ size_t kymo__tasks_list(uint32_t *tids, size_t capacity)
         }
     if (fd >= 0)
         close(fd);
-    if (!count && capacity)
-        tids[0] = (uint32_t)syscall(SYS_gettid);
+    if (count == 0) {
+        uint32_t here = (uint32_t)syscall(SYS_gettid), first = (uint32_t)getpid();
+        const uint32_t known[] = {here, first};
+        for (size_t n = here == first ? 1 : 2; count < n; count++)
+            if (count < capacity)
+                tids[count] = known[count];
+    }
     errno = saved;
-    return count ? count : 1;
+    return count;
 }
 
-/* The file NAME of thread TID; returns its descriptor or -1. */
+/* Open file NAME of thread TID. Returns the descriptor or -1. */
 static int task_open(uint32_t tid, const char *name)
 {
     char path[64] = "/proc/self/task/", digits[12];

@@ -12,12 +12,11 @@
 
 #include "procfs.h"
 
-/* Calls that this C library's headers may not know yet have the same number everywhere. */
+/* Calls that this C library's headers may lack; their numbers are the same everywhere. */
 enum { EPOLL_PWAIT2 = 441, FUTEX_WAITV = 449, IO_URING_ENTER = 426, IO_URING_TIMEOUT = 8 };
 
-/* Whether a call that failed with EINTR can be made again: it waits for no time, until a time,
-   or the system has replaced the time by what is left of it. For sleeps the argument changes
-   that says how long: to what was left. */
+/* Can a call that failed with EINTR be repeated? Yes if it has no timeout or an absolute one, or if
+   the system has updated the timeout. For sleeps, the duration argument is replaced by the rest. */
 static bool can_resume(uint64_t number, uint64_t a[6])
 {
     switch (number) {
@@ -67,7 +66,7 @@ static bool can_resume(uint64_t number, uint64_t a[6])
     }
 }
 
-/* The number at *TEXT, with 0x or without; *TEXT is behind it afterwards. */
+/* Parse the number at *TEXT, with or without 0x, and advance *TEXT. */
 static uint64_t number_at(const char **text)
 {
     uint64_t number = 0;
@@ -91,7 +90,7 @@ void kymo__resume_note(struct kymo_resumed *resumed, uint32_t tid)
 {
     char text[256];
     resumed->is_one = 0;
-    /* "running", "-1 …" outside of any call, or the call, six arguments, sp and pc. */
+    /* "running"; "-1 …" outside any call; or the call, six arguments, sp and pc. */
     if (!kymo__task_text(tid, "syscall", text, sizeof(text)) || *text < '0' || *text > '9')
         return;
     const char *at = text;

@@ -1,10 +1,8 @@
-/* resume.h — system calls that were interrupted by a signal of ours go on as if nothing had
-   been.
+/* resume.h — restart system calls that our signal interrupted.
 
-   SA_RESTART does so for most. Others (poll, nanosleep, semop, …) fail with EINTR whatever the
-   handler wants; those that can be made again without waiting longer than they were to wait are
-   made again. The number of the call is not in what a handler gets, so the one who sends the
-   signal notes it first. */
+   SA_RESTART does this for most calls. Others (poll, nanosleep, semop, …) always fail with EINTR;
+   those that can be repeated without waiting longer in total are repeated. The handler does not
+   learn the number of the call, so the sender of the signal records it first. */
 #ifndef KYMO_RESUME_H
 #define KYMO_RESUME_H
 
@@ -12,14 +10,14 @@
 
 struct kymo_resumed {
     uint64_t number, arguments[6], sp;
-    uint32_t is_one; /* 1: it was in a call that can be made again */
+    uint32_t is_one; /* 1: it was in a call that can be repeated */
 };
 
-/* Note in which call thread TID is. */
+/* Record which call thread TID is in. */
 void kymo__resume_note(struct kymo_resumed *resumed, uint32_t tid);
 
-/* In the handler of that thread, with its third argument: have the call made again, if the
-   signal interrupted that very one. */
+/* In that thread's handler, with its third argument: repeat the call if the signal interrupted
+   exactly that one. */
 void kymo__resume_call(const struct kymo_resumed *resumed, void *context);
 
 #endif

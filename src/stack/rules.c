@@ -1,8 +1,8 @@
 /* rules.c — see rules.h.
 
    One word per address: 48 bits of the address, and the number of its rule. Programs have few
-   different rules, so those are in a table of their own, each in one word too. With one word
-   each there is nothing to lock: a word is either there or not. */
+   distinct rules, so these are in a separate table, also one word each. Single words need no lock:
+   a word is either there or not. */
 #include "rules.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ enum {
 
 static uint64_t words[1u << WORD_BITS]; /* address << 16 | rule's number + 1 */
 static uint64_t rules[1u << RULE_BITS]; /* never removed */
-static uint64_t valid_for = UINT64_MAX; /* the version; that value: they are being cleared */
+static uint64_t valid_for = UINT64_MAX; /* the version; UINT64_MAX while being cleared */
 
 static uint64_t rule_word(struct kymo_rule rule)
 {
@@ -31,7 +31,7 @@ static uint64_t rule_word(struct kymo_rule rule)
     return word;
 }
 
-/* The number of RULE, or -1 when there are too many. */
+/* The number of RULE, or -1 if there are too many. */
 static int rule_number(struct kymo_rule rule)
 {
     uint64_t word = rule_word(rule);
@@ -44,7 +44,7 @@ static int rule_number(struct kymo_rule rule)
     return -1;
 }
 
-/* What begins at PC looks like a signal trampoline: rt_sigreturn, and nothing else. */
+/* Does the code at PC look like a signal trampoline: rt_sigreturn and nothing else? */
 static bool is_trampoline(uint64_t pc)
 {
 #if defined(__x86_64__)
@@ -57,7 +57,7 @@ static bool is_trampoline(uint64_t pc)
     return memcmp((const void *)(uintptr_t)pc, code, sizeof(code)) == 0;
 }
 
-static struct kymo_rule find(uint64_t pc)
+static struct kymo_rule find_rule(uint64_t pc)
 {
     struct kymo_rule rule = {.kind = KYMO__RULE_NONE};
     struct kymo_loaded loaded = {0};
@@ -66,13 +66,13 @@ static struct kymo_rule find(uint64_t pc)
             kymo__ehframe_rule(loaded.eh_frame_hdr, loaded.readable_low, loaded.readable_high, pc);
     if (rule.kind != KYMO__RULE_NONE)
         return rule;
-    /* A return address that is the beginning of a function was not made by a call: there is a
-       thread or a context that begins so. */
+    /* No call pushes a return address that is the start of a function: a thread or context starts
+       here. */
     if (loaded.eh_frame_hdr &&
         kymo__ehframe_rule(loaded.eh_frame_hdr, loaded.readable_low, loaded.readable_high, pc + 1)
                 .kind != KYMO__RULE_NONE)
         return (struct kymo_rule){.kind = KYMO__RULE_END};
-    /* Walkers look up return addresses less one; nobody calls a trampoline, so its frame's
+    /* Walkers look up return addresses minus one; a trampoline is never called, so its frame's
        address is its first instruction. */
     if (is_trampoline(pc) || is_trampoline(pc + 1))
         return (struct kymo_rule){.kind = KYMO__RULE_SIGNAL};
@@ -81,8 +81,8 @@ static struct kymo_rule find(uint64_t pc)
     return rule;
 }
 
-/* Make the words those of VERSION. False when another thread is at it. */
-static bool clear(uint64_t version)
+/* Clear the words for VERSION. False if another thread is doing so. */
+static bool clear_rules(uint64_t version)
 {
     static uint32_t clearing;
     uint32_t nobody = 0;
@@ -98,9 +98,9 @@ static bool clear(uint64_t version)
     return true;
 }
 
-static struct kymo_rule add(uint64_t pc, uint64_t version, uint32_t first)
+static struct kymo_rule add_rule(uint64_t pc, uint64_t version, uint32_t first)
 {
-    struct kymo_rule rule = find(pc);
+    struct kymo_rule rule = find_rule(pc);
     int number = rule.kind == KYMO__RULE_NONE ? -1 : rule_number(rule);
     if (number < 0 || kymo__load_acquire(&valid_for) != version)
         return rule;
@@ -118,8 +118,8 @@ struct kymo_rule kymo__rule_at(uint64_t pc, uint64_t version)
 {
     if (kymo__unlikely(pc >> 48))
         return (struct kymo_rule){.kind = KYMO__RULE_NONE};
-    if (kymo__unlikely(kymo__load_acquire(&valid_for) != version) && !clear(version))
-        return find(pc);
+    if (kymo__unlikely(kymo__load_acquire(&valid_for) != version) && !clear_rules(version))
+        return find_rule(pc);
     uint32_t first = (uint32_t)(kymo__hash_word(pc) >> (64 - WORD_BITS));
     for (unsigned i = 0; i < PROBES; i++) {
         uint64_t word = kymo__load_acquire(&words[(first + i) % (1u << WORD_BITS)]);
@@ -130,5 +130,5 @@ struct kymo_rule kymo__rule_at(uint64_t pc, uint64_t version)
         memcpy(&rule, &found, sizeof(rule));
         return rule;
     }
-    return add(pc, version, first);
+    return add_rule(pc, version, first);
 }

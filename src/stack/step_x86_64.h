@@ -1,5 +1,5 @@
-/* step_x86_64.h — a walk on its way: shared by the quick steps of walk_x86_64.c and the odd ones
-   of odd_x86_64.c. */
+/* step_x86_64.h — the state of a walk, shared by the fast steps of walk_x86_64.c and the unusual
+   ones of odd_x86_64.c. */
 #ifndef KYMO_STEP_X86_64_H
 #define KYMO_STEP_X86_64_H
 
@@ -7,27 +7,27 @@
 
 #include "walker.h"
 
-/* Words of other functions' frames are read, whatever they are. */
+/* Reads words of other functions' frames, whatever they contain. */
 #define KYMO__FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
 
-enum { KYMO__RED_ZONE = 128 }; /* below sp, and a function's own */
+enum { KYMO__RED_ZONE = 128 }; /* below sp, and still the function's */
 
 struct kymo_registers {
     uint64_t pc; /* as a return address */
     uint64_t sp, fp, rbx;
-    const mcontext_t *all; /* of the first frame, if that is a signal's context; else NULL */
+    const mcontext_t *all; /* of the first frame, if it is a signal's context; else NULL */
 };
 
 struct kymo_going {
     struct kymo_walker *walker;
-    struct kymo_range range; /* what can be read */
+    struct kymo_range range; /* readable memory */
     uint64_t pc, sp;         /* of the current frame */
     uint64_t fp_at;          /* where its fp is: on the stack, or from.fp */
-    size_t count;            /* of fresh frames */
-    size_t odd;              /* so many of them are not to be continued from next time */
-    size_t slots;            /* of fresh ones */
-    size_t kept, kept_slots; /* of those of last time, further out */
-    bool more;               /* stopped for lack of room */
+    size_t count;            /* number of fresh frames */
+    size_t odd;              /* how many of them cannot be reused next time */
+    size_t slots;            /* number of fresh slots */
+    size_t kept, kept_slots; /* frames reused from last time, further out */
+    bool more;               /* stopped because the buffer is full */
     struct kymo_registers from;
 };
 
@@ -41,7 +41,7 @@ static inline bool kymo__inside(const struct kymo_range *range, uint64_t address
     return address >= range->low && address <= range->high - size;
 }
 
-/* Step by a rule that is not simple. False when the walk ends here. */
+/* Step by a rule that is not simple. False if the walk ends here. */
 bool kymo__odd_step(struct kymo_going *go);
 
 #endif

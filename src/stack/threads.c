@@ -1,15 +1,15 @@
 /* threads.c — see threads.h.
 
-   One at a time asks. Every thread it asks has a place of its own, of one word, which tells
-   both what was asked and what was answered:
+   One thread asks at a time. Each thread asked has a one-word place that holds both the question
+   and the answer:
 
        question (24 bits) | state (8 bits) | stack (32 bits)
 
-   A thread that answers late, when the question is over, finds another question in its place
-   and keeps its answer to itself; the places stay where they are for good.
+   A thread that answers late, when the question is over, finds another question in its place and
+   discards its answer; places are never freed.
 
-   The signal is one whose default is that nothing happens, so that one which came late, or
-   which the system still holds for a thread that blocks it, does no harm. */
+   The signal is one that is ignored by default, so that a late one, or one still pending for a
+   thread that blocks it, does no harm. */
 #include "threads.h"
 
 #include <errno.h>
@@ -17,23 +17,23 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "atomic.h"
 #include "interrupted.h"
+#include "mapped.h"
 #include "modules.h"
 #include "procfs.h"
 #include "resume.h"
 
 enum {
-    MOST = 1 << 16,    /* threads that can be asked */
-    QUIET_MS = 300,    /* no answer for so long: those missing are silent */
-    BLOCKED_MS = 20,   /* a thread that blocks the signal may do so for a moment only */
-    OTHER_ASKER_S = 3, /* a crash waits no longer than this for somebody who is asking */
-    BUSY_TURNS = 20,   /* a thread that was just being looked at is asked again */
+    MOST = 1 << 16,    /* most threads that can be asked */
+    QUIET_MS = 300,    /* after this long without an answer, the missing threads are silent */
+    BLOCKED_MS = 20,   /* a thread may block the signal only briefly */
+    OTHER_ASKER_S = 3, /* a crash waits at most this long for another asker */
+    BUSY_TURNS = 20,   /* a thread that was in a walk is asked again */
     QUESTION_BITS = 24,
 };
 
@@ -42,18 +42,18 @@ enum state { UNASKED, ASKED, ANSWERED, SILENT, GONE };
 struct place {
     uint64_t word;
     uint32_t tid, tries;
-    struct kymo_resumed resumed; /* the system call it was in when it was asked */
+    struct kymo_resumed resumed; /* the system call it was in when asked */
 };
 
-static struct place *places;            /* MOST of them; made once, for good */
-static struct kymo_thread_stack *given; /* as many: what is lent */
-static uint32_t *listed;                /* as many: what the system said */
+static struct place *places;            /* MOST of them; created once, never freed */
+static struct kymo_thread_stack *given; /* as many: the results lent out */
+static uint32_t *listed;                /* as many: the system's list */
 static uint32_t question;
 static uint32_t parts_asked;
-static uint32_t answers; /* how many there were; threads wait for a change */
+static uint32_t answers; /* number of answers; futex */
 static void (*also)(void *context);
 
-/* Who is asking: process and thread. A forked child finds its parent here. */
+/* The asker: process and thread. A forked child finds its parent here. */
 static uint64_t asker;
 
 static uint64_t word_of(enum state state, kymo_stack stack)
@@ -74,7 +74,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- the thread that is asked */
+/* ---- answering */
 
 static void on_asked(int number, siginfo_t *info, void *context)
 {
@@ -83,10 +83,10 @@ static void on_asked(int number, siginfo_t *info, void *context)
     uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
     struct place *all = kymo__load_acquire(&places);
     if (info->si_code != SI_QUEUE || info->si_pid != getpid() || !all)
-        return; /* somebody else's, for which nothing was to happen */
+        return; /* not ours, and ignored by default */
     struct place *place = &all[value & (MOST - 1)];
     uint64_t asked = value >> 16 << 40 | (uint64_t)ASKED << 32;
-    struct kymo_resumed resumed = place->resumed; /* before somebody asks again */
+    struct kymo_resumed resumed = place->resumed; /* copy it before someone asks again */
     void (*act)(void *) = kymo__load_acquire(&also);
     if (act)
         act(context);
@@ -116,13 +116,14 @@ static bool is_ours(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_asked;
 }
 
-/* Handle a signal that nobody does, and tell what was BEFORE. 0 when there is none. */
+/* Install our handler for an unused signal, and store the old action in BEFORE. Returns 0 if there
+   is none. */
 static int signal_take(struct sigaction *before)
 {
     struct sigaction action = {.sa_sigaction = on_asked,
                                .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&action.sa_mask);
-    /* A crash while being asked is told by its own handler. */
+    /* A crash while answering is reported by its own handler. */
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
     for (size_t i = 0; i < sizeof(fatal) / sizeof(*fatal); i++)
         sigdelset(&action.sa_mask, fatal[i]);
@@ -130,7 +131,7 @@ static int signal_take(struct sigaction *before)
         int number = i == -2 ? SIGURG : i == -1 ? SIGWINCH : SIGRTMAX - 1 - i;
         if (sigaction(number, NULL, before) < 0)
             continue;
-        if (is_ours(before)) /* of a question that a crash or a fork cut short */
+        if (is_ours(before)) /* left by a question that a crash or fork cut short */
             *before = (struct sigaction){.sa_handler = SIG_DFL};
         if (is_unused(before) && sigaction(number, &action, NULL) == 0)
             return number;
@@ -138,8 +139,8 @@ static int signal_take(struct sigaction *before)
     return 0;
 }
 
-/* Signals of ours that the system still holds must not come when the default is to end the
-   process: being ignored for a moment, they are gone. */
+/* Our signals that are still pending must not arrive when the default would end the process:
+   ignoring the signal briefly discards them. */
 static void signal_return(int number, const struct sigaction *before)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -151,23 +152,16 @@ static void signal_return(int number, const struct sigaction *before)
     sigaction(number, before, NULL);
 }
 
-/* ---- the one who asks */
-
-static void *pages(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
+/* ---- asking */
 
 static bool ready(void)
 {
     if (!given)
-        given = pages(sizeof(*given) * MOST);
+        given = kymo__pages_new(sizeof(*given) * MOST);
     if (!listed)
-        listed = pages(sizeof(*listed) * MOST);
+        listed = kymo__pages_new(sizeof(*listed) * MOST);
     if (!places)
-        kymo__store_release(&places, (struct place *)pages(sizeof(*places) * MOST));
+        kymo__store_release(&places, (struct place *)kymo__pages_new(sizeof(*places) * MOST));
     return given && listed && places;
 }
 
@@ -176,8 +170,8 @@ static uint64_t self(void)
     return (uint64_t)(uint32_t)getpid() << 32 | (uint32_t)syscall(SYS_gettid);
 }
 
-/* Become the one who asks. */
-static int begin(bool crashed)
+/* Become the asker. */
+static int become_asker(bool crashed)
 {
     const struct timespec moment = {0, 1000000};
     uint64_t me = self();
@@ -195,7 +189,7 @@ static int begin(bool crashed)
     }
 }
 
-static bool send(int number, size_t index)
+static bool send_request(int number, size_t index)
 {
     struct place *place = &places[index];
     siginfo_t info = {.si_signo = number, .si_code = SI_QUEUE};
@@ -209,8 +203,8 @@ static bool send(int number, size_t index)
     return syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)place->tid, number, &info) == 0;
 }
 
-/* Ask the thread at INDEX, or see why that is no use. */
-static void ask(int number, size_t index)
+/* Ask the thread at INDEX, or find out why that is pointless. */
+static void ask_thread(int number, size_t index)
 {
     struct place *place = &places[index];
     struct kymo_task task;
@@ -224,19 +218,19 @@ static void ask(int number, size_t index)
     else if (!number || strchr("Tt", task.state ? task.state : '-') ||
              task.blocked >> (number - 1) & 1)
         kymo__store_relaxed(&place->word, word_of(UNASKED, 0));
-    else if (!send(number, index))
+    else if (!send_request(number, index))
         kymo__store_relaxed(&place->word, word_of(errno == ESRCH ? GONE : SILENT, 0));
 }
 
-/* Wait a moment for an answer more than SEEN. */
+/* Wait briefly for more answers than SEEN. */
 static void wait_for_more(uint32_t seen)
 {
     const struct timespec moment = {0, 5000000};
     syscall(SYS_futex, &answers, FUTEX_WAIT_PRIVATE, seen, &moment, NULL, 0);
 }
 
-/* One look at all but the calling thread: those not to be asked until now are asked again,
-   when AGAIN. Returns how many are still to answer; *BLOCKED how many are not to be asked. */
+/* Check all threads but the calling one; with AGAIN, ask those that blocked the signal again.
+   Returns how many have not answered; *BLOCKED is how many cannot be asked. */
 static size_t look_round(int number, size_t count, uint32_t me, size_t *blocked)
 {
     size_t missing = 0;
@@ -248,7 +242,7 @@ static size_t look_round(int number, size_t count, uint32_t me, size_t *blocked)
             continue;
         bool was_busy = state_of(word) == ANSWERED && !(uint32_t)word && place->tries < BUSY_TURNS;
         if (state_of(word) == UNASKED || was_busy)
-            ask(number, i);
+            ask_thread(number, i);
         word = kymo__load_acquire(&place->word);
         missing += state_of(word) == ASKED;
         *blocked += state_of(word) == UNASKED;
@@ -256,7 +250,7 @@ static size_t look_round(int number, size_t count, uint32_t me, size_t *blocked)
     return missing;
 }
 
-static void collect(int number, size_t count, uint32_t me)
+static void collect_answers(int number, size_t count, uint32_t me)
 {
     int64_t began = now_ms(), heard = began;
     size_t left = SIZE_MAX, blocked;
@@ -273,7 +267,7 @@ static void collect(int number, size_t count, uint32_t me)
     }
 }
 
-/* What thread I has answered; nothing more is taken from it. */
+/* The answer of thread I; later ones are ignored. */
 static struct kymo_thread_stack verdict(size_t i)
 {
     struct place *place = &places[i];
@@ -292,7 +286,7 @@ static struct kymo_thread_stack verdict(size_t i)
 
 int kymo__threads_ask(unsigned parts, const void *context, const struct kymo_thread_stack **asked)
 {
-    int rc = begin(context != NULL);
+    int rc = become_asker(context != NULL);
     if (rc < 0)
         return rc;
     if (!ready()) {
@@ -311,7 +305,7 @@ int kymo__threads_ask(unsigned parts, const void *context, const struct kymo_thr
     }
     struct sigaction before;
     int number = signal_take(&before);
-    collect(number, count, me);
+    collect_answers(number, count, me);
     for (size_t i = 0; i < count; i++)
         given[i] = verdict(i);
     if (number)

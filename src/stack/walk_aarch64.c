@@ -1,10 +1,10 @@
 /* walk_aarch64.c — see walk.h: code here keeps frame records, pairs of the caller's x29 and the
    return address, linked through x29.
 
-   Where a record lies in its frame is the compiler's choice, so that the frame's end comes from
-   the rule for its address; a thread remembers those (struct kymo_site). Rules are also needed
-   for the frame that a signal interrupted, which may not have made its record yet, and for
-   where the kernel put the context of a signal: at the end of its handler's frame. */
+   The compiler chooses where a record lies in its frame, so the frame's end comes from the rule for
+   its address; a thread caches those (struct kymo_site). Rules are also needed for a frame
+   interrupted by a signal, which may not have made its record yet, and to find the signal's
+   context, which the kernel puts at the end of its handler's frame. */
 #include "walk.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "rules.h"
 #include "walker.h"
 
-/* Words of other functions' frames are read here, whatever they are. */
+/* Reads words of other functions' frames, whatever they contain. */
 #define FOREIGN __attribute__((no_sanitize("address", "thread", "undefined")))
 
 enum { CONTEXT_AT = 128, CONTEXT_USED = 176 + 34 * 8 };
@@ -27,7 +27,7 @@ struct going {
     struct kymo_walker *walker;
     struct kymo_range range;
     uint64_t pc, fp;
-    uint64_t end; /* of the frame before, if a rule told; else 0 */
+    uint64_t end; /* end of the previous frame, if a rule gave it; else 0 */
     size_t count;
 };
 
@@ -41,8 +41,8 @@ static inline bool inside(const struct kymo_range *range, uint64_t address, uint
     return address >= range->low && address <= range->high - size && address % 8 == 0;
 }
 
-/* PC without the signature that it may carry. The instruction is a hint: it does nothing where
-   there are no signatures. */
+/* PC without its pointer authentication code. The instruction is a hint, a no-op on CPUs without
+   the feature. */
 static inline uint64_t strip(uint64_t pc)
 {
     register uint64_t x30 __asm__("x30") = pc;
@@ -69,13 +69,13 @@ static inline struct kymo_site *site_of(struct kymo_walker *w, uint64_t pc)
     return site;
 }
 
-static void add(struct going *go, uint64_t pc, uint64_t end)
+static void add_frame(struct going *go, uint64_t pc, uint64_t end)
 {
     go->walker->fresh[go->count++] = (struct kymo_native){.pc = pc, .end = end};
 }
 
-/* Go on from registers as a signal left them: the frame is added, and the caller's registers
-   are found by its rule. */
+/* Continue from registers as a signal left them: add the frame, and find the caller's registers by
+   its rule. */
 FOREIGN static bool interrupted(struct going *go, uint64_t pc, uint64_t sp, uint64_t fp,
                                 uint64_t lr)
 {
@@ -100,14 +100,14 @@ FOREIGN static bool interrupted(struct going *go, uint64_t pc, uint64_t sp, uint
         bool readable = cfa > sp && inside(&go->range, saved, 8);
         go->pc = readable ? strip(word(saved)) : 0;
     }
-    add(go, pc + 1, go->pc && cfa > sp ? cfa : UINT64_MAX);
+    add_frame(go, pc + 1, go->pc && cfa > sp ? cfa : UINT64_MAX);
     return go->pc != 0;
 }
 
-/* Go on where the signal came; its frame is at SP. */
+/* Continue where the signal arrived; its frame is at SP. */
 FOREIGN static bool through_signal(struct going *go, uint64_t sp)
 {
-    add(go, go->pc, UINT64_MAX);
+    add_frame(go, go->pc, UINT64_MAX);
     struct kymo_native *own = &go->walker->fresh[go->count - 1];
     const ucontext_t *context = (const ucontext_t *)(uintptr_t)(sp + CONTEXT_AT);
     if (go->count == KYMO__WALK_MAX || !inside(&go->range, sp, CONTEXT_AT + CONTEXT_USED))
@@ -123,7 +123,7 @@ FOREIGN static bool through_signal(struct going *go, uint64_t sp)
     return interrupted(go, m->pc, m->sp, m->regs[29], m->regs[30]);
 }
 
-/* Follow the records. True: there was no room for all. */
+/* Follow the records. True if the buffer is full. */
 FOREIGN static bool climb(struct going *go)
 {
     struct kymo_walker *w = go->walker;
@@ -140,20 +140,20 @@ FOREIGN static bool climb(struct going *go)
         }
         uint64_t fp = go->fp;
         if (fp <= below || !inside(&go->range, fp, 16)) {
-            add(go, go->pc, UINT64_MAX);
+            add_frame(go, go->pc, UINT64_MAX);
             break;
         }
         go->end = site->code && site->code != SITE_SIGNAL ? fp + site->code : 0;
         uint64_t pc = go->pc;
         go->pc = strip(word(fp + 8));
         go->fp = word(fp);
-        add(go, pc, go->end ? go->end : go->pc && go->fp > fp ? go->fp : UINT64_MAX);
+        add_frame(go, pc, go->end ? go->end : go->pc && go->fp > fp ? go->fp : UINT64_MAX);
         below = fp;
     }
     return false;
 }
 
-static void settle(struct going *go, struct kymo_walk *walk, unsigned skip, bool more)
+static void settle_walk(struct going *go, struct kymo_walk *walk, unsigned skip, bool more)
 {
     struct kymo_walker *w = go->walker;
     uint64_t hash = 0;
@@ -179,11 +179,11 @@ bool kymo__walk_registers(struct kymo_walk *walk, unsigned skip, uint64_t sp, ui
         return false;
     go.range.low = sp;
     bool more = climb(&go);
-    settle(&go, walk, skip, more);
+    settle_walk(&go, walk, skip, more);
     return true;
 }
 
-/* The registers as the caller has them, which no C function can tell. */
+/* The registers as the caller has them, which C cannot access. */
 __asm__(".text\n"
         ".globl kymo__walk\n"
         ".hidden kymo__walk\n"
@@ -207,6 +207,6 @@ bool kymo__walk_context(struct kymo_walk *walk, const void *context)
     uint64_t low = m->sp > go.range.low ? m->sp : go.range.low;
     go.range.low = kymo__readable_from(low & ~UINT64_C(7), go.range.high);
     bool more = interrupted(&go, m->pc, m->sp, m->regs[29], m->regs[30]) && climb(&go);
-    settle(&go, walk, 0, more);
+    settle_walk(&go, walk, 0, more);
     return true;
 }

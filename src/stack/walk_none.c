@@ -1,4 +1,4 @@
-/* walk_none.c — see walk.h: an architecture whose stacks nobody has taught us. */
+/* walk_none.c — see walk.h: for architectures whose stacks we cannot walk. */
 #include "walk.h"
 
 bool kymo__walk(struct kymo_walk *walk, unsigned skip)

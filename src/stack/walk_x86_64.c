@@ -1,18 +1,18 @@
-/* walk_x86_64.c — see walk.h: code here has no frame pointers, so each step needs the rule for
-   its address. Three things make that quick.
+/* walk_x86_64.c — see walk.h: code here has no frame pointers, so each step needs the rule for its
+   address. Three things make that fast.
 
-   A thread remembers the rules of the addresses it met, and for each also who called last time
-   (struct kymo_site): while it guesses right, the next rule is there before the return address
-   has been read. Nothing in a step depends on a comparison that could be guessed wrong.
+   A thread caches the rules of the addresses it met and, for each, the caller of last time (struct
+   kymo_site): as long as the guess is right, the next rule is available before the return address
+   has been read. No step depends on a branch that could be mispredicted.
 
-   It remembers the last walk too, with every word of the stack that was read for it. The rule
-   depends on the address alone; so where this walk comes to a frame with the same address and
-   the same registers, and all words further out are what they were, the rest is the same. Then
-   it is enough to compare those words, which do not depend on each other.
+   It also remembers the last walk, with every stack word that was read. A rule depends only on the
+   address; so if this walk reaches a frame with the same address and registers, and all words
+   further out are unchanged, the rest is the same. It is then enough to compare those words, which
+   do not depend on each other.
 
-   Where a rule is not a simple one, odd_x86_64.c does what it says. Frames inside of such a one
-   are walked anew each time, as are stacks that are not the thread's own: what was read there
-   last time may be gone. */
+   Rules that are not simple are handled by odd_x86_64.c. Frames inside such a frame are walked
+   again each time, as are stacks that are not the thread's own: what was read there last time may
+   be gone. */
 #include "walk.h"
 
 #include "hash.h"
@@ -43,7 +43,7 @@ static inline uint32_t site_of(struct kymo_walker *w, uint64_t pc)
     return number;
 }
 
-/* The site of PC, which the guess at TRAIL was not; from now on it is GUESS. */
+/* The site of PC, which the guess at TRAIL missed; from now on it is GUESS. */
 static inline uint32_t guess_anew(struct kymo_walker *w, uint32_t trail, uint64_t pc,
                                   uint32_t *guess)
 {
@@ -53,8 +53,8 @@ static inline uint32_t guess_anew(struct kymo_walker *w, uint32_t trail, uint64_
     return number;
 }
 
-/* How many of the COUNT frames are left when the last ones, that still return to the one before
-   them, are taken away: the first always is. */
+/* How many of the COUNT frames remain after removing the last ones that still return to the frame
+   before them; at least one. */
 KYMO__FOREIGN static inline size_t compare_frames(const struct kymo_native *frames, size_t count)
 {
     while (count > BLOCK) {
@@ -77,7 +77,7 @@ KYMO__FOREIGN static inline size_t compare_slots(const struct kymo_slot *slots, 
                                                  uint64_t sp, uint64_t fp)
 {
     while (count && slots[count - 1].at < sp && slots[count - 1].value == fp)
-        count--; /* what was saved further in, if at all: now it is FP */
+        count--; /* whatever was saved further in, now it is FP */
     if (count && slots[count - 1].at < sp)
         return count;
     while (count >= BLOCK) { /* the others, further out, are all above SP */
@@ -95,8 +95,8 @@ KYMO__FOREIGN static inline size_t compare_slots(const struct kymo_slot *slots, 
     return count;
 }
 
-/* OLD is where the frame before this one ended last time too, and COUNT frames are fresh. True
-   if all further out are as they were; otherwise OLD becomes the place to look for next. */
+/* OLD is where the previous frame also ended last time, and COUNT frames are fresh. True if
+   everything further out is unchanged; otherwise OLD becomes the next candidate. */
 static inline bool is_known(struct kymo_going *go, const struct kymo_native **old, uint64_t fp_at,
                             size_t count)
 {
@@ -124,7 +124,7 @@ static inline bool is_known(struct kymo_going *go, const struct kymo_native **ol
     return false;
 }
 
-/* Walk until the end, or until the rest is known to be the same as last time. */
+/* Walk to the end, or until the rest is known to be unchanged. */
 KYMO__FOREIGN static inline void climb(struct kymo_going *go)
 {
     struct kymo_walker *w = go->walker;
@@ -155,13 +155,13 @@ KYMO__FOREIGN static inline void climb(struct kymo_going *go)
         int64_t saved = kymo__code_saved(code);
         uint64_t cfa = base + (uint64_t)kymo__code_cfa(code);
         uint64_t at = cfa - 8 + (uint64_t)saved; /* where fp is saved, else the return address */
-        if (kymo__unlikely(at < sp || cfa > high)) { /* also when there is no code */
+        if (kymo__unlikely(at < sp || cfa > high)) { /* also if there is no code */
             go->pc = pc, go->sp = sp, go->fp_at = fp_at, go->count = (size_t)(fresh - w->fresh);
             bool on = kymo__odd_step(go);
             if (go->odd == go->count)
-                go->slots = 0; /* they are of frames that will not be continued from */
+                go->slots = 0; /* they belong to frames that cannot be reused */
             if (go->sp < sp)
-                old = &w->frames[w->usable]; /* on another stack, whose frames were passed */
+                old = &w->frames[w->usable]; /* on another stack, past its frames */
             pc = go->pc, sp = go->sp, fp_at = go->fp_at, high = go->range.high;
             fresh = &w->fresh[go->count];
             if (!on)
@@ -171,7 +171,7 @@ KYMO__FOREIGN static inline void climb(struct kymo_going *go)
             fresh->end = cfa;
             fresh++;
             fp_at = saved ? at : fp_at;
-            __asm__("" : "+r"(fp_at)); /* a conditional move, never a jump */
+            __asm__("" : "+r"(fp_at)); /* force a conditional move instead of a branch */
             pc = kymo__word(cfa - 8);
             sp = cfa;
         }
@@ -187,7 +187,7 @@ end:
     go->fp_at = fp_at;
 }
 
-/* The same for the slots as `settle` does for the frames. */
+/* Do for slots what `settle` does for frames. */
 static inline void settle_slots(struct kymo_going *go)
 {
     struct kymo_walker *w = go->walker;
@@ -200,8 +200,9 @@ static inline void settle_slots(struct kymo_going *go)
     w->slot_count = count;
 }
 
-/* Frame number AT becomes F, whose hash with all further out is HASH. */
-static inline void put(struct kymo_walker *w, size_t at, const struct kymo_native *f, uint64_t hash)
+/* Store F as frame number AT; HASH covers it and all further out. */
+static inline void put_frame(struct kymo_walker *w, size_t at, const struct kymo_native *f,
+                             uint64_t hash)
 {
     uint64_t pc = f->pc, end = f->end;
     __asm__("" : "+r"(pc), "+r"(end)); /* in two pieces, as they were just written */
@@ -210,9 +211,9 @@ static inline void put(struct kymo_walker *w, size_t at, const struct kymo_nativ
     w->hashes[at] = hash;
 }
 
-/* Put the fresh frames after those that were kept: two at a time, as each hash needs the one
-   before it. */
-static inline void settle(struct kymo_going *go)
+/* Append the fresh frames to those that were kept: two at a time, as each hash needs the previous
+   one. */
+static inline void settle_frames(struct kymo_going *go)
 {
     struct kymo_walker *w = go->walker;
     size_t at = go->kept, left = go->count;
@@ -221,13 +222,13 @@ static inline void settle(struct kymo_going *go)
     for (; left >= 2; left -= 2, at += 2) {
         const struct kymo_native *f = &w->fresh[left - 1];
         uint64_t first = kymo__hash_word(f[0].pc), second = kymo__hash_word(f[-1].pc);
-        put(w, at, f, hash * FACTOR + first);
+        put_frame(w, at, f, hash * FACTOR + first);
         hash = hash * (FACTOR * FACTOR) + (first * FACTOR + second);
-        put(w, at + 1, f - 1, hash);
+        put_frame(w, at + 1, f - 1, hash);
     }
     if (left) {
         hash = hash * FACTOR + kymo__hash_word(w->fresh[0].pc);
-        put(w, at++, w->fresh, hash);
+        put_frame(w, at++, w->fresh, hash);
     }
     w->frames[0].end = UINT64_MAX;
     w->frames[at].end = go->from.sp;
@@ -242,7 +243,7 @@ static bool walk_from(struct kymo_walk *walk, unsigned skip, const struct kymo_r
         .walker = w, .range = range, .pc = from->pc, .sp = from->sp, .from = *from};
     go.fp_at = (uint64_t)(uintptr_t)&go.from.fp;
     climb(&go);
-    settle(&go);
+    settle_frames(&go);
     size_t count = w->count > skip ? w->count - skip : 0;
     *walk = (struct kymo_walk){
         .frames = w->frames,
@@ -272,7 +273,7 @@ bool kymo__walk_registers(struct kymo_walk *walk, unsigned skip, uint64_t sp, ui
     return walk_from(walk, skip, &from, w, range);
 }
 
-/* The registers as the caller has them, which no C function can tell. */
+/* The registers as the caller has them, which C cannot access. */
 __asm__(".text\n"
         ".globl kymo__walk\n"
         ".hidden kymo__walk\n"
@@ -302,7 +303,7 @@ bool kymo__walk_context(struct kymo_walk *walk, const void *context)
     struct kymo_walker *w = kymo__walker_claim(from.sp, &range, true);
     if (!w)
         return false;
-    /* What the interrupted function put below sp was left alone by the signal. */
+    /* The signal left the interrupted function's data below sp alone. */
     uint64_t low = from.sp - KYMO__RED_ZONE;
     low = low > range.low ? low : range.low;
     range.low = kymo__readable_from(low & ~UINT64_C(7), range.high);

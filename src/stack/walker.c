@@ -1,8 +1,8 @@
-/* walker.c — see walker.h: getting one, and giving it back when the thread ends.
+/* walker.c — see walker.h: get one, and give it back when the thread exits.
 
-   All of them are in a list that only grows. The end of a thread is told by a thread-specific
-   key where setting one allocates nothing; where it would, a walker whose thread is no more is
-   found by asking the system for that thread. */
+   All walkers are in a list that only grows. The destructor of a thread-specific key reports a
+   thread's exit, if setting the key allocates nothing; otherwise a walker whose thread has exited
+   is found by asking the system for that thread. */
 #include "walker.h"
 
 #include <errno.h>
@@ -12,23 +12,25 @@
 #include <unistd.h>
 
 #include "loader.h"
+#include "mapped.h"
 #include "modules.h"
 
 enum {
     KEYS_AT_HAND = 32, /* glibc allocates for the values of later keys */
-    ENDS = 3,          /* how often a thread that is ending may come back; glibc asks 4 times */
+    ENDS = 3,          /* how often an exiting thread may get a walker again; glibc runs destructors
+                          4 times */
 };
 
 #define NOBODY UINT32_MAX /* an owner */
 
 __thread struct kymo_walker *kymo__walker __attribute__((tls_model("initial-exec")));
 
-/* Set when this thread's end was told to it too often to be told again. */
+/* Set when the exit destructor has run the maximum number of times. */
 static __thread uint32_t ends __attribute__((tls_model("initial-exec")));
 
 static struct kymo_walker *all;
 static pthread_key_t key;
-static uint32_t key_state; /* 1: being made, 2: there */
+static uint32_t key_state; /* 1: being created, 2: ready */
 
 static uint32_t thread_id(void)
 {
@@ -45,14 +47,14 @@ static void on_thread_end(void *arg)
 {
     struct kymo_walker *walker = arg;
     ends++;
-    kymo__store_relaxed(&walker->owner, NOBODY); /* not ours any more, nor free yet */
+    kymo__store_relaxed(&walker->owner, NOBODY); /* no longer ours, but not free yet */
     kymo__compiler_fence();
     kymo__walker = NULL;
     kymo__compiler_fence();
     give_back(walker);
 }
 
-/* Only the thread that forked is in the child, under another number. */
+/* Only the thread that forked is in the child, with another id. */
 static void on_fork(void)
 {
     uint32_t self = thread_id();
@@ -71,14 +73,14 @@ static bool key_ready(void)
     if (!kymo__swap_if(&key_state, &none, 1u))
         return false;
     if (pthread_key_create(&key, on_thread_end) != 0)
-        return false; /* for good: they are used up */
+        return false; /* permanently: they are used up */
     pthread_atfork(NULL, NULL, on_fork);
     kymo__store_release(&key_state, 2u);
     return true;
 }
 
-/* The first use should not have to be the one in a signal handler. */
-__attribute__((constructor)) static void prepare(void)
+/* So that the first use is not in a signal handler. */
+__attribute__((constructor)) static void prepare_walker(void)
 {
     key_ready();
     kymo__modules_refresh();
@@ -89,7 +91,7 @@ static bool is_gone(uint32_t owner, uint32_t registered)
     return !registered && syscall(SYS_tgkill, getpid(), owner, 0) != 0 && errno == ESRCH;
 }
 
-/* A walker that nobody has any more, or NULL. */
+/* Take a walker whose owner is gone, or return NULL. */
 static struct kymo_walker *take_old(uint32_t self)
 {
     for (struct kymo_walker *w = kymo__load_acquire(&all); w; w = w->next) {
@@ -117,8 +119,8 @@ static struct kymo_walker *take_new(uint32_t self)
     return w;
 }
 
-/* A walker for this thread. A signal handler may come at any point of this and do the same:
-   then there are two, and the later one stays. */
+/* Create a walker for this thread. A signal handler may interrupt this and do the same; then there
+   are two, and the later one stays. */
 static struct kymo_walker *walker_new(void)
 {
     if (ends > ENDS)
@@ -134,8 +136,8 @@ static struct kymo_walker *walker_new(void)
         w->stack = w->other = (struct kymo_range){0};
         w->frames[0].end = UINT64_MAX;
         w->count = w->usable = w->slot_count = 0;
-        uint32_t told = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
-        kymo__store_relaxed(&w->registered, told);
+        uint32_t set = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
+        kymo__store_relaxed(&w->registered, set);
         kymo__compiler_fence();
         kymo__walker = w;
     }
@@ -145,7 +147,7 @@ static struct kymo_walker *walker_new(void)
 
 bool kymo__walker_range(struct kymo_walker *walker, uint64_t sp, struct kymo_range *range)
 {
-    /* The program may have unmapped it meanwhile, and put another one there. */
+    /* The program may have unmapped it meanwhile and mapped another one there. */
     if (sp - walker->other.low < walker->other.high - walker->other.low &&
         kymo__readable(walker->other.high - 8)) {
         *range = walker->other;
@@ -165,7 +167,8 @@ static void forget_sites(struct kymo_walker *walker)
             walker->sites[i] = (struct kymo_site){0};
 }
 
-/* Whether what claimed WALKER at BUSY was left by a jump: it was where SP is, or further in. */
+/* Was the walk that claimed WALKER at BUSY abandoned by a longjmp? It was where SP is, or further
+   in. */
 static bool is_abandoned(const struct kymo_walker *walker, uint64_t busy, uint64_t sp)
 {
     const struct kymo_range *stack = &walker->stack;
@@ -181,7 +184,7 @@ KYMO__COLD struct kymo_walker *kymo__walker_capture_slow(uint64_t sp)
         return NULL;
     if (walker->capture) {
         if (!walker->stack.high)
-            kymo__walker_range(walker, sp, &range); /* then it is known whose SP is */
+            kymo__walker_range(walker, sp, &range); /* then we know which stack SP is on */
         if (!is_abandoned(walker, walker->capture, sp))
             return NULL;
     }

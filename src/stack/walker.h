@@ -1,7 +1,7 @@
-/* walker.h — what a thread keeps from one walk to the next, and where it puts a stack together.
+/* walker.h — what a thread keeps between walks, and the buffers in which a stack is assembled.
 
-   It is large, but made of pages that cost memory only once they are used. Made at a thread's
-   first capture, and another thread's after its end. */
+   It is large, but its pages take memory only once used. Created at a thread's first capture; after
+   the thread exits, another thread reuses it. */
 #ifndef KYMO_WALKER_H
 #define KYMO_WALKER_H
 
@@ -10,17 +10,18 @@
 #include "atomic.h"
 #include "loader.h"
 #include "mapping.h"
+#include "merge.h"
 #include "walk.h"
 
-#define KYMO__STACK_MAX 16384u /* frames of one stack, native and managed together */
+#define KYMO__STACK_MAX 16384u /* most frames of one stack, native and managed together */
 
 enum { KYMO__SITE_BITS = 12, KYMO__TRAIL_BITS = 13 };
 
-/* A return address, and its rule if that is simple: from the low end of `code`,
+/* A return address, and its rule if that is simple. From the low end of `code`:
      1 bit    CFA is 0: sp, 1: fp, plus
      31 bits  this;
      32 bits  the caller's fp is at CFA - 8 + this; 0: still in the register.
-   0: the rule is another one. */
+   0: the rule is not simple. */
 struct kymo_site {
     uint64_t pc, code;
 };
@@ -38,48 +39,75 @@ static inline int64_t kymo__code_saved(uint64_t code)
     return (int64_t)code >> 32;
 }
 
-/* A frame used fp to find its end. */
+/* A frame that used fp to find its end. */
 struct kymo_slot {
     uint64_t sp;    /* in that frame */
     uint64_t value; /* of fp */
-    uint64_t at;    /* where it had been saved; 0: nowhere, it was in the register */
+    uint64_t at;    /* where it was saved; 0: in the register */
+};
+
+/* A stack that this thread has recorded in SESSION, by its hash. See interrupted.h. */
+#define KYMO__MEMOS 1024u /* a power of two */
+struct kymo_walk_memo {
+    uint64_t hash; /* 0: none */
+    uint32_t session;
+    kymo_stack stack;
+};
+
+/* What the nodes of a path depend on. */
+struct kymo_path_scope {
+    uint64_t session, epoch, modules;
+};
+
+/* A frame of the path, its word (0: it is not shown), and its node in the tree. */
+struct kymo_path_frame {
+    struct kymo_merged frame;
+    uint64_t word;
+    kymo_stack node;
 };
 
 struct kymo_walker {
-    uint64_t busy;                /* the sp of the walk that is going on, else 0 */
-    uint64_t capture;             /* the same of a capture, which may have a walk in it */
-    uint64_t captures, truncated; /* how many so far, of all threads that had this */
-    uint64_t version;             /* of the modules, for everything below */
+    uint64_t busy;                /* sp of the walk in progress, else 0 */
+    uint64_t capture;             /* the same for a capture, which may contain a walk */
+    uint64_t captures, truncated; /* totals so far, over all threads that owned this */
+    uint64_t version;             /* version of the modules, for everything below */
     struct kymo_range stack, other;
     size_t count;  /* of frames and hashes */
-    size_t usable; /* so many of them can be continued from: all on `stack`, simple rules */
+    size_t usable; /* how many can be reused: all on `stack`, with simple rules */
     size_t slot_count;
 
-    struct kymo_walker *next; /* all there are */
+    struct kymo_walker *next; /* list of all walkers */
     uint32_t owner;           /* thread id; 0: free */
-    uint32_t registered;      /* its thread's end will be told to it */
+    uint32_t registered;      /* its thread's exit will be reported */
 
     struct kymo_site sites[1 << KYMO__SITE_BITS];
-    /* A guess: the number of the site that followed last time, by those that came before it;
-       and in the upper half, where the guess after that one is. */
+    /* A guess: the number of the site that followed last time, by those that came before it; in the
+       upper half, where the guess after that one is. */
     uint32_t trails[1 << KYMO__TRAIL_BITS];
-    /* What the last walk found, outermost first. After the last frame follows one that is none,
-       and whose `end` is the innermost frame's sp. */
+    /* Result of the last walk, outermost first. After the last frame comes a sentinel, whose `end`
+       is the innermost frame's sp. */
     struct kymo_native frames[KYMO__WALK_MAX + 1];
     uint64_t hashes[KYMO__WALK_MAX]; /* of a frame and those further out */
     struct kymo_slot slots[KYMO__WALK_MAX];
-    /* What this one has found that is new, innermost first. */
+    /* New frames of this walk, innermost first. */
     struct kymo_native fresh[KYMO__WALK_MAX];
     struct kymo_slot fresh_slots[KYMO__WALK_MAX];
 
+    struct kymo_walk_memo memos[KYMO__MEMOS];
     struct kymo_managed_frame managed[KYMO__STACK_MAX];
-    uint64_t words[KYMO__STACK_MAX]; /* frames as they are stored: see capture.c */
+    struct kymo_merged merged[KYMO__STACK_MAX];
+    uint64_t words[KYMO__STACK_MAX]; /* frames as stored: see merge.h */
+
+    /* The stack that was last added to the tree, outermost first: see path.h. */
+    struct kymo_path_scope path_scope;
+    size_t path_count;
+    struct kymo_path_frame path[KYMO__STACK_MAX];
 };
 
 extern __thread struct kymo_walker *kymo__walker __attribute__((tls_model("initial-exec")));
 
-/* The thread's walker, claimed for a capture by a function whose frame is at SP; the walks in it
-   claim it for themselves. NULL when there is none, or a capture is going on. */
+/* Claim the thread's walker for a capture by a function whose frame is at SP; the walks in it claim
+   it separately. NULL if there is none, or a capture is in progress. */
 struct kymo_walker *kymo__walker_capture_slow(uint64_t sp);
 static inline struct kymo_walker *kymo__walker_capture(uint64_t sp)
 {
@@ -91,7 +119,7 @@ static inline struct kymo_walker *kymo__walker_capture(uint64_t sp)
     return walker;
 }
 
-/* It is over, and counted. */
+/* End the capture and count it. */
 static inline void kymo__walker_captured(struct kymo_walker *walker, bool truncated)
 {
     kymo__store_relaxed(&walker->captures, walker->captures + 1);
@@ -101,15 +129,15 @@ static inline void kymo__walker_captured(struct kymo_walker *walker, bool trunca
     kymo__store_relaxed(&walker->capture, UINT64_C(0));
 }
 
-/* Captures of all threads so far, and how many were cut. */
+/* Total captures of all threads so far, and how many were truncated. */
 void kymo__walker_counts(uint64_t *captures, uint64_t *truncated);
 
-/* The thread's walker, claimed for a walk that begins at SP, with RANGE what can be read from
-   there on. NULL when there is none, or it is in use. */
+/* Claim the thread's walker for a walk that starts at SP; RANGE is set to what is readable from
+   there. NULL if there is none, or it is in use. */
 struct kymo_walker *kymo__walker_claim(uint64_t sp, struct kymo_range *range, bool in_signal);
 
-/* The same, with the thread's own stack for range, where nothing has happened since its last walk
-   that would need a closer look; otherwise false, and nothing is claimed. */
+/* Fast path of the same, with the thread's own stack as range, if nothing has happened since its
+   last walk that needs a closer look; otherwise false, and nothing is claimed. */
 static inline bool kymo__walker_quick(struct kymo_walker *walker, uint64_t sp)
 {
     if (walker->busy || !kymo__load_relaxed(&kymo__loader.count) ||

@@ -20,7 +20,7 @@ static bool has(const struct kymo_elf *elf, const char *section)
     return kymo__elf_named(elf, section) != 0;
 }
 
-/* Look for separate debug information where the file itself has not enough. */
+/* Look for separate debug information if the file itself has too little. */
 static void open_debug(struct kymo_binary *binary, struct kymo_build_id id, bool usable, int mode)
 {
     if (usable && !id.len)
@@ -35,7 +35,7 @@ static void open_debug(struct kymo_binary *binary, struct kymo_build_id id, bool
         kymo__debugfile_by_net(id, &binary->debug);
 }
 
-/* Lines and inlined functions, from the file or from the one beside it. */
+/* Read lines and inlined functions, from the file or its debug file. */
 static int read_debug(struct kymo_binary *binary)
 {
     struct kymo_elf *elf = has(&binary->elf, ".debug_info") ? &binary->elf : &binary->debug;
@@ -65,7 +65,7 @@ int kymo__binary_init(struct kymo_binary *binary, const char *path, struct kymo_
     int rc = kymo__elf_open(&binary->elf, path);
     if (rc == -ENOMEM)
         return rc;
-    /* A file with another build id came later to this place: its names would be wrong ones. */
+    /* A file with another build id has replaced this one: its names would be wrong. */
     if (rc == 0 && id.len && !kymo__debugfile_is(&binary->elf, id))
         kymo__elf_fini(&binary->elf);
     open_debug(binary, id, binary->elf.image.len != 0, mode);
@@ -89,6 +89,7 @@ int kymo__binary_init_image(struct kymo_binary *binary, struct kymo_view image, 
 void kymo__binary_fini(struct kymo_binary *binary)
 {
     kymo__free(binary->memo.names);
+    kymo__map_fini(&binary->memo.places);
     kymo__dwarf_fini(&binary->dwarf);
     kymo__dwarf_fini(&binary->shared_dwarf);
     kymo__symtab_fini(&binary->symtab);

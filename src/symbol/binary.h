@@ -1,6 +1,6 @@
-/* binary.h — a program or a library, with all that can be found about it.
+/* binary.h — a program or library, with everything that can be found about it.
 
-   It is opened when its first address is asked for, and then kept. */
+   It is opened when an address in it is first requested, and then kept. */
 #ifndef KYMO_BINARY_H
 #define KYMO_BINARY_H
 
@@ -8,6 +8,7 @@
 
 #include "debugfile.h"
 #include "dwarf.h"
+#include "map.h"
 #include "symtab.h"
 #include "texts.h"
 
@@ -16,7 +17,7 @@ struct kymo_wanted {
     uint64_t address;
     size_t first;
     uint32_t count;  /* 0: not found yet */
-    uint32_t answer; /* the caller's */
+    uint32_t answer; /* for the caller */
 };
 
 struct kymo_symbols {
@@ -24,27 +25,27 @@ struct kymo_symbols {
     size_t count, capacity;
 };
 
-/* Names of entries of .debug_info that were asked for before. */
+/* Cached names of .debug_info entries. */
 struct kymo_memo {
     struct kymo_memo_name {
-        uint64_t key; /* 0: free */
         const char *name;
         bool linkage;
     } * names;
     size_t count, capacity;
+    struct kymo_map places; /* position in names, plus 1, by the entry's offset */
 };
 
 struct kymo_binary {
     struct kymo_elf elf;    /* the file itself */
     struct kymo_elf debug;  /* its separate debug information */
-    struct kymo_elf shared; /* what the debug information shares with others */
+    struct kymo_elf shared; /* debug information shared with other files */
     struct kymo_symtab symtab;
     struct kymo_dwarf dwarf, shared_dwarf;
     struct kymo_memo memo;
 };
 
-/* Open what is at PATH, for MODE of enum kymo_symbol_mode. With an ID, only what has that build
-   id. Finding nothing is no error. Returns 0 or -ENOMEM. */
+/* Open the file at PATH, for MODE of enum kymo_symbol_mode. With an ID, only a file that has that
+   build id. Finding nothing is not an error. Returns 0 or -ENOMEM. */
 int kymo__binary_init(struct kymo_binary *binary, const char *path, struct kymo_build_id id,
                       int mode);
 
@@ -52,8 +53,8 @@ int kymo__binary_init(struct kymo_binary *binary, const char *path, struct kymo_
 int kymo__binary_init_image(struct kymo_binary *binary, struct kymo_view image, int mode);
 void kymo__binary_fini(struct kymo_binary *binary);
 
-/* Add the symbols of each of the COUNT addresses at WANTED, in order and all different, to
-   SYMBOLS. Returns 0 or -ENOMEM. */
+/* Add the symbols of the COUNT addresses at WANTED, which are sorted and distinct, to SYMBOLS.
+   Returns 0 or -ENOMEM. */
 int kymo__binary_find(struct kymo_binary *binary, struct kymo_wanted *wanted, size_t count,
                       struct kymo_symbols *symbols, struct kymo_texts *texts);
 

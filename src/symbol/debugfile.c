@@ -11,7 +11,7 @@
 
 #define DIRS_DEFAULT "/usr/lib/debug"
 
-/* The next directory of the list at *LIST, into DIR; false at its end. */
+/* Copy the next directory of the list at *LIST to DIR; false at its end. */
 static bool next_dir(const char **list, char *dir, size_t size)
 {
     while (**list) {
@@ -84,8 +84,8 @@ static bool has_checksum(const struct kymo_elf *elf, uint32_t checksum)
     return (uint32_t)sum == checksum;
 }
 
-/* The link may name the very file it is in, which never helps. Where both have a build id it
-   decides, and the file need not be read from end to end. */
+/* The link may name the file that contains it, which never helps. If both have a build id, that
+   decides, and the file need not be checksummed. */
 static int open_linked(const char *path, const struct link *link, struct kymo_elf *debug)
 {
     const struct kymo_elf *from = link->from;
@@ -130,7 +130,7 @@ int kymo__debugfile_by_link(struct kymo_elf *elf, struct kymo_elf *debug)
     snprintf(found, sizeof(found), "%.*s.debug/%s", here, path, link.name);
     if (open_linked(found, &link, debug) == 0)
         return 0;
-    /* Below the global directories it lies as it does below /, links resolved. */
+    /* The global directories mirror /, with links resolved. */
     if (!realpath(path, full))
         return -ENOENT;
     const char *list = dirs();
@@ -199,6 +199,6 @@ int kymo__debugfile_by_net(struct kymo_build_id id, struct kymo_elf *debug)
         if (client)
             end(client);
     }
-    /* The library stays: it may have started threads. */
+    /* The library stays loaded: it may have started threads. */
     return rc;
 }

@@ -1,7 +1,7 @@
-/* debugfile.h — where the debug information of a stripped file is.
+/* debugfile.h — find the debug information of a stripped file.
 
-   By its build id, in the directories of KYMO_DEBUG_DIRS or /usr/lib/debug; by the link that
-   strip leaves in it; and, only where DEBUGINFOD_URLS is set, by asking those servers. */
+   Searches by build id in the directories of KYMO_DEBUG_DIRS or /usr/lib/debug; by the link that
+   strip leaves in the file; and, only if DEBUGINFOD_URLS is set, on those servers. */
 #ifndef KYMO_DEBUGFILE_H
 #define KYMO_DEBUGFILE_H
 
@@ -12,11 +12,11 @@ struct kymo_build_id {
     uint32_t len; /* 0: not known */
 };
 
-/* Open in DEBUG the file with debug information for the build ID. Returns 0 or a negative errno,
-   -ENOENT mostly. */
+/* Open the debug file for build ID as DEBUG. Returns 0 or a negative errno, usually -ENOENT. */
 int kymo__debugfile_by_id(struct kymo_build_id id, struct kymo_elf *debug);
 
-/* The same by the link in ELF. The file found has the checksum, or the build id, that ELF says. */
+/* The same by the link in ELF. The file must have the checksum, or the build id, that ELF
+   states. */
 int kymo__debugfile_by_link(struct kymo_elf *elf, struct kymo_elf *debug);
 
 /* The same from the network. */
@@ -25,7 +25,7 @@ int kymo__debugfile_by_net(struct kymo_build_id id, struct kymo_elf *debug);
 /* The file in which DEBUG shares parts of its information with others (.gnu_debugaltlink). */
 int kymo__debugfile_shared(struct kymo_elf *debug, struct kymo_elf *shared);
 
-/* Whether ELF has this build id; false when one of them has none. */
+/* Does ELF have this build id? False if either has none. */
 bool kymo__debugfile_is(const struct kymo_elf *elf, struct kymo_build_id id);
 
 #endif

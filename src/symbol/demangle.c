@@ -10,7 +10,7 @@
 
 #include "alloc.h"
 
-/* Longer ones could use up a small stack inside the C++ library. */
+/* Longer names could overflow a small stack inside the C++ library. */
 enum { NAME_MOST = 8192 };
 
 typedef char *demangler(const char *name, char *buffer, size_t *len, int *status);
@@ -23,7 +23,7 @@ static void look_for_it(void)
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
     void *found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
     for (size_t i = 0; !found && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-        /* Never closed: others may have come to use it. */
+        /* Never closed: others may be using it by now. */
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
         if (library)
             found = dlsym(library, "__cxa_demangle");
@@ -31,7 +31,7 @@ static void look_for_it(void)
     memcpy(&cxa_demangle, &found, sizeof(found));
 }
 
-/* Rust's older names are C++ names that end in ::h and sixteen hexadecimal digits. */
+/* Rust's legacy names are C++ names that end in ::h and sixteen hexadecimal digits. */
 static bool ends_in_hash(const char *text, size_t len)
 {
     if (len < 20 || memcmp(text + len - 19, "::h", 3) != 0)
@@ -42,7 +42,7 @@ static bool ends_in_hash(const char *text, size_t len)
     return true;
 }
 
-/* Signs that cannot stand in a C++ name are written between dollars, and :: as two dots. */
+/* Characters not allowed in a C++ name are written between dollars, and :: as two dots. */
 static void undo_rust(char *text)
 {
     static const struct {
@@ -55,7 +55,7 @@ static void undo_rust(char *text)
         {"$u7b$", '{'},  {"$u7d$", '}'}, {"$u7e$", '~'},
     };
     char *out = text;
-    /* A part of a path that would begin with a sign has an underscore before it. */
+    /* A path component that would start with such a character has an underscore before it. */
     bool begins = true;
     for (const char *at = text; *at;) {
         if (begins && at[0] == '_' && at[1] == '$')
@@ -80,8 +80,8 @@ static void undo_rust(char *text)
     *out = '\0';
 }
 
-/* Copies the LEN bytes, so that only kymo__free is needed afterwards. */
-static int keep(const char *made, size_t len, char **text)
+/* Copy the LEN bytes, so that the caller can use kymo__free. */
+static int keep_text(const char *made, size_t len, char **text)
 {
     *text = kymo__alloc_text(made, len);
     return *text ? 0 : -ENOMEM;
@@ -112,9 +112,9 @@ int kymo__demangle(const char *name, size_t len, char **text)
     } else if (ends_in_hash(made, made_len)) {
         made[made_len - 19] = '\0';
         undo_rust(made);
-        rc = keep(made, strlen(made), text);
+        rc = keep_text(made, strlen(made), text);
     } else {
-        rc = keep(made, made_len, text);
+        rc = keep_text(made, made_len, text);
     }
     free(made);
     return rc;

@@ -1,17 +1,17 @@
-/* dwarf.h — debug information, versions 2 to 5, read no further than is needed.
+/* dwarf.h — DWARF debug information, versions 2 to 5, read only as far as needed.
 
-   dwarf_units.c   which units there are, and which addresses they cover: read once
-   dwarf_abbrev.c  the shapes of a unit's entries
-   dwarf_values.c  values of attributes: texts, addresses, references
-   dwarf_ranges.c  lists of ranges
-   dwarf_names.c   what an entry is called
-   lines.c         which line an address comes from
-   inlines.c       which functions an address lies in
+   dwarf_units.c   the units and the addresses they cover: read once
+   dwarf_abbrev.c  the abbreviations of a unit's entries
+   dwarf_values.c  attribute values: texts, addresses, references
+   dwarf_ranges.c  range lists
+   dwarf_names.c   the name of an entry
+   lines.c         the source line of an address
+   inlines.c       the functions that contain an address
 
-   Units are read again for every batch of addresses and nothing of them is kept, so that memory
-   does not grow with the file. The bytes may be anything: each list, table and program that is
-   read is charged to a budget in proportion to the size of its section, so that entries which
-   all point to one long list cost no more than the file could hold. */
+   Units are read again for every batch of addresses and not kept, so that memory does not grow with
+   the file. The input is not trusted: every list, table and program read is charged to a budget
+   proportional to the size of its section, so that many entries pointing to one long list cost no
+   more than the file could hold. */
 #ifndef KYMO_DWARF_H
 #define KYMO_DWARF_H
 
@@ -35,19 +35,19 @@ enum kymo_dwarf_section {
 #define KYMO__NONE UINT32_MAX    /* no index */
 
 struct kymo_unit {
-    uint64_t offset, dies, end; /* in .debug_info: of its header, its first entry, its end */
+    uint64_t offset, dies, end; /* in .debug_info: offset of its header, its first entry, its end */
     uint64_t abbrevs;           /* in .debug_abbrev */
     uint64_t lines;             /* in .debug_line, or KYMO__NOWHERE */
-    uint64_t low;               /* what ranges are relative to */
+    uint64_t low;               /* base address of ranges */
     uint64_t addr_base, str_offsets_base, rnglists_base;
-    const char *dir; /* where it was compiled, or NULL */
+    const char *dir; /* compilation directory, or NULL */
     uint16_t version, language;
     uint8_t address_size, offset_size;
-    bool listed; /* it has a list of its ranges */
+    bool listed; /* it lists its ranges */
 };
 
 struct kymo_unit_range {
-    uint64_t begin, end, reach; /* reach: the end of this and of all before it */
+    uint64_t begin, end, reach; /* reach: the greatest end of this and all before it */
     uint32_t unit;
 };
 
@@ -67,7 +67,7 @@ struct kymo_attr {
 };
 
 struct kymo_abbrevs {
-    uint64_t offset; /* KYMO__NOWHERE: nothing is in this place of the cache */
+    uint64_t offset; /* KYMO__NOWHERE: this cache entry is empty */
     uint8_t address_size, offset_size;
     uint16_t version;
     bool dense; /* code N is entry N - 1 */
@@ -88,19 +88,19 @@ struct kymo_dwarf {
     struct kymo_unit_range *ranges; /* by begin */
     size_t range_count, range_capacity;
     struct kymo_abbrevs *abbrevs; /* KYMO__ABBREV_CACHE of them */
-    struct kymo_dwarf *shared;    /* what references into a shared file mean, or NULL */
+    struct kymo_dwarf *shared;    /* for references into a shared file, or NULL */
     uint64_t abbrev_budget;       /* bytes of .debug_abbrev that may still be read in this batch */
     uint64_t range_budget;        /* entries of lists of ranges, the same */
     uint64_t line_budget;         /* bytes of .debug_line, the same */
-    bool no_memory;               /* there was none for abbreviations in this batch */
+    bool no_memory;               /* allocating abbreviations failed in this batch */
 };
 
 /* Read the index of units. ELF, and SHARED unless it is NULL, must outlive DWARF. Returns 0 or
-   -ENOMEM; having nothing is no error. */
+   -ENOMEM; a file without debug information is not an error. */
 int kymo__dwarf_init(struct kymo_dwarf *dwarf, struct kymo_elf *elf, struct kymo_dwarf *shared);
 void kymo__dwarf_fini(struct kymo_dwarf *dwarf);
 
-/* The budgets of a new batch. */
+/* Reset the budgets for a new batch. */
 void kymo__dwarf_refill(struct kymo_dwarf *dwarf);
 
 /* The index of the unit that covers ADDRESS, or KYMO__NONE. */
@@ -124,10 +124,10 @@ static inline const struct kymo_abbrev *kymo__abbrevs_find(const struct kymo_abb
     return kymo__abbrevs_search(abbrevs, code);
 }
 
-struct kymo_value {
-    uint16_t form; /* 0: the attribute is not there */
+struct kymo_dwarf_value {
+    uint16_t form; /* 0: the attribute is absent */
     uint64_t number;
-    const char *text; /* of a text that stands in the entry itself */
+    const char *text; /* for a text stored in the entry itself */
 };
 
 /* An entry, of this file or of the shared one. */
@@ -136,21 +136,21 @@ struct kymo_die {
     uint64_t offset;
 };
 
-/* The bytes that a value of FORM has, or -1 when they vary. */
+/* The size of a value of FORM, or -1 if it varies. */
 int kymo__value_size(const struct kymo_unit *unit, unsigned form);
 void kymo__value_skip(struct kymo_bytes *bytes, const struct kymo_unit *unit, unsigned form);
 void kymo__value_read(struct kymo_bytes *bytes, const struct kymo_unit *unit,
                       const struct kymo_abbrevs *abbrevs, const struct kymo_attr *attr,
-                      struct kymo_value *value);
+                      struct kymo_dwarf_value *value);
 const char *kymo__value_text(const struct kymo_dwarf *dwarf, const struct kymo_unit *unit,
-                             const struct kymo_value *value);
+                             const struct kymo_dwarf_value *value);
 bool kymo__value_address(const struct kymo_dwarf *dwarf, const struct kymo_unit *unit,
-                         const struct kymo_value *value, uint64_t *address);
+                         const struct kymo_dwarf_value *value, uint64_t *address);
 struct kymo_die kymo__value_reference(struct kymo_dwarf *dwarf, const struct kymo_unit *unit,
-                                      const struct kymo_value *value);
+                                      const struct kymo_dwarf_value *value);
 
-/* What DIE is called: its linkage name, and then *LINKAGE is true, or its plain name, or NULL.
-   Lent from the file. */
+/* The name of DIE: its linkage name, setting *LINKAGE, or its plain name, or NULL. Lent from the
+   file. */
 const char *kymo__die_name(struct kymo_die die, bool *linkage);
 
 /* ---- ranges ---- */
@@ -161,16 +161,16 @@ struct kymo_ranges {
     const struct kymo_unit *unit;
     struct kymo_bytes bytes;
     uint64_t base;
-    bool left_out;       /* the base belongs to what is not in the file */
+    bool left_out;       /* the base belongs to code that the linker dropped */
     uint64_t begin, end; /* of the only one */
     enum { KYMO__NO_RANGE, KYMO__ONE_RANGE, KYMO__OLD_RANGES, KYMO__NEW_RANGES } kind;
 };
 
 void kymo__ranges_init(struct kymo_ranges *ranges, struct kymo_dwarf *dwarf,
-                       const struct kymo_unit *unit, const struct kymo_value *low,
-                       const struct kymo_value *high, const struct kymo_value *list);
+                       const struct kymo_unit *unit, const struct kymo_dwarf_value *low,
+                       const struct kymo_dwarf_value *high, const struct kymo_dwarf_value *list);
 
-/* The next one that has code in it; false at the end. */
+/* The next range that contains code; false at the end. */
 bool kymo__ranges_next(struct kymo_ranges *ranges, uint64_t *begin, uint64_t *end);
 
 #endif

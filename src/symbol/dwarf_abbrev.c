@@ -1,5 +1,5 @@
-/* dwarf_abbrev.c — the shapes of entries: a tag, and the names and forms of attributes, by a
-   code. Units often share a table, so some are kept. */
+/* dwarf_abbrev.c — abbreviations: a tag, and the names and forms of attributes, by code. Units
+   often share a table, so some are cached. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "dwarf.h"
 #include "dwarf_codes.h"
 
-static void clear(struct kymo_abbrevs *abbrevs)
+static void clear_abbrevs(struct kymo_abbrevs *abbrevs)
 {
     kymo__free(abbrevs->list);
     kymo__free(abbrevs->attrs);
@@ -36,8 +36,8 @@ static bool add_attr(struct kymo_abbrevs *abbrevs, uint64_t name, uint64_t form,
 }
 
 /* Sum up the sizes, as far as they are the same in every entry. */
-static void measure(const struct kymo_abbrevs *abbrevs, const struct kymo_unit *unit,
-                    struct kymo_abbrev *abbrev)
+static void measure_entries(const struct kymo_abbrevs *abbrevs, const struct kymo_unit *unit,
+                            struct kymo_abbrev *abbrev)
 {
     int total = 0;
     abbrev->sibling = -1;
@@ -75,7 +75,7 @@ static int read_one(struct kymo_abbrevs *abbrevs, const struct kymo_unit *unit,
             return -ENOMEM;
     }
     abbrev.count = (uint32_t)abbrevs->attr_count - abbrev.first;
-    measure(abbrevs, unit, &abbrev);
+    measure_entries(abbrevs, unit, &abbrev);
     if (kymo__array_grow(&abbrevs->list, &abbrevs->capacity, abbrevs->count,
                          sizeof(*abbrevs->list)) < 0)
         return -ENOMEM;
@@ -96,7 +96,7 @@ const struct kymo_abbrevs *kymo__abbrevs_get(struct kymo_dwarf *dwarf, const str
     if (abbrevs->offset == unit->abbrevs && abbrevs->address_size == unit->address_size &&
         abbrevs->offset_size == unit->offset_size && abbrevs->version == unit->version)
         return abbrevs;
-    clear(abbrevs);
+    clear_abbrevs(abbrevs);
     struct kymo_bytes bytes = kymo__bytes(dwarf->sections[KYMO__ABBREV], unit->abbrevs);
     if (kymo__bytes_left(&bytes) > dwarf->abbrev_budget)
         bytes.end = bytes.at + dwarf->abbrev_budget;
@@ -105,7 +105,7 @@ const struct kymo_abbrevs *kymo__abbrevs_get(struct kymo_dwarf *dwarf, const str
     while ((rc = read_one(abbrevs, unit, &bytes)) > 0)
         continue;
     dwarf->abbrev_budget -= (uint64_t)(bytes.at - start);
-    /* Half a table serves for now, for the batch fails, but is not kept. */
+    /* Half a table is good enough now, because the batch fails, but it is not kept. */
     dwarf->no_memory = dwarf->no_memory || rc < 0;
     abbrevs->offset = rc < 0 ? KYMO__NOWHERE : unit->abbrevs;
     abbrevs->address_size = unit->address_size;

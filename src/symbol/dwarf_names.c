@@ -1,5 +1,5 @@
-/* dwarf_names.c — what a function's entry is called. The entry of a body often says only of
-   which other entry it is an instance, and that one of which declaration it is the definition. */
+/* dwarf_names.c — the name of a function's entry. The entry of a body often only refers to the
+   entry it is an instance of, and that one to its declaration. */
 #include "dwarf.h"
 #include "dwarf_codes.h"
 
@@ -27,7 +27,7 @@ const char *kymo__die_name(struct kymo_die die, bool *linkage)
         for (uint32_t i = 0; abbrev && i < abbrev->count && !bytes.bad; i++) {
             const struct kymo_attr *attr = &abbrevs->attrs[abbrev->first + i];
             bool origin = attr->name == DW_AT_abstract_origin || attr->name == DW_AT_specification;
-            struct kymo_value value;
+            struct kymo_dwarf_value value;
             if (!origin && !is_name(attr->name)) {
                 kymo__value_skip(&bytes, unit, attr->form);
                 continue;

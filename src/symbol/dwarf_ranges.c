@@ -2,7 +2,7 @@
 #include "dwarf.h"
 #include "dwarf_codes.h"
 
-static bool list_offset(const struct kymo_ranges *ranges, const struct kymo_value *list,
+static bool list_offset(const struct kymo_ranges *ranges, const struct kymo_dwarf_value *list,
                         uint64_t *offset)
 {
     *offset = list->number;
@@ -21,8 +21,8 @@ static bool list_offset(const struct kymo_ranges *ranges, const struct kymo_valu
 }
 
 void kymo__ranges_init(struct kymo_ranges *ranges, struct kymo_dwarf *dwarf,
-                       const struct kymo_unit *unit, const struct kymo_value *low,
-                       const struct kymo_value *high, const struct kymo_value *list)
+                       const struct kymo_unit *unit, const struct kymo_dwarf_value *low,
+                       const struct kymo_dwarf_value *high, const struct kymo_dwarf_value *list)
 {
     *ranges = (struct kymo_ranges){.dwarf = dwarf, .unit = unit, .base = unit->low};
     uint64_t offset;
@@ -40,7 +40,7 @@ void kymo__ranges_init(struct kymo_ranges *ranges, struct kymo_dwarf *dwarf,
     ranges->kind = KYMO__ONE_RANGE;
 }
 
-/* Linkers give functions that they left out the address 0, or one near the end. */
+/* Linkers give dropped functions the address 0, or one near the end. */
 static bool has_code(uint64_t begin, uint64_t end)
 {
     return begin != 0 && begin < end;
@@ -69,7 +69,8 @@ static bool old_next(struct kymo_ranges *ranges, uint64_t *begin, uint64_t *end)
 
 static uint64_t indexed(struct kymo_ranges *ranges)
 {
-    struct kymo_value value = {.form = DW_FORM_addrx, .number = kymo__bytes_uleb(&ranges->bytes)};
+    struct kymo_dwarf_value value = {.form = DW_FORM_addrx,
+                                     .number = kymo__bytes_uleb(&ranges->bytes)};
     uint64_t address = 0;
     kymo__value_address(ranges->dwarf, ranges->unit, &value, &address);
     return address;
@@ -98,7 +99,7 @@ static bool new_next(struct kymo_ranges *ranges, uint64_t *begin, uint64_t *end)
         case DW_RLE_offset_pair:
             a = kymo__bytes_uleb(bytes);
             b = kymo__bytes_uleb(bytes);
-            /* Relative to a base that was left out: none of it is there. */
+            /* Relative to a dropped base: none of it exists. */
             a = ranges->left_out ? 0 : a + ranges->base;
             b += ranges->base;
             break;

@@ -25,15 +25,15 @@ void kymo__dwarf_refill(struct kymo_dwarf *dwarf)
     dwarf->range_budget =
         4096 + 4 * (uint64_t)(s[KYMO__RANGES].len + s[KYMO__RNGLISTS].len) + s[KYMO__INFO].len;
     dwarf->line_budget = 4096 + 4 * (uint64_t)s[KYMO__LINE].len;
-    /* Tables that are not kept are read again for names in other units. */
+    /* Tables that are not cached are read again for names in other units. */
     dwarf->abbrev_budget = (1u << 20) + 64 * (uint64_t)s[KYMO__ABBREV].len;
     dwarf->no_memory = false;
 }
 
 /* ---- headers ---- */
 
-/* The header at BYTES, which then stands behind the unit. False at the end of what makes sense;
-   a unit that is only not understood has version 0. */
+/* Read the header at BYTES and skip the unit. False at the end of valid data; a unit that is merely
+   not understood gets version 0. */
 static bool read_header(const struct kymo_dwarf *dwarf, struct kymo_bytes *bytes,
                         struct kymo_unit *unit)
 {
@@ -67,7 +67,7 @@ static bool read_header(const struct kymo_dwarf *dwarf, struct kymo_bytes *bytes
     if (head.bad || unit->version < 2 || unit->version > 5 ||
         (unit->address_size != 8 && unit->address_size != 4))
         unit->version = 0;
-    /* Where an attribute does not say where a table begins, it begins behind its header. */
+    /* If no attribute says where a table starts, it starts after its header. */
     unit->addr_base = unit->str_offsets_base = unit->offset_size == 8 ? 16 : 8;
     unit->rnglists_base = unit->offset_size == 8 ? 20 : 12;
     return true;
@@ -76,11 +76,11 @@ static bool read_header(const struct kymo_dwarf *dwarf, struct kymo_bytes *bytes
 /* ---- first entries ---- */
 
 struct root {
-    struct kymo_value low, high, ranges, dir;
+    struct kymo_dwarf_value low, high, ranges, dir;
 };
 
 static void read_root_value(struct kymo_unit *unit, struct root *root, unsigned name,
-                            const struct kymo_value *value)
+                            const struct kymo_dwarf_value *value)
 {
     switch (name) {
     case DW_AT_low_pc:
@@ -127,7 +127,7 @@ static bool read_root(struct kymo_dwarf *dwarf, struct kymo_unit *unit, struct r
         return false;
     for (uint32_t i = 0; i < abbrev->count && !bytes.bad; i++) {
         const struct kymo_attr *attr = &abbrevs->attrs[abbrev->first + i];
-        struct kymo_value value;
+        struct kymo_dwarf_value value;
         kymo__value_read(&bytes, unit, abbrevs, attr, &value);
         if (!bytes.bad)
             read_root_value(unit, root, attr->name, &value);
@@ -171,8 +171,8 @@ static int read_units(struct kymo_dwarf *dwarf)
     return 0;
 }
 
-/* .debug_aranges, for units that do not list themselves what they cover: one that gives only a
-   beginning and an end, in an early version, may have more. */
+/* Read .debug_aranges, for units that do not list their ranges themselves: a unit with only a start
+   and an end, in an early version, may have more. */
 static int read_aranges(struct kymo_dwarf *dwarf)
 {
     struct kymo_bytes bytes = kymo__bytes(dwarf->sections[KYMO__ARANGES], 0);
@@ -279,7 +279,7 @@ uint32_t kymo__dwarf_unit_at(const struct kymo_dwarf *dwarf, uint64_t address)
         else
             high = middle;
     }
-    /* Of several the smallest: the others may be rough. Only so many are looked at. */
+    /* Take the smallest of several: the others may be imprecise. The search is limited. */
     const struct kymo_unit_range *best = NULL;
     for (size_t i = low, looked_at = 0; i-- > 0 && looked_at < 256; looked_at++) {
         const struct kymo_unit_range *range = &dwarf->ranges[i];

@@ -102,11 +102,11 @@ void kymo__value_skip(struct kymo_bytes *bytes, const struct kymo_unit *unit, un
 
 void kymo__value_read(struct kymo_bytes *bytes, const struct kymo_unit *unit,
                       const struct kymo_abbrevs *abbrevs, const struct kymo_attr *attr,
-                      struct kymo_value *value)
+                      struct kymo_dwarf_value *value)
 {
     unsigned form = attr->form;
     struct kymo_bytes before = *bytes;
-    *value = (struct kymo_value){.form = (uint16_t)form};
+    *value = (struct kymo_dwarf_value){.form = (uint16_t)form};
     switch (form) {
     case DW_FORM_implicit_const:
         value->number = (uint64_t)abbrevs->constants[attr->constant];
@@ -150,7 +150,7 @@ void kymo__value_read(struct kymo_bytes *bytes, const struct kymo_unit *unit,
 }
 
 const char *kymo__value_text(const struct kymo_dwarf *dwarf, const struct kymo_unit *unit,
-                             const struct kymo_value *value)
+                             const struct kymo_dwarf_value *value)
 {
     switch (value->form) {
     case DW_FORM_string:
@@ -182,7 +182,7 @@ const char *kymo__value_text(const struct kymo_dwarf *dwarf, const struct kymo_u
 }
 
 bool kymo__value_address(const struct kymo_dwarf *dwarf, const struct kymo_unit *unit,
-                         const struct kymo_value *value, uint64_t *address)
+                         const struct kymo_dwarf_value *value, uint64_t *address)
 {
     switch (value->form) {
     case DW_FORM_addr:
@@ -211,7 +211,7 @@ bool kymo__value_address(const struct kymo_dwarf *dwarf, const struct kymo_unit 
 }
 
 struct kymo_die kymo__value_reference(struct kymo_dwarf *dwarf, const struct kymo_unit *unit,
-                                      const struct kymo_value *value)
+                                      const struct kymo_dwarf_value *value)
 {
     const struct kymo_die none = {0};
     switch (value->form) {

@@ -15,7 +15,7 @@
 #define COMPRESSED_ZLIB 1u
 #define COMPRESSED_ZSTD 2u /* newer than some <elf.h> */
 
-/* No section is inflated to more than this, whatever it says. */
+/* No section is inflated beyond this, whatever its header says. */
 #define INFLATED_LIMIT (UINT64_C(4) << 30)
 
 static struct kymo_view part_of(struct kymo_view whole, uint64_t offset, uint64_t len)
@@ -84,7 +84,7 @@ struct kymo_view kymo__elf_content_named(struct kymo_elf *elf, const char *name)
 
 /* ---- compressed sections ---- */
 
-/* Deflate cannot make more than this of a byte: a greater promise is not kept. */
+/* Deflate cannot expand more than this per byte: a greater size is a lie. */
 static bool zlib_can(uint64_t size, size_t from)
 {
     return size / 1040 <= from + 64;
@@ -98,7 +98,7 @@ static bool inflate_zlib(struct kymo_view from, uint8_t *to, size_t size)
     size_t in = from.len, out = size;
     const uint8_t *next = from.at;
     int rc = Z_OK;
-    /* Lengths in zlib are 32 bits, so that large sections go in pieces. */
+    /* zlib lengths are 32 bits, so large sections are inflated in pieces. */
     while (rc == Z_OK) {
         uInt give = in > (1u << 30) ? 1u << 30 : (uInt)in;
         uInt room = out > (1u << 30) ? 1u << 30 : (uInt)out;
@@ -202,8 +202,8 @@ static void read_notes(struct kymo_elf *elf, struct kymo_view notes)
     }
 }
 
-/* By segments, which are there without section headers too, and then by sections, whose offsets
-   are the right ones in a file of debug information alone. */
+/* From segments, which exist even without section headers, then from sections, whose offsets are
+   the valid ones in a file with only debug information. */
 static void read_build_id(struct kymo_elf *elf, const Elf64_Ehdr *head)
 {
     Elf64_Shdr header;
@@ -239,7 +239,7 @@ int kymo__elf_init(struct kymo_elf *elf, struct kymo_view image)
     uint64_t count = head.e_shnum;
     uint32_t names = head.e_shstrndx;
     if (head.e_shoff && head.e_shentsize == sizeof(Elf64_Shdr)) {
-        /* With very many sections the numbers are in the first of them. */
+        /* If there are very many sections, their number is in the first one. */
         struct kymo_view first = part_of(image, head.e_shoff, sizeof(Elf64_Shdr));
         Elf64_Shdr header;
         if (first.len) {
@@ -284,7 +284,7 @@ int kymo__elf_open(struct kymo_elf *elf, const char *path)
 {
     struct stat about;
     *elf = (struct kymo_elf){0};
-    /* Devices may take it ill to be opened at all, and pipes wait for a writer. */
+    /* Opening a device may have side effects, and a pipe waits for a writer. */
     if (stat(path, &about) < 0)
         return -errno;
     if (!S_ISREG(about.st_mode))

@@ -1,7 +1,7 @@
-/* elffile.h — the sections of an ELF file: 64 bits, little-endian, of any machine.
+/* elffile.h — the sections of an ELF file: 64 bits, little-endian, any machine.
 
-   The file is mapped. Every offset in it is checked before use, so that a file may be cut short
-   or hold anything; only a file that somebody shortens while it is being read is beyond help. */
+   The file is mapped. Every offset is checked before use, so the file may be truncated or contain
+   anything; only a file truncated while it is being read cannot be handled. */
 #ifndef KYMO_ELFFILE_H
 #define KYMO_ELFFILE_H
 
@@ -15,7 +15,7 @@ enum {
 struct kymo_elf {
     struct kymo_view image;
     bool mapped;
-    char *path;               /* it was opened by; NULL when it was not */
+    char *path;               /* the path it was opened by, or NULL */
     uint64_t device, inode;   /* of a mapped file */
     struct kymo_view headers; /* of the sections, 64 bytes each */
     struct kymo_view names;   /* of the sections */
@@ -34,8 +34,8 @@ struct kymo_section {
     uint64_t flags, address, size;
 };
 
-/* Map the file at PATH, or what is open at FD, which stays the caller's. Returns 0 or a negative
-   errno: -ENOEXEC for what is no such file, be it a directory or a pipe. */
+/* Map the file at PATH, or the file open as FD, which stays the caller's. Returns 0 or a negative
+   errno: -ENOEXEC if it is not an ELF file, including directories and pipes. */
 int kymo__elf_open(struct kymo_elf *elf, const char *path);
 int kymo__elf_open_fd(struct kymo_elf *elf, int fd);
 
@@ -47,8 +47,8 @@ void kymo__elf_fini(struct kymo_elf *elf);
 uint32_t kymo__elf_sections(const struct kymo_elf *elf);
 bool kymo__elf_section(const struct kymo_elf *elf, uint32_t index, struct kymo_section *section);
 
-/* The content of section INDEX, inflated where it is compressed; empty when there is none or it
-   cannot be read. Lent until kymo__elf_fini. */
+/* The content of section INDEX, inflated if compressed; empty if there is none or it cannot be
+   read. Lent until kymo__elf_fini. */
 struct kymo_view kymo__elf_content(struct kymo_elf *elf, uint32_t index);
 
 /* The index of the section called NAME, or 0. A name that begins with .debug_ is also found as

@@ -1,5 +1,5 @@
-/* frames.c — what debug information says of addresses: unit by unit, the lines of all of them,
-   then the functions they lie in, then the names of those. See binary.h. */
+/* frames.c — resolve addresses with debug information: unit by unit, first the lines of all
+   addresses, then the functions that contain them, then the names of those. See binary.h. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include "alloc.h"
 #include "binary.h"
 #include "dwarf_codes.h"
-#include "hash.h"
 #include "inlines.h"
 
 struct batch {
@@ -21,42 +20,18 @@ struct batch {
 
 /* ---- names ---- */
 
-static struct kymo_memo_name *memo_slot(const struct kymo_memo *memo, uint64_t key)
-{
-    size_t i = (size_t)(kymo__hash_word(key) >> 32) & (memo->capacity - 1);
-    while (memo->names[i].key && memo->names[i].key != key)
-        i = (i + 1) & (memo->capacity - 1);
-    return &memo->names[i];
-}
-
-static int memo_widen(struct kymo_memo *memo)
-{
-    if ((memo->count + 1) * 2 <= memo->capacity)
-        return 0;
-    struct kymo_memo wider = {.count = memo->count};
-    wider.capacity = memo->capacity ? memo->capacity * 2 : 256;
-    wider.names = kymo__alloc_zeroed(wider.capacity * sizeof(*wider.names));
-    if (!wider.names)
-        return -ENOMEM;
-    for (size_t i = 0; i < memo->capacity; i++)
-        if (memo->names[i].key)
-            *memo_slot(&wider, memo->names[i].key) = memo->names[i];
-    kymo__free(memo->names);
-    *memo = wider;
-    return 0;
-}
-
-/* The name of DIE, or NULL for no memory. Empty when it has none. */
+/* The name of DIE, or NULL if memory is short. Empty if it has none. */
 static const struct kymo_memo_name *name_of(struct batch *batch, struct kymo_die die)
 {
     struct kymo_binary *binary = batch->binary;
     uint64_t shared = die.dwarf == &binary->shared_dwarf ? UINT64_C(1) << 63 : 0;
-    uint64_t key = (die.offset ^ shared) + 1;
-    if (memo_widen(&binary->memo) < 0)
+    struct kymo_memo *memo = &binary->memo;
+    uint32_t place = kymo__map_find(&memo->places, die.offset ^ shared);
+    if (place)
+        return &memo->names[place - 1];
+    if (memo->count >= UINT32_MAX || kymo__map_reserve(&memo->places) < 0 ||
+        kymo__array_grow(&memo->names, &memo->capacity, memo->count, sizeof(*memo->names)) < 0)
         return NULL;
-    struct kymo_memo_name *slot = memo_slot(&binary->memo, key);
-    if (slot->key)
-        return slot;
     bool linkage;
     const char *name = kymo__die_name(die, &linkage);
     name = !name     ? kymo__texts_keep(batch->texts, "", 0)
@@ -64,9 +39,9 @@ static const struct kymo_memo_name *name_of(struct batch *batch, struct kymo_die
                      : kymo__texts_keep(batch->texts, name, strlen(name));
     if (!name)
         return NULL;
-    *slot = (struct kymo_memo_name){.key = key, .name = name, .linkage = linkage};
-    binary->memo.count++;
-    return slot;
+    memo->names[memo->count++] = (struct kymo_memo_name){.name = name, .linkage = linkage};
+    kymo__map_set(&memo->places, die.offset ^ shared, (uint32_t)memo->count);
+    return &memo->names[memo->count - 1];
 }
 
 static bool is_c(unsigned language)
@@ -75,8 +50,8 @@ static bool is_c(unsigned language)
            language == DW_LANG_C11 || language == DW_LANG_C17 || language == DW_LANG_C23;
 }
 
-/* Of a function that was not inlined. Where the debug information has only the last part of a
-   name, as for some functions of C++, the symbol table knows the whole. */
+/* The name of a function that was not inlined. If debug information has only the last part of a
+   name, as for some C++ functions, the symbol table has the whole. */
 static const char *outer_name(struct batch *batch, const struct kymo_ask *ask,
                               const struct kymo_memo_name *known)
 {
@@ -93,7 +68,7 @@ static const char *outer_name(struct batch *batch, const struct kymo_ask *ask,
 
 static const char *path_of(struct batch *batch, uint64_t number)
 {
-    struct kymo_source *file = kymo__lines_file(&batch->lines, number);
+    struct kymo_line_file *file = kymo__lines_file(&batch->lines, number);
     if (!file)
         return kymo__texts_keep(batch->texts, "", 0);
     if (!file->path) {
@@ -104,7 +79,7 @@ static const char *path_of(struct batch *batch, uint64_t number)
     return file->path;
 }
 
-/* The symbols of ASK, innermost first: each stands where the one inside it was called. */
+/* Add the symbols of ASK, innermost first: each is located where the one inside it was called. */
 static int add_symbols(struct batch *batch, const struct kymo_ask *ask)
 {
     struct kymo_wanted *want = &batch->wanted[ask->wanted];
@@ -192,7 +167,7 @@ int kymo__frames_find(struct kymo_binary *binary, struct kymo_wanted *wanted, si
     kymo__free(batch.scopes.list);
     kymo__free(asks);
     if (rc == 0 && (binary->dwarf.no_memory || binary->shared_dwarf.no_memory)) {
-        /* Names may be missing only for that. */
+        /* A missing name can only mean that memory was short. */
         kymo__free(binary->memo.names);
         binary->memo = (struct kymo_memo){0};
         rc = -ENOMEM;

@@ -10,7 +10,7 @@
 
 #include "alloc.h"
 
-/* Overlaps to look at for one address: more would be a file made to waste time. */
+/* Most overlaps to check for one address: more would be a malicious file. */
 enum { OVERLAPS_MOST = 4096 };
 
 int kymo__codes_add(struct kymo_codes *codes, const struct kymo_code *code)
@@ -44,7 +44,7 @@ void kymo__codes_sort(struct kymo_codes *codes)
     }
 }
 
-/* The last line that begins at ADDRESS or before it. They are few and in no promised order. */
+/* Find the last line that starts at or before ADDRESS. There are few, in no guaranteed order. */
 static void set_line(const struct kymo_codes *codes, const struct kymo_code *code, uint64_t address,
                      struct kymo_symbol *symbol)
 {
@@ -122,7 +122,7 @@ static bool changed(const struct kymo_generated_process *process)
     return false;
 }
 
-/* The file is copied, not mapped, for it may belong to a process that still writes. */
+/* Copy the file instead of mapping it, because a live process may still be writing it. */
 static int read_file(struct kymo_generated_process *process, struct kymo_texts *texts, int which)
 {
     char path[64];

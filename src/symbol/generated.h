@@ -1,4 +1,4 @@
-/* generated.h — names of code that a process made at run time, from what it left for perf:
+/* generated.h — names of code generated at run time, from the files that processes write for perf:
    /tmp/perf-PID.map, and /tmp/jit-PID.dump in the jitdump format. */
 #ifndef KYMO_GENERATED_H
 #define KYMO_GENERATED_H
@@ -14,9 +14,9 @@ struct kymo_code_line {
     uint32_t line;
 };
 
-/* Code of a process. The same addresses may be used again: what was written later counts. */
+/* Generated code of a process. Addresses may be reused: the later entry counts. */
 struct kymo_code {
-    uint64_t begin, end, reach; /* reach: the end of this and of all before it */
+    uint64_t begin, end, reach; /* reach: the greatest end of this and all before it */
     const char *name;
     size_t order, first_line, line_count;
 };
@@ -44,14 +44,14 @@ int kymo__generated_find(struct kymo_generated *generated, struct kymo_texts *te
                          uint64_t address, struct kymo_symbol *symbol);
 void kymo__generated_fini(struct kymo_generated *generated);
 
-/* Add what a file says, of which FILE are the bytes, as far as it can be understood. Returns 0 or
+/* Add the entries of a file with the bytes FILE, as far as it can be parsed. Returns 0 or
    -ENOMEM. */
 int kymo__perfmap_read(struct kymo_codes *codes, struct kymo_texts *texts, struct kymo_view file);
 int kymo__jitdump_read(struct kymo_codes *codes, struct kymo_texts *texts, struct kymo_view file);
 
 int kymo__codes_add(struct kymo_codes *codes, const struct kymo_code *code);
 
-/* Put them in order, after which they can be found. */
+/* Sort them; required before lookups. */
 void kymo__codes_sort(struct kymo_codes *codes);
 int kymo__codes_find(const struct kymo_codes *codes, uint64_t address, struct kymo_symbol *symbol);
 void kymo__codes_fini(struct kymo_codes *codes);

@@ -1,10 +1,9 @@
 /* inlines.c — see inlines.h.
 
-   The entries of a unit are gone through from the first to the last. A function in which there
-   is no address is jumped over where its entry says how; types likewise. Bodies may lie inside
-   what was jumped over, a function within a function for instance, so when an address is left
-   without a function that a symbol table knows, all entries are gone through once more, this time
-   without jumping. */
+   The entries of a unit are scanned from first to last. A function that contains none of the
+   addresses is skipped if its entry says how; so are types. Bodies may lie inside what was skipped,
+   such as a function within a function. So if an address is left without a function that a symbol
+   table knows, all entries are scanned again without skipping. */
 #include "inlines.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 #include "alloc.h"
 #include "dwarf_codes.h"
 
-enum { OPEN_MOST = 256 }; /* functions inlined in one another */
+enum { OPEN_MOST = 256 }; /* most functions inlined into each other */
 
 struct open {
     unsigned depth;
@@ -32,12 +31,12 @@ struct walk {
     unsigned depth;
     struct open open[OPEN_MOST]; /* the functions around the entry */
     unsigned open_count;
-    bool thorough; /* no jumps */
+    bool thorough; /* do not skip */
 };
 
 /* The attributes of a function that matter here. */
 struct body {
-    struct kymo_value low, high, ranges, call_file, call_line, origin, sibling;
+    struct kymo_dwarf_value low, high, ranges, call_file, call_line, origin, sibling;
 };
 
 static uint64_t position(const struct walk *walk)
@@ -50,7 +49,7 @@ static void read_body(struct walk *walk, const struct kymo_abbrev *abbrev, struc
     *body = (struct body){0};
     for (uint32_t i = 0; i < abbrev->count; i++) {
         const struct kymo_attr *attr = &walk->abbrevs->attrs[abbrev->first + i];
-        struct kymo_value *value;
+        struct kymo_dwarf_value *value;
         switch (attr->name) {
         case DW_AT_low_pc:
             value = &body->low;
@@ -94,8 +93,8 @@ static size_t first_from(const struct walk *walk, uint64_t address)
     return low;
 }
 
-/* The scope of open function I, made if need be, and with it those it is inlined in. A function
-   that is merely defined inside another stands for itself. */
+/* The scope of open function I, created if needed along with those it is inlined into. A function
+   that is merely defined inside another is a scope of its own. */
 static int64_t scope_of(struct walk *walk, unsigned i)
 {
     unsigned first = i;
@@ -116,9 +115,9 @@ static int64_t scope_of(struct walk *walk, unsigned i)
     return walk->open[i].scope;
 }
 
-/* Give the innermost open function to the addresses in its ranges. Returns whether there are any,
+/* Assign the innermost open function to the addresses in its ranges. Returns whether there are any,
    or -ENOMEM. */
-static int claim(struct walk *walk, const struct body *body)
+static int claim_ranges(struct walk *walk, const struct body *body)
 {
     struct kymo_ranges ranges;
     uint64_t begin, end;
@@ -137,8 +136,8 @@ static int claim(struct walk *walk, const struct body *body)
     return any;
 }
 
-/* Go on behind what is inside an entry, if SIBLING says where that is. */
-static bool jump(struct walk *walk, const struct kymo_value *sibling)
+/* Skip the contents of an entry, if SIBLING says where they end. */
+static bool jump(struct walk *walk, const struct kymo_dwarf_value *sibling)
 {
     if (walk->thorough || !sibling->form)
         return false;
@@ -169,7 +168,7 @@ static int read_function(struct walk *walk, const struct kymo_abbrev *abbrev, ui
         open->about.call_file = (uint32_t)body.call_file.number;
         open->about.call_line = (uint32_t)body.call_line.number;
     }
-    int any = claim(walk, &body);
+    int any = claim_ranges(walk, &body);
     if (any < 0)
         return any;
     bool jumped = !inlined && !any && abbrev->children && jump(walk, &body.sibling);
@@ -180,7 +179,7 @@ static int read_function(struct walk *walk, const struct kymo_abbrev *abbrev, ui
     return 0;
 }
 
-/* What never holds the body of a function, in C and in C++. */
+/* Can TAG never contain a function body, in C and C++? */
 static bool is_type(unsigned tag)
 {
     return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
@@ -210,7 +209,7 @@ static bool is_c_family(unsigned language)
 
 static void skip_entry(struct walk *walk, const struct kymo_abbrev *abbrev, bool c_family)
 {
-    struct kymo_value sibling = {0};
+    struct kymo_dwarf_value sibling = {0};
     if (abbrev->children && abbrev->sibling >= 0 && c_family && is_type(abbrev->tag)) {
         struct kymo_bytes at = walk->bytes;
         struct kymo_attr attr = {.form = abbrev->sibling_form};

@@ -12,7 +12,7 @@
 
 enum record { CODE_LOAD = 0, CODE_MOVE = 1, CODE_LINES = 2 };
 
-/* The lines read last, which belong to the function that comes next. */
+/* The lines read last; they belong to the next function. */
 struct pending {
     size_t first, count;
     uint64_t address;
@@ -32,7 +32,7 @@ static int read_lines(struct kymo_codes *codes, struct kymo_texts *texts, struct
         const char *name = kymo__bytes_text(&body);
         if (body.bad)
             break;
-        /* A byte 255 stands for the same file as before. */
+        /* A byte 255 means the same file as before. */
         if (strcmp(name, "\xff") != 0)
             file = kymo__texts_keep(texts, name, strlen(name));
         else if (!file)
@@ -65,7 +65,8 @@ static int read_load(struct kymo_codes *codes, struct kymo_texts *texts, struct 
     return code.name ? kymo__codes_add(codes, &code) : -ENOMEM;
 }
 
-/* The code was moved: its name goes with it. Lines do not, for their addresses are the old ones. */
+/* The code was moved: its name moves with it. Lines do not, because their addresses are the old
+   ones. */
 static int read_move(struct kymo_codes *codes, struct kymo_bytes body)
 {
     kymo__bytes_skip(&body, 16);
@@ -73,7 +74,7 @@ static int read_move(struct kymo_codes *codes, struct kymo_bytes body)
     uint64_t size = kymo__bytes_u64(&body);
     if (body.bad || size == 0 || size > UINT64_MAX - to)
         return 0;
-    /* Moves are rare, and mostly of what was made lately. */
+    /* Moves are rare, and usually of recently generated code. */
     size_t looked_at = 0;
     for (size_t i = codes->count; i-- > 0 && looked_at++ < 65536;)
         if (codes->list[i].begin == from) {
@@ -97,7 +98,7 @@ int kymo__jitdump_read(struct kymo_codes *codes, struct kymo_texts *texts, struc
         uint32_t kind = kymo__bytes_u32(&body), size = kymo__bytes_u32(&body);
         kymo__bytes_u64(&body);
         if (size < 16 || size > kymo__bytes_left(&bytes))
-            return 0; /* the last record was not written to its end */
+            return 0; /* the last record is incomplete */
         body.end = bytes.at + size;
         kymo__bytes_skip(&bytes, size);
         int rc = 0;

@@ -1,8 +1,8 @@
-/* line_program.c — runs a line program; see lines.h.
+/* line_program.c — run a line program; see lines.h.
 
-   A program makes rows, an address and a line each, in sequences of rising addresses; a row holds
-   up to the next one of its sequence. The addresses asked for are in order too, so that both are
-   gone through side by side and only the beginning of a sequence is searched for. */
+   A program produces rows, each an address and a line, in sequences of increasing addresses; a row
+   is valid up to the next one of its sequence. The requested addresses are sorted too, so both are
+   scanned in parallel and only the start of a sequence is searched for. */
 #include "dwarf_codes.h"
 #include "lines.h"
 
@@ -13,14 +13,14 @@ struct row {
 
 struct machine {
     struct row now;     /* its registers */
-    uint64_t operation; /* within an instruction word, where there are such */
+    uint64_t operation; /* within a VLIW instruction */
     struct row last;    /* the last row of this sequence */
     bool running;       /* there is one */
-    bool left_out;      /* of code that is not in the file */
-    size_t next;        /* of the addresses asked for */
+    bool left_out;      /* for code that the linker dropped */
+    size_t next;        /* next requested address */
 };
 
-static void reset(struct machine *m)
+static void reset_machine(struct machine *m)
 {
     *m = (struct machine){.now = {.file = 1, .line = 1}};
 }
@@ -38,7 +38,7 @@ static size_t first_from(const struct kymo_ask *asks, size_t count, uint64_t add
     return low;
 }
 
-/* A row: the one before it holds up to here. */
+/* A row: the previous one is valid up to here. */
 static void row(struct machine *m, struct kymo_ask *asks, size_t count)
 {
     if (!m->running || m->now.address < m->last.address) {
@@ -58,7 +58,7 @@ static void row(struct machine *m, struct kymo_ask *asks, size_t count)
     m->last = m->now;
 }
 
-static void advance(const struct kymo_lines *lines, struct machine *m, uint64_t operations)
+static void advance_machine(const struct kymo_lines *lines, struct machine *m, uint64_t operations)
 {
     if (lines->most <= 1) {
         m->now.address += operations * lines->least;
@@ -82,7 +82,7 @@ static void extended(const struct kymo_lines *lines, struct machine *m, struct k
     size_t left = kymo__bytes_left(&body);
     if (code == DW_LNE_end_sequence) {
         row(m, asks, count);
-        reset(m);
+        reset_machine(m);
     } else if (code == DW_LNE_set_address && left <= 8) {
         m->now.address = kymo__bytes_number(&body, (unsigned)left);
         m->operation = 0;
@@ -98,7 +98,7 @@ static void standard(const struct kymo_lines *lines, struct machine *m, struct k
         row(m, asks, count);
         break;
     case DW_LNS_advance_pc:
-        advance(lines, m, kymo__bytes_uleb(bytes));
+        advance_machine(lines, m, kymo__bytes_uleb(bytes));
         break;
     case DW_LNS_advance_line:
         m->now.line += (uint64_t)kymo__bytes_sleb(bytes);
@@ -107,7 +107,7 @@ static void standard(const struct kymo_lines *lines, struct machine *m, struct k
         m->now.file = kymo__bytes_uleb(bytes);
         break;
     case DW_LNS_const_add_pc:
-        advance(lines, m, (255u - lines->opcode_base) / lines->line_range);
+        advance_machine(lines, m, (255u - lines->opcode_base) / lines->line_range);
         break;
     case DW_LNS_fixed_advance_pc:
         m->now.address += kymo__bytes_u16(bytes);
@@ -123,12 +123,12 @@ void kymo__lines_run(const struct kymo_lines *lines, struct kymo_ask *asks, size
 {
     struct kymo_bytes bytes = lines->program;
     struct machine m;
-    reset(&m);
+    reset_machine(&m);
     while (bytes.at < bytes.end && !bytes.bad) {
         unsigned code = *bytes.at++;
         if (code >= lines->opcode_base) {
             unsigned special = code - lines->opcode_base;
-            advance(lines, &m, special / lines->line_range);
+            advance_machine(lines, &m, special / lines->line_range);
             m.now.line += (uint64_t)(lines->line_base + (int)(special % lines->line_range));
             row(&m, asks, count);
         } else if (code == 0) {

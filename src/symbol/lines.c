@@ -21,11 +21,11 @@ static int add_file(struct kymo_lines *lines, const char *name, uint64_t dir)
     int rc = kymo__array_grow(&lines->files, &lines->file_capacity, lines->file_count,
                               sizeof(*lines->files));
     if (rc == 0)
-        lines->files[lines->file_count++] = (struct kymo_source){.name = name, .dir = dir};
+        lines->files[lines->file_count++] = (struct kymo_line_file){.name = name, .dir = dir};
     return rc;
 }
 
-/* Up to version 4: texts one after the other, an empty one at the end. */
+/* Up to version 4: texts in sequence, ended by an empty one. */
 static int read_old_tables(struct kymo_lines *lines, struct kymo_bytes *bytes)
 {
     const char *text;
@@ -41,7 +41,7 @@ static int read_old_tables(struct kymo_lines *lines, struct kymo_bytes *bytes)
     return rc;
 }
 
-/* From version 5: a table says first what its entries consist of. */
+/* From version 5: a table starts with the format of its entries. */
 static int read_new_table(struct kymo_lines *lines, struct kymo_bytes *bytes, bool files)
 {
     struct {
@@ -61,7 +61,7 @@ static int read_new_table(struct kymo_lines *lines, struct kymo_bytes *bytes, bo
         uint64_t dir = 0;
         for (unsigned k = 0; k < format_count && !bytes->bad; k++) {
             struct kymo_attr attr = {.form = (uint16_t)formats[k].form};
-            struct kymo_value value;
+            struct kymo_dwarf_value value;
             if (formats[k].form > UINT16_MAX || formats[k].form == DW_FORM_implicit_const) {
                 bytes->bad = true;
                 break;
@@ -78,7 +78,7 @@ static int read_new_table(struct kymo_lines *lines, struct kymo_bytes *bytes, bo
     return rc;
 }
 
-/* What is between the length and the program. */
+/* Read what is between the length and the program. */
 static int read_header(struct kymo_lines *lines, struct kymo_bytes *bytes)
 {
     if (lines->version >= 5) {
@@ -143,7 +143,7 @@ void kymo__lines_fini(struct kymo_lines *lines)
     *lines = (struct kymo_lines){0};
 }
 
-struct kymo_source *kymo__lines_file(const struct kymo_lines *lines, uint64_t number)
+struct kymo_line_file *kymo__lines_file(const struct kymo_lines *lines, uint64_t number)
 {
     if (lines->version < 5)
         number--; /* they are numbered from 1 */
@@ -154,15 +154,15 @@ struct kymo_source *kymo__lines_file(const struct kymo_lines *lines, uint64_t nu
 
 static const char *dir_of(const struct kymo_lines *lines, uint64_t number)
 {
-    /* 0 is where the unit was compiled. */
+    /* 0 is the compilation directory. */
     if (number == 0)
         return NULL;
     number -= lines->version < 5;
     return number < lines->dir_count ? lines->dirs[number] : NULL;
 }
 
-size_t kymo__lines_path(const struct kymo_lines *lines, const struct kymo_source *file, char *path,
-                        size_t size)
+size_t kymo__lines_path(const struct kymo_lines *lines, const struct kymo_line_file *file,
+                        char *path, size_t size)
 {
     const char *dir = dir_of(lines, file->dir), *base = lines->unit.dir;
     if (!base && lines->version >= 5 && lines->dir_count)

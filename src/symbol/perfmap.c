@@ -4,7 +4,7 @@
 
 #include "generated.h"
 
-/* The number at *AT, and the blank behind it. */
+/* Parse the number at *AT and the blank after it. */
 static bool number(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     const uint8_t *p = *at;

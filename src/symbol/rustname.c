@@ -1,9 +1,8 @@
-/* rustname.c — names of Rust's newer mangling (v0), as RFC 2603 tells it; see demangle.h.
+/* rustname.c — demangle Rust v0 names, as specified in RFC 2603; see demangle.h.
 
-   A name is a path: of crates, modules, functions, and types where they take part. Parts that
-   came up before are referred to by their position, so that a short name can stand for a very
-   long one: what is printed, how deep it goes and how many steps it takes all have limits, beyond
-   which the name stays as it is. Hashes of crates are left out. */
+   A name is a path of crates, modules and functions, with types where needed. Repeated parts are
+   back-references to a position, so a short name can expand to a very long one. Output length,
+   depth and steps are limited; beyond a limit the name stays mangled. Crate hashes are omitted. */
 #include <errno.h>
 
 #include "alloc.h"
@@ -14,8 +13,8 @@ static void path(struct kymo_rust_name *n, bool in_type);
 static void type(struct kymo_rust_name *n);
 static void constant(struct kymo_rust_name *n);
 
-/* One level deeper; false when that is too deep or too long. */
-static bool enter(struct kymo_rust_name *n)
+/* Go one level deeper; false if that is too deep or too long. */
+static bool enter_level(struct kymo_rust_name *n)
 {
     if (n->bad || n->depth >= DEPTH_MOST || n->steps >= STEPS_MOST) {
         n->bad = true;
@@ -26,7 +25,7 @@ static bool enter(struct kymo_rust_name *n)
     return true;
 }
 
-/* Go on where a reference says, which is before it; returns where to come back to. */
+/* Follow a back-reference, which must point backwards; returns where to continue afterwards. */
 static size_t go_back(struct kymo_rust_name *n)
 {
     size_t here = n->at - 1; /* of the B */
@@ -42,19 +41,19 @@ static size_t go_back(struct kymo_rust_name *n)
 static void lifetime(struct kymo_rust_name *n, uint64_t index)
 {
     if (index == 0) {
-        print(n, "'_");
+        print_text(n, "'_");
     } else if (index > n->bound) {
         n->bad = true;
     } else {
         uint64_t from_outside = n->bound - index;
         char letter[3] = {'\'', (char)('a' + from_outside % 26), '\0'};
-        print(n, letter);
+        print_text(n, letter);
         if (from_outside >= 26)
             print_number(n, from_outside / 26);
     }
 }
 
-/* for<'a, 'b>; returns how many, which the caller takes back. */
+/* for<'a, 'b>; returns how many lifetimes, which the caller removes again. */
 static uint64_t binder(struct kymo_rust_name *n)
 {
     uint64_t count = optional_62(n, 'G');
@@ -64,13 +63,13 @@ static uint64_t binder(struct kymo_rust_name *n)
     }
     if (count == 0)
         return 0;
-    print(n, "for<");
+    print_text(n, "for<");
     for (uint64_t i = 0; i < count; i++) {
-        print(n, i ? ", " : "");
+        print_text(n, i ? ", " : "");
         n->bound++;
         lifetime(n, 1);
     }
-    print(n, "> ");
+    print_text(n, "> ");
     return count;
 }
 
@@ -87,12 +86,12 @@ static void generic_argument(struct kymo_rust_name *n)
 static void generic_arguments(struct kymo_rust_name *n)
 {
     for (bool first = true; !n->bad && !eat(n, 'E'); first = false) {
-        print(n, first ? "" : ", ");
+        print_text(n, first ? "" : ", ");
         generic_argument(n);
     }
 }
 
-/* Where an implementation stands says nothing about what it is. */
+/* The location of an impl says nothing about what it is; skip it. */
 static void implementation(struct kymo_rust_name *n)
 {
     bool silent = n->silent;
@@ -104,7 +103,7 @@ static void implementation(struct kymo_rust_name *n)
 
 static void nested_path(struct kymo_rust_name *n, bool in_type)
 {
-    char space = next(n);
+    char space = next_char(n);
     bool upper = space >= 'A' && space <= 'Z';
     if (!upper && !(space >= 'a' && space <= 'z')) {
         n->bad = true;
@@ -116,59 +115,59 @@ static void nested_path(struct kymo_rust_name *n, bool in_type)
     if (n->bad)
         return;
     if (!upper) {
-        print(n, id.len ? "::" : "");
+        print_text(n, id.len ? "::" : "");
         print_identifier(n, id);
         return;
     }
-    print(n, "::{");
-    print(n, space == 'C' ? "closure" : space == 'S' ? "shim" : "");
+    print_text(n, "::{");
+    print_text(n, space == 'C' ? "closure" : space == 'S' ? "shim" : "");
     if (space != 'C' && space != 'S')
         print_bytes(n, &space, 1);
     if (id.len) {
-        print(n, ":");
+        print_text(n, ":");
         print_identifier(n, id);
     }
-    print(n, "#");
+    print_text(n, "#");
     print_number(n, which);
-    print(n, "}");
+    print_text(n, "}");
 }
 
-/* With OPEN, arguments of a trait are left open for more of them; returns whether they are. */
+/* With OPEN, a trait's argument list is left open for more; returns whether it is. */
 static bool path_open(struct kymo_rust_name *n, bool in_type, bool open)
 {
     bool left_open = false;
-    if (!enter(n))
+    if (!enter_level(n))
         return false;
-    switch (next(n)) {
+    switch (next_char(n)) {
     case 'C':
         optional_62(n, 's');
         print_identifier(n, identifier(n));
         break;
     case 'M':
         implementation(n);
-        print(n, "<");
+        print_text(n, "<");
         type(n);
-        print(n, ">");
+        print_text(n, ">");
         break;
     case 'X':
         implementation(n);
         /* fall through */
     case 'Y':
-        print(n, "<");
+        print_text(n, "<");
         type(n);
-        print(n, " as ");
+        print_text(n, " as ");
         path(n, true);
-        print(n, ">");
+        print_text(n, ">");
         break;
     case 'N':
         nested_path(n, in_type);
         break;
     case 'I':
         path(n, in_type);
-        print(n, in_type ? "<" : "::<");
+        print_text(n, in_type ? "<" : "::<");
         generic_arguments(n);
         left_open = open;
-        print(n, open ? "" : ">");
+        print_text(n, open ? "" : ">");
         break;
     case 'B': {
         size_t after = go_back(n);
@@ -205,23 +204,23 @@ static void function_type(struct kymo_rust_name *n)
 {
     uint64_t bound = n->bound;
     binder(n);
-    print(n, eat(n, 'U') ? "unsafe " : "");
+    print_text(n, eat(n, 'U') ? "unsafe " : "");
     if (eat(n, 'K')) {
-        print(n, "extern \"");
+        print_text(n, "extern \"");
         if (eat(n, 'C')) {
-            print(n, "C");
+            print_text(n, "C");
         } else {
             struct identifier abi = identifier(n);
             for (size_t i = 0; i < abi.len && !n->bad; i++)
                 print_bytes(n, abi.text[i] == '_' ? "-" : abi.text + i, 1);
         }
-        print(n, "\" ");
+        print_text(n, "\" ");
     }
-    print(n, "fn(");
+    print_text(n, "fn(");
     generic_arguments(n);
-    print(n, ")");
+    print_text(n, ")");
     if (!eat(n, 'u')) {
-        print(n, " -> ");
+        print_text(n, " -> ");
         type(n);
     }
     n->bound = bound;
@@ -230,19 +229,19 @@ static void function_type(struct kymo_rust_name *n)
 static void dynamic_type(struct kymo_rust_name *n)
 {
     uint64_t bound = n->bound;
-    print(n, "dyn ");
+    print_text(n, "dyn ");
     binder(n);
     for (bool first = true; !n->bad && !eat(n, 'E'); first = false) {
-        print(n, first ? "" : " + ");
+        print_text(n, first ? "" : " + ");
         bool open = path_open(n, true, true);
         while (!n->bad && eat(n, 'p')) {
-            print(n, open ? ", " : "<");
+            print_text(n, open ? ", " : "<");
             open = true;
             print_identifier(n, identifier(n));
-            print(n, " = ");
+            print_text(n, " = ");
             type(n);
         }
-        print(n, open ? ">" : "");
+        print_text(n, open ? ">" : "");
     }
     n->bound = bound;
     if (!eat(n, 'L')) {
@@ -251,58 +250,58 @@ static void dynamic_type(struct kymo_rust_name *n)
     }
     uint64_t index = base_62(n);
     if (index) {
-        print(n, " + ");
+        print_text(n, " + ");
         lifetime(n, index);
     }
 }
 
 static void reference(struct kymo_rust_name *n, const char *mutable)
 {
-    print(n, "&");
+    print_text(n, "&");
     if (eat(n, 'L')) {
         uint64_t index = base_62(n);
         if (index) {
             lifetime(n, index);
-            print(n, " ");
+            print_text(n, " ");
         }
     }
-    print(n, mutable);
+    print_text(n, mutable);
     type(n);
 }
 
 static void tuple(struct kymo_rust_name *n)
 {
-    print(n, "(");
+    print_text(n, "(");
     size_t count = 0;
     for (; !n->bad && !eat(n, 'E'); count++) {
-        print(n, count ? ", " : "");
+        print_text(n, count ? ", " : "");
         type(n);
     }
-    print(n, count == 1 ? ",)" : ")");
+    print_text(n, count == 1 ? ",)" : ")");
 }
 
 static void type(struct kymo_rust_name *n)
 {
-    if (!enter(n))
+    if (!enter_level(n))
         return;
-    const char *basic = basic_type(peek(n));
-    char c = next(n);
+    const char *basic = basic_type(peek_char(n));
+    char c = next_char(n);
     if (basic) {
-        print(n, basic);
+        print_text(n, basic);
     } else if (c == 'A' || c == 'S') {
-        print(n, "[");
+        print_text(n, "[");
         type(n);
         if (c == 'A') {
-            print(n, "; ");
+            print_text(n, "; ");
             constant(n);
         }
-        print(n, "]");
+        print_text(n, "]");
     } else if (c == 'T') {
         tuple(n);
     } else if (c == 'R' || c == 'Q') {
         reference(n, c == 'Q' ? "mut " : "");
     } else if (c == 'P' || c == 'O') {
-        print(n, c == 'P' ? "*const " : "*mut ");
+        print_text(n, c == 'P' ? "*const " : "*mut ");
         type(n);
     } else if (c == 'F') {
         function_type(n);
@@ -324,35 +323,35 @@ static void print_character(struct kymo_rust_name *n, uint64_t value)
     char text[4] = {'\'', (char)value, '\'', '\0'};
     static const char digits[] = "0123456789abcdef";
     if (value >= 0x20 && value < 0x7f && value != '\'' && value != '\\') {
-        print(n, text);
+        print_text(n, text);
         return;
     }
-    print(n, "'\\u{");
+    print_text(n, "'\\u{");
     int shift = 60;
     while (shift > 0 && !(value >> shift))
         shift -= 4;
     for (; shift >= 0; shift -= 4)
         print_bytes(n, &digits[value >> shift & 15], 1);
-    print(n, "}'");
+    print_text(n, "}'");
 }
 
-/* Numbers, truth values and characters; others leave the name as it is. */
+/* Numbers, booleans and characters; anything else leaves the name mangled. */
 static void constant(struct kymo_rust_name *n)
 {
-    if (!enter(n))
+    if (!enter_level(n))
         return;
-    char c = next(n);
+    char c = next_char(n);
     if (c == 'B') {
         size_t after = go_back(n);
         constant(n);
         n->at = after;
     } else if (c == 'p') {
-        print(n, "_");
+        print_text(n, "_");
     } else if (c && strchr("bcahijlmnostxy", c)) {
         bool negative = eat(n, 'n');
         uint64_t value = 0;
         const size_t start = n->at;
-        for (char digit = next(n); digit != '_' && !n->bad; digit = next(n)) {
+        for (char digit = next_char(n); digit != '_' && !n->bad; digit = next_char(n)) {
             bool letter = digit >= 'a' && digit <= 'f';
             if (!letter && !(digit >= '0' && digit <= '9'))
                 n->bad = true;
@@ -360,9 +359,9 @@ static void constant(struct kymo_rust_name *n)
         }
         if (n->at - start > 17)
             n->bad = true; /* beyond 64 bits */
-        print(n, negative ? "-" : "");
+        print_text(n, negative ? "-" : "");
         if (c == 'b')
-            print(n, value ? "true" : "false");
+            print_text(n, value ? "true" : "false");
         else if (c == 'c')
             print_character(n, value);
         else
@@ -378,7 +377,7 @@ int kymo__demangle_rust(const char *name, size_t len, char **text)
     *text = NULL;
     if (len < 4 || name[0] != '_' || name[1] != 'R' || name[2] < 'A' || name[2] > 'Z')
         return 0;
-    /* What the compiler put behind it for a copy begins with a dot. */
+    /* A suffix that the compiler adds for a copy starts with a dot. */
     const char *dot = memchr(name, '.', len);
     struct kymo_rust_name n = {.text = name + 2, .len = (dot ? (size_t)(dot - name) : len) - 2};
     path(&n, false);

@@ -1,5 +1,5 @@
-/* rusttext.h — the letters of a mangled name of Rust, and the text that comes of it; only for
-   rustname.c. What cannot be read or is too long sets bad, after which nothing is printed. */
+/* rusttext.h — read a mangled Rust name and collect its text; only for rustname.c. Input that is
+   invalid or too long sets bad, after which nothing is printed. */
 #ifndef KYMO_RUSTTEXT_H
 #define KYMO_RUSTTEXT_H
 
@@ -12,13 +12,13 @@
 enum { DEPTH_MOST = 100, STEPS_MOST = 20000, TEXT_MOST = 16384 };
 
 struct kymo_rust_name {
-    const char *text; /* behind _R */
+    const char *text; /* after _R */
     size_t len, at;
     struct kymo_buffer out;
     bool bad, no_memory;
-    bool silent; /* read, but do not print */
+    bool silent; /* parse without printing */
     unsigned depth, steps;
-    uint64_t bound; /* lifetimes that binders around here have introduced */
+    uint64_t bound; /* lifetimes introduced by enclosing binders */
 };
 
 static inline void print_bytes(struct kymo_rust_name *n, const char *text, size_t len)
@@ -31,7 +31,7 @@ static inline void print_bytes(struct kymo_rust_name *n, const char *text, size_
         n->bad = n->no_memory = true;
 }
 
-static inline void print(struct kymo_rust_name *n, const char *text)
+static inline void print_text(struct kymo_rust_name *n, const char *text)
 {
     print_bytes(n, text, strlen(text));
 }
@@ -47,12 +47,12 @@ static inline void print_number(struct kymo_rust_name *n, uint64_t value)
     print_bytes(n, digits + at, sizeof(digits) - at);
 }
 
-static inline char peek(const struct kymo_rust_name *n)
+static inline char peek_char(const struct kymo_rust_name *n)
 {
     return n->at < n->len ? n->text[n->at] : '\0';
 }
 
-static inline char next(struct kymo_rust_name *n)
+static inline char next_char(struct kymo_rust_name *n)
 {
     if (n->at >= n->len) {
         n->bad = true;
@@ -63,21 +63,21 @@ static inline char next(struct kymo_rust_name *n)
 
 static inline bool eat(struct kymo_rust_name *n, char c)
 {
-    if (peek(n) != c)
+    if (peek_char(n) != c)
         return false;
     n->at++;
     return true;
 }
 
-/* "_" is 0, "0_" is 1 and so on. Hashes have 64 bits and may wrap around; positions are looked at
-   before use. */
+/* "_" is 0, "0_" is 1 and so on. Hashes have 64 bits and may wrap; positions are checked before
+   use. */
 static inline uint64_t base_62(struct kymo_rust_name *n)
 {
     uint64_t value = 0;
     if (eat(n, '_'))
         return 0;
     for (;;) {
-        char c = next(n);
+        char c = next_char(n);
         uint64_t digit;
         if (c == '_')
             break;
@@ -113,13 +113,13 @@ static inline struct identifier identifier(struct kymo_rust_name *n)
 {
     struct identifier id = {.punycode = eat(n, 'u')};
     size_t len = 0;
-    if (peek(n) < '0' || peek(n) > '9') {
+    if (peek_char(n) < '0' || peek_char(n) > '9') {
         n->bad = true;
         return id;
     }
     if (!eat(n, '0'))
-        while (peek(n) >= '0' && peek(n) <= '9' && len <= n->len)
-            len = len * 10 + (size_t)(next(n) - '0');
+        while (peek_char(n) >= '0' && peek_char(n) <= '9' && len <= n->len)
+            len = len * 10 + (size_t)(next_char(n) - '0');
     eat(n, '_');
     if (len > n->len - n->at) {
         n->bad = true;
@@ -136,10 +136,10 @@ static inline void print_identifier(struct kymo_rust_name *n, struct identifier 
     if (!id.len)
         return;
     if (id.punycode)
-        print(n, "punycode{");
+        print_text(n, "punycode{");
     print_bytes(n, id.text, id.len);
     if (id.punycode)
-        print(n, "}");
+        print_text(n, "}");
 }
 
 #endif

@@ -1,7 +1,7 @@
-/* symbolizer.c — many places at once: what is known already is not looked for again, and what is
-   not is looked for file by file, in order of address.
+/* symbolizer.c — resolve many places at once: known places come from a cache, and new ones are
+   resolved file by file, in order of address.
 
-   Every place that was ever asked for has an answer, found by binary and offset. */
+   Every place ever requested has an answer, found by binary and offset. */
 #include <errno.h>
 #include <kymo/symbol.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include "alloc.h"
 #include "binary.h"
 #include "generated.h"
-#include "hash.h"
+#include "map.h"
 
 struct answer {
     uint64_t offset;
-    size_t first;    /* of its symbols in found */
-    uint32_t count;  /* of them; 0: it is not known yet */
+    size_t first;    /* its first symbol in found */
+    uint32_t count;  /* number of symbols; 0: not resolved yet */
     uint32_t binary; /* from 1 */
-    uint64_t call;   /* the last one that asked for it */
+    uint64_t call;   /* the last call that requested it */
 };
 
 struct kymo_symbolizer {
@@ -28,8 +28,7 @@ struct kymo_symbolizer {
     size_t binaries_capacity;
     struct answer *answers;
     size_t answer_count, answer_capacity;
-    uint32_t *slots; /* of answers, from 1, by binary and offset; 0 for free */
-    size_t slot_count;
+    struct kymo_map answer_of; /* answers, from 1, by a mix of binary and offset */
     struct kymo_symbols found; /* of all answers */
     struct kymo_symbols out;   /* of this call */
     struct kymo_wanted *wanted;
@@ -64,7 +63,7 @@ void kymo_symbolizer_free(struct kymo_symbolizer *s)
     kymo__texts_fini(&s->texts);
     kymo__free(s->binaries);
     kymo__free(s->answers);
-    kymo__free(s->slots);
+    kymo__map_fini(&s->answer_of);
     kymo__free(s->found.list);
     kymo__free(s->out.list);
     kymo__free(s->wanted);
@@ -73,7 +72,7 @@ void kymo_symbolizer_free(struct kymo_symbolizer *s)
 
 /* ---- binaries ---- */
 
-/* The number of the binary of PLACE, from 1, or negative. */
+/* The number of PLACE's binary, from 1, or negative. */
 static int64_t binary_of(struct kymo_symbolizer *s, const struct kymo_place *place)
 {
     char room[1024], *key = room;
@@ -121,60 +120,30 @@ static int binary_open(struct kymo_symbolizer *s, uint32_t number, struct kymo_b
 
 /* ---- answers ---- */
 
-static size_t slot_of(const struct kymo_symbolizer *s, uint32_t binary, uint64_t offset)
-{
-    uint64_t hash = kymo__hash_word(offset ^ (uint64_t)binary << 48);
-    return (size_t)(hash >> 32) & (s->slot_count - 1);
-}
-
-static void place_answer(struct kymo_symbolizer *s, uint32_t number)
-{
-    const struct answer *answer = &s->answers[number - 1];
-    size_t i = slot_of(s, answer->binary, answer->offset);
-    while (s->slots[i])
-        i = (i + 1) & (s->slot_count - 1);
-    s->slots[i] = number;
-}
-
-static int widen(struct kymo_symbolizer *s)
-{
-    if ((s->answer_count + 1) * 2 <= s->slot_count)
-        return 0;
-    size_t wanted = s->slot_count ? s->slot_count * 2 : 1024;
-    if (wanted > UINT32_MAX)
-        return -ENOMEM;
-    uint32_t *slots = kymo__alloc_zeroed(wanted * sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    kymo__free(s->slots);
-    s->slots = slots;
-    s->slot_count = wanted;
-    for (uint32_t i = 1; i <= s->answer_count; i++)
-        place_answer(s, i);
-    return 0;
-}
-
-/* The number of the answer for OFFSET of BINARY, from 1, made if need be; or 0 for no memory. */
+/* The number of the answer for OFFSET of BINARY, from 1, created if needed; 0 if memory is
+   short. */
 static uint32_t answer_for(struct kymo_symbolizer *s, uint32_t binary, uint64_t offset)
 {
-    if (widen(s) < 0)
-        return 0;
-    size_t i = slot_of(s, binary, offset);
-    for (; s->slots[i]; i = (i + 1) & (s->slot_count - 1)) {
-        const struct answer *answer = &s->answers[s->slots[i] - 1];
+    uint64_t key = offset ^ (uint64_t)binary << 48;
+    uint32_t number;
+    for (size_t at = 0; (number = kymo__map_next(&s->answer_of, key, &at)) != 0;) {
+        const struct answer *answer = &s->answers[number - 1];
         if (answer->offset == offset && answer->binary == binary)
-            return s->slots[i];
+            return number;
     }
-    if (kymo__array_grow(&s->answers, &s->answer_capacity, s->answer_count, sizeof(*s->answers)) <
-        0)
+    if (s->answer_count >= UINT32_MAX / 2 || kymo__map_reserve(&s->answer_of) < 0 ||
+        kymo__array_grow(&s->answers, &s->answer_capacity, s->answer_count, sizeof(*s->answers)) <
+            0)
         return 0;
     s->answers[s->answer_count] = (struct answer){.offset = offset, .binary = binary};
-    return s->slots[i] = (uint32_t)++s->answer_count;
+    number = (uint32_t)++s->answer_count;
+    kymo__map_add(&s->answer_of, key, number);
+    return number;
 }
 
 /* ---- in one go ---- */
 
-static int want(struct kymo_symbolizer *s, uint32_t number)
+static int want_module(struct kymo_symbolizer *s, uint32_t number)
 {
     struct answer *answer = &s->answers[number - 1];
     if (answer->count || answer->call == s->call)
@@ -197,7 +166,7 @@ static int by_binary(const void *a, const void *b, void *arg)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Find what is wanted, one binary after the other. */
+/* Resolve what is wanted, one binary after the other. */
 static int find_wanted(struct kymo_symbolizer *s)
 {
     if (s->wanted_count == 0)
@@ -223,7 +192,7 @@ static int find_wanted(struct kymo_symbolizer *s)
     return 0;
 }
 
-/* FIRST holds the numbers of the answers; now the beginnings of their symbols. */
+/* FIRST holds the numbers of the answers; replace them by the positions of their symbols. */
 static int hand_out(struct kymo_symbolizer *s, size_t count, size_t *first)
 {
     s->out.count = 0;
@@ -253,7 +222,7 @@ int kymo_symbolize(struct kymo_symbolizer *s, const struct kymo_place *places, s
             place->build_id_bytes != last->build_id_bytes)
             binary = binary_of(s, place);
         uint32_t number = binary < 0 ? 0 : answer_for(s, (uint32_t)binary, place->offset);
-        if (!number || want(s, number) < 0)
+        if (!number || want_module(s, number) < 0)
             return -ENOMEM;
         first[i] = number;
     }

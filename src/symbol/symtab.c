@@ -29,7 +29,7 @@ struct table {
     uint32_t section_count;
 };
 
-/* A label that tells code from data on ARM, or of an assembler: no function. */
+/* Is NAME an ARM mapping symbol or an assembler label, not a function? */
 static bool is_marker(const char *name)
 {
     return (name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
@@ -62,7 +62,7 @@ static int add_symbol(struct entries *entries, const struct table *table, const 
             return 0;
         end = section->end;
     } else if (rank >= 4) {
-        return 0; /* absolute, or in a section we cannot tell */
+        return 0; /* absolute, or in an unknown section */
     }
     if (symbol->st_size && symbol->st_size < end - begin)
         end = begin + symbol->st_size;
@@ -78,8 +78,8 @@ static int add_symbol(struct entries *entries, const struct table *table, const 
     return 0;
 }
 
-/* In order of address; at one address the longer first and the best last, for the last one of
-   those that fit is taken. Unsized ones are shorter than any other. */
+/* Order by address; at equal addresses, longer first and best last, because the last match is
+   taken. Unsized symbols count as shortest. */
 static int by_address(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;

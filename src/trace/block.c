@@ -3,25 +3,48 @@
 
 #include <errno.h>
 #include <string.h>
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts with a custom allocator */
 #include <zstd.h>
 
 #include "alloc.h"
+#include "arena.h"
 #include "atomic.h"
 #include "crc32c.h"
 
-/* Both columns are written at full speed without looking at their ends, so each has
-   room for the worst block there can be. Pages that are not reached cost nothing. */
+/* Both columns are written without bounds checks, so each has room for the worst possible block.
+   Untouched pages cost nothing. */
 #define TOKENS_BYTES ((size_t)KYMO__BLOCK_RECORDS_MAX * KYMO__TOKEN_MAX)
 #define TIMES_BYTES ((size_t)KYMO__BLOCK_RECORDS_MAX * KYMO__TIME_MAX)
+#define VALUES_BYTES ((size_t)KYMO__BLOCK_BYTES_MAX + KYMO__VALUES_SLACK)
+
+/* A payload fits without growing: packing allocates nothing. */
+enum { PAYLOAD_ROOM = KYMO_PAYLOAD_MOST + 64 };
 
 struct kymo_packer {
     ZSTD_CCtx *zstd;
-    uint8_t *encoded; /* tokens, after them the times once they are known */
+    uint8_t *encoded; /* tokens, then the times once their position is known */
     uint8_t *times;
+    uint8_t *values;
     uint8_t *out;
     size_t out_size;
     struct kymo_encoder encoder;
 };
+
+/* zstd allocates its tables with the first block, which a recording thread may pack inside
+   malloc. */
+static void *zstd_take(void *opaque, size_t size)
+{
+    (void)opaque;
+    return kymo__arena_take(size);
+}
+
+static void zstd_give(void *opaque, void *piece)
+{
+    (void)opaque;
+    kymo__arena_give(piece);
+}
+
+static const ZSTD_customMem own_memory = {zstd_take, zstd_give, NULL};
 
 struct kymo_packer *kymo__packer_new(int level)
 {
@@ -29,11 +52,14 @@ struct kymo_packer *kymo__packer_new(int level)
     if (!p)
         return NULL;
     p->out_size = sizeof(struct kymo_block_header) + ZSTD_compressBound(KYMO__BLOCK_BYTES_MAX) + 8;
-    p->zstd = ZSTD_createCCtx();
+    p->zstd = ZSTD_createCCtx_advanced(own_memory);
     p->encoded = kymo__alloc(TOKENS_BYTES + TIMES_BYTES);
     p->times = kymo__alloc(TIMES_BYTES);
+    p->values = kymo__alloc(VALUES_BYTES);
     p->out = kymo__alloc(p->out_size);
-    if (!p->zstd || !p->encoded || !p->times || !p->out ||
+    p->encoder.seen = kymo__values_new();
+    if (!p->zstd || !p->encoded || !p->times || !p->values || !p->out || !p->encoder.seen ||
+        kymo__buffer_reserve(&p->encoder.payload, PAYLOAD_ROOM) < 0 ||
         ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, level)) ||
         ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1))) {
         kymo__packer_free(p);
@@ -49,8 +75,16 @@ void kymo__packer_free(struct kymo_packer *packer)
     ZSTD_freeCCtx(packer->zstd);
     kymo__free(packer->encoded);
     kymo__free(packer->times);
+    kymo__free(packer->values);
+    kymo__values_free(packer->encoder.seen);
+    kymo__buffer_fini(&packer->encoder.payload);
     kymo__free(packer->out);
     kymo__free(packer);
+}
+
+void kymo__packer_plans(struct kymo_packer *packer, const struct kymo_plans *plans)
+{
+    packer->encoder.plans = plans;
 }
 
 void kymo__block_seal(struct kymo_block_header *header)
@@ -59,9 +93,14 @@ void kymo__block_seal(struct kymo_block_header *header)
         kymo__crc32c(&header->type, sizeof(*header) - offsetof(struct kymo_block_header, type));
 }
 
-/* Compress BYTES behind HEADER, which has everything but the stored length. */
-static int finish(struct kymo_packer *p, struct kymo_block_header header, const void *bytes,
-                  struct kymo_packed *packed)
+static void begin_block(struct kymo_packer *p)
+{
+    kymo__encode_begin(&p->encoder, p->encoded, p->times, p->values);
+}
+
+/* Compress BYTES after HEADER, which is complete except for the stored length. */
+static int finish_block(struct kymo_packer *p, struct kymo_block_header header, const void *bytes,
+                        struct kymo_packed *packed)
 {
     uint8_t *payload = p->out + sizeof(header);
     size_t stored = ZSTD_compress2(p->zstd, payload, p->out_size - sizeof(header) - 8, bytes,
@@ -79,27 +118,53 @@ static int finish(struct kymo_packer *p, struct kymo_block_header header, const 
     return 0;
 }
 
-/* Compress what has been encoded of COUNT chunks from FIRST on, without PASSED records at
-   its beginning. */
-static int finish_records(struct kymo_packer *p, const struct kymo_chunk *first, size_t passed,
-                          size_t count, struct kymo_packed *packed)
+/* Compress what has been encoded; HEADER says which thread it belongs to. */
+static int finish_encoded(struct kymo_packer *p, struct kymo_block_header header,
+                          struct kymo_packed *packed)
 {
     const struct kymo_encoder *e = &p->encoder;
     size_t tokens = (size_t)(e->tokens - p->encoded), times = (size_t)(e->times - p->times);
+    size_t values = (size_t)(e->values - p->values);
     memcpy(e->tokens, p->times, times);
-    struct kymo_block_header header = {
+    memcpy(e->tokens + times, p->values, values);
+    header.encoded_bytes = (uint32_t)(tokens + times + values);
+    header.records = e->records;
+    header.first_ticks = e->first_ticks;
+    header.last_ticks = e->last_ticks;
+    header.token_bytes = (uint32_t)tokens;
+    for (unsigned i = 0; i < sizeof(header.value_bytes); i++)
+        header.value_bytes[i] = (uint8_t)(values >> 8 * i);
+    return finish_block(p, header, p->encoded, packed);
+}
+
+/* The same for COUNT chunks from FIRST on, without the first PASSED records. */
+static int finish_records(struct kymo_packer *p, const struct kymo_chunk *first, size_t passed,
+                          size_t count, struct kymo_packed *packed)
+{
+    const struct kymo_block_header header = {
         .type = KYMO__BLOCK_RECORDS,
-        .encoded_bytes = (uint32_t)(tokens + times),
-        .records = e->records,
         .thread = first->thread,
         .chunks = (uint32_t)count,
         .first_chunk = first->number,
-        .first_ticks = e->first_ticks,
-        .last_ticks = e->last_ticks,
-        .token_bytes = (uint32_t)tokens,
         .skipped = kymo__count_events(first->records, passed),
     };
-    return finish(p, header, p->encoded, packed);
+    return finish_encoded(p, header, packed);
+}
+
+int kymo__pack_track(struct kymo_packer *packer, const struct kymo_track_part *parts, size_t count,
+                     struct kymo_packed *packed)
+{
+    begin_block(packer);
+    for (size_t i = 0; i < count; i++)
+        kymo__encode(&packer->encoder, parts[i].records, parts[i].count);
+    const struct kymo_block_header header = {
+        .type = KYMO__BLOCK_TRACK,
+        .thread = parts[0].thread,
+        .chunks = 1,
+        .first_chunk = parts[0].before >> 32,
+        .skipped = (uint32_t)parts[0].before,
+    };
+    return finish_encoded(packer, header, packed);
 }
 
 int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chunks, size_t count,
@@ -107,7 +172,7 @@ int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chun
 {
     struct kymo_encoder *e = &packer->encoder;
     size_t passed = kymo__load_relaxed(&chunks[0]->passed);
-    kymo__encode_begin(e, packer->encoded, packer->times);
+    begin_block(packer);
     for (size_t i = 0; i < count; i++) {
         size_t from = i ? 0 : passed;
         kymo__encode(e, chunks[i]->records + from, kymo__chunk_count(chunks[i]) - from);
@@ -119,7 +184,7 @@ int kymo__pack_part(struct kymo_packer *packer, const struct kymo_chunk *chunk, 
                     struct kymo_packed *packed)
 {
     size_t passed = kymo__load_relaxed(&chunk->passed);
-    kymo__encode_begin(&packer->encoder, packer->encoded, packer->times);
+    begin_block(packer);
     kymo__encode(&packer->encoder, chunk->records + passed, end - passed);
     return finish_records(packer, chunk, passed, 1, packed);
 }
@@ -133,7 +198,18 @@ int kymo__pack_bytes(struct kymo_packer *packer, int type, uint64_t position, co
         .thread = KYMO__NO_THREAD,
         .first_chunk = position,
     };
-    return finish(packer, header, bytes, packed);
+    return finish_block(packer, header, bytes, packed);
+}
+
+int kymo__pack_summary(struct kymo_packer *packer, const struct kymo_block_header *about,
+                       const void *bytes, size_t len, struct kymo_packed *packed)
+{
+    struct kymo_block_header header = *about;
+    header.type = KYMO__BLOCK_SUMMARY;
+    header.encoded_bytes = (uint32_t)len;
+    header.token_bytes = 0;
+    memset(header.value_bytes, 0, sizeof(header.value_bytes));
+    return finish_block(packer, header, bytes, packed);
 }
 
 bool kymo__block_valid(const struct kymo_block_header *header)
@@ -143,10 +219,10 @@ bool kymo__block_valid(const struct kymo_block_header *header)
         return false;
     kymo__block_seal(&sealed);
     bool bytes = header->type == KYMO__BLOCK_DEFS || header->type == KYMO__BLOCK_COPY ||
-                 header->type == KYMO__BLOCK_INDEX;
+                 header->type == KYMO__BLOCK_INDEX || header->type == KYMO__BLOCK_SUMMARY;
     return sealed.crc == header->crc &&
            header->encoded_bytes <= (bytes ? KYMO__PACK_BYTES : KYMO__BLOCK_BYTES_MAX) &&
-           header->token_bytes <= header->encoded_bytes &&
+           (uint64_t)header->token_bytes + kymo__value_bytes(header) <= header->encoded_bytes &&
            header->stored_bytes <= ZSTD_compressBound(KYMO__BLOCK_BYTES_MAX);
 }
 
@@ -184,7 +260,7 @@ int kymo__unpack(struct kymo_unpacker *unpacker, const struct kymo_block_header 
     size_t n = ZSTD_decompressDCtx(unpacker->zstd, out->bytes, header->encoded_bytes, stored,
                                    header->stored_bytes);
     if (ZSTD_isError(n) || n != header->encoded_bytes)
-        return -KYMO_EBLOCK;
+        return KYMO_EBLOCK;
     out->len = n;
     return 0;
 }

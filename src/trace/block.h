@@ -1,17 +1,20 @@
-/* block.h — one block of the file: packing it, checking it, unpacking it. */
+/* block.h — pack, check and unpack one block of the file. */
 #ifndef KYMO_BLOCK_H
 #define KYMO_BLOCK_H
 
 #include "buffer.h"
 #include "encode.h"
 
-/* Everything needed to make blocks; made once, used by one thread at a time. */
+/* Everything needed to make blocks; created once, used by one thread at a time. */
 struct kymo_packer;
 
-/* One that compresses at zstd LEVEL, or NULL when memory is short. All memory it will
-   ever need is taken here. */
+/* Create one that compresses at zstd LEVEL, or return NULL if memory is short. It allocates
+   everything it will ever need here. */
 struct kymo_packer *kymo__packer_new(int level);
 void kymo__packer_free(struct kymo_packer *packer);
+
+/* Give PACKER the schemas of payloads. Without them, payloads are left out. PLANS is borrowed. */
+void kymo__packer_plans(struct kymo_packer *packer, const struct kymo_plans *plans);
 
 /* A finished block: header, payload, padding. Valid until the packer's next use. */
 struct kymo_packed {
@@ -20,15 +23,28 @@ struct kymo_packed {
     const struct kymo_block_header *header; /* at its beginning */
 };
 
-/* Pack COUNT chunks of records of one thread, of consecutive numbers, at most
-   KYMO__BLOCK_CHUNKS. Of the first, records that were passed are left out; the others
-   have none. Returns 0, or -EIO should zstd fail. */
+/* Pack COUNT chunks of records of one thread with consecutive numbers, at most KYMO__BLOCK_CHUNKS.
+   Records already passed are left out of the first; the others have none. Returns 0, or -EIO if
+   zstd fails. */
 int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chunks, size_t count,
                       struct kymo_packed *packed);
 
-/* Pack those records of CHUNK that come before END and were not passed. */
+/* Pack the records of CHUNK before END that were not passed. */
 int kymo__pack_part(struct kymo_packer *packer, const struct kymo_chunk *chunk, size_t end,
                     struct kymo_packed *packed);
+
+/* Consecutive records of one track, in a chunk. */
+struct kymo_track_part {
+    uint32_t thread;
+    uint32_t count;  /* number of records, including those that follow events */
+    uint64_t before; /* events that the track had before */
+    const struct kymo_record *records;
+};
+
+/* Pack COUNT parts of one track, in the order of `before`, as a block of type TRACK. Each must
+   start where the previous one ends, and the records must fit in a block. */
+int kymo__pack_track(struct kymo_packer *packer, const struct kymo_track_part *parts, size_t count,
+                     struct kymo_packed *packed);
 
 /* Pack LEN bytes as a block of TYPE whose first_chunk is POSITION; at most
    KYMO__PACK_BYTES. */
@@ -36,16 +52,21 @@ int kymo__pack_part(struct kymo_packer *packer, const struct kymo_chunk *chunk, 
 int kymo__pack_bytes(struct kymo_packer *packer, int type, uint64_t position, const void *bytes,
                      size_t len, struct kymo_packed *packed);
 
-/* Bytes the block takes in the file, padding included. */
+/* Pack LEN bytes, at most KYMO__PACK_BYTES, as the summary of the records that header ABOUT
+   describes. */
+int kymo__pack_summary(struct kymo_packer *packer, const struct kymo_block_header *about,
+                       const void *bytes, size_t len, struct kymo_packed *packed);
+
+/* Size of the block in the file, including padding. */
 static inline uint64_t kymo__block_bytes(const struct kymo_block_header *header)
 {
     return (sizeof(*header) + (uint64_t)header->stored_bytes + 7) & ~(uint64_t)7;
 }
 
-/* Put the checksum into HEADER. */
+/* Store the checksum in HEADER. */
 void kymo__block_seal(struct kymo_block_header *header);
 
-/* True when HEADER is one: magic, checksum, and sizes a writer may have written. */
+/* Is HEADER valid: magic, checksum, and sizes that a writer may have written? */
 bool kymo__block_valid(const struct kymo_block_header *header);
 
 /* Decompresses payloads; used by one thread at a time. */
@@ -54,7 +75,7 @@ struct kymo_unpacker *kymo__unpacker_new(void);
 void kymo__unpacker_free(struct kymo_unpacker *unpacker);
 
 /* Decompress STORED, the payload of HEADER, into OUT (its content is replaced).
-   Returns 0, -ENOMEM, or -KYMO_EBLOCK when it is damaged. */
+   Returns 0, -ENOMEM, or KYMO_EBLOCK when it is damaged. */
 int kymo__unpack(struct kymo_unpacker *unpacker, const struct kymo_block_header *header,
                  const void *stored, struct kymo_buffer *out);
 

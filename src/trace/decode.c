@@ -1,15 +1,23 @@
-/* decode.c — see decode.h. Trusts nothing: every read is bounded, every key is 32
+/* decode.c — see decode.h. Does not trust its input: every read is bounds-checked, every key is 32
    bits, every detail 8. */
 #include "decode.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "atomic.h"
 #include "varint.h"
 
 void kymo__decode_begin(struct kymo_decoder *d, const uint8_t *encoded, size_t token_bytes,
-                        size_t encoded_bytes)
+                        size_t value_bytes, size_t encoded_bytes)
 {
+    if (value_bytes > encoded_bytes - token_bytes)
+        value_bytes = encoded_bytes - token_bytes;
+    const uint8_t *end = encoded + encoded_bytes;
+    kymo__unvalues_begin(&d->values, end - value_bytes, end);
+    d->payload_at = d->payload_records = 0;
+    d->passed = 0;
+    encoded_bytes -= value_bytes;
     d->tokens = encoded;
     d->tokens_end = d->times = encoded + token_bytes;
     d->times_end = encoded + encoded_bytes;
@@ -17,9 +25,38 @@ void kymo__decode_begin(struct kymo_decoder *d, const uint8_t *encoded, size_t t
     d->depth = 0;
 }
 
-/* One varint at *AT; false when it is not whole. One or two bytes without a branch on
-   which of them, as in the encoder. */
-static inline bool take(const uint8_t **at, const uint8_t *end, uint64_t *v)
+void kymo__decode_fini(struct kymo_decoder *d)
+{
+    kymo__unvalues_fini(&d->values);
+    kymo__buffer_fini(&d->payload);
+}
+
+/* Read the entries of notes that were left out. */
+static int take_passed(struct kymo_decoder *d)
+{
+    struct kymo_number numbers[KYMO_FIELDS_MOST];
+    unsigned count;
+    int rc = 0;
+    for (; rc == 0 && d->passed; d->passed--)
+        rc = kymo__values_numbers(&d->values, numbers, &count);
+    return rc;
+}
+
+/* Read the payload of the record just decoded; it is handed out after the record. */
+static int take_payload(struct kymo_decoder *d)
+{
+    int rc = d->passed ? take_passed(d) : 0;
+    if (rc < 0)
+        return rc;
+    rc = kymo__values_get(&d->values, &d->payload, &d->payload_number);
+    d->payload_at = 0;
+    d->payload_records = rc == 0 && d->payload_number ? kymo__chain_records(d->payload.len) : 0;
+    return rc;
+}
+
+/* Read a varint at *AT; false if it is incomplete. One and two bytes take the same branch-free
+   path, as in the encoder. */
+static inline bool take_varint(const uint8_t **at, const uint8_t *end, uint64_t *v)
 {
     const uint8_t *p = *at;
     if (kymo__likely(end - p >= 2 && (p[0] & p[1] & 0x80) == 0)) {
@@ -35,7 +72,7 @@ static inline bool take(const uint8_t **at, const uint8_t *end, uint64_t *v)
     return true;
 }
 
-/* The value that TOKEN stands for, read on from *AT. */
+/* Read the value of TOKEN, continuing at *AT. */
 static bool take_value(const uint8_t **at, const uint8_t *end, uint64_t token, uint64_t *bits)
 {
     if ((token & 7) == KYMO__T_DOUBLE) {
@@ -43,11 +80,11 @@ static bool take_value(const uint8_t **at, const uint8_t *end, uint64_t token, u
         memcpy(bits, &number, sizeof(number));
         return true;
     }
-    return token == KYMO__T_VALUE && take(at, end, bits);
+    return token == KYMO__T_VALUE && take_varint(at, end, bits);
 }
 
-/* The word of TOKEN, which carries a time and is not a plain enter or leave; 0 when it
-   makes no sense. */
+/* Return the word of TOKEN, which has a time and is not a plain enter or leave; 0 if it is
+   invalid. */
 static uint64_t take_rare(struct kymo_decoder *d, uint64_t token)
 {
     uint64_t head = token >> 3, detail = 0, key;
@@ -55,7 +92,7 @@ static uint64_t take_rare(struct kymo_decoder *d, uint64_t token)
         return 0;
     switch (token & 7) {
     case KYMO__T_ENTER_DETAIL:
-        if (!take(&d->tokens, d->tokens_end, &detail) || detail > 0xff)
+        if (!take_varint(&d->tokens, d->tokens_end, &detail) || detail > 0xff)
             return 0;
         /* fall through */
     case KYMO__T_ENTER:
@@ -68,15 +105,15 @@ static uint64_t take_rare(struct kymo_decoder *d, uint64_t token)
             return 0;
         return kymo_word(KYMO_LEAVE, (unsigned)head, d->open[--d->depth]);
     case KYMO__T_LEAVE_KEY:
-        if (!take(&d->tokens, d->tokens_end, &detail) || detail > 0xff)
+        if (!take_varint(&d->tokens, d->tokens_end, &detail) || detail > 0xff)
             return 0;
         if (d->depth > KYMO__ENCODE_DEPTH)
             d->depth--;
         return kymo_word(KYMO_LEAVE, (unsigned)detail, (uint32_t)head);
     case KYMO__T_OTHER:
-        if (!head || head > 0xff || head == KYMO__VALUE ||
-            !take(&d->tokens, d->tokens_end, &detail) || detail > 0xff ||
-            !take(&d->tokens, d->tokens_end, &key) || key > UINT32_MAX)
+        if (!head || head > 0xff || kymo__kind_follows((unsigned)head) ||
+            !take_varint(&d->tokens, d->tokens_end, &detail) || detail > 0xff ||
+            !take_varint(&d->tokens, d->tokens_end, &key) || key > UINT32_MAX)
             return 0;
         return kymo_word((unsigned)head, (unsigned)detail, (uint32_t)key);
     }
@@ -86,28 +123,33 @@ static uint64_t take_rare(struct kymo_decoder *d, uint64_t token)
 int kymo__decode(struct kymo_decoder *d, struct kymo_record *records, size_t most)
 {
     size_t count = 0;
-    /* Copies, which the compiler may keep in registers. */
+    /* Local copies that the compiler can keep in registers. */
     const uint8_t *tokens = d->tokens, *times = d->times;
     const uint8_t *const tokens_end = d->tokens_end, *const times_end = d->times_end;
-    uint64_t last = d->last, depth = d->depth;
-    while (count < most && tokens < tokens_end) {
+    uint64_t last = d->last, recorded = last, depth = d->depth;
+    for (;;) {
+        while (kymo__unlikely(d->payload_at < d->payload_records) && count < most)
+            records[count++] = kymo__chain_record(d->payload_number, d->payload.bytes,
+                                                  d->payload.len, d->payload_at++);
+        if (count >= most || tokens >= tokens_end)
+            break;
         uint64_t token, delta, word;
-        if (!take(&tokens, tokens_end, &token))
-            return -KYMO_EBLOCK;
+        if (!take_varint(&tokens, tokens_end, &token))
+            return KYMO_EBLOCK;
         unsigned code = token & 7;
         if (kymo__unlikely(code == KYMO__T_VALUE || code == KYMO__T_DOUBLE)) {
             if (!take_value(&tokens, tokens_end, token, &records[count].ticks))
-                return -KYMO_EBLOCK;
+                return KYMO_EBLOCK;
             records[count++].word = kymo_word(KYMO__VALUE, 0, 0);
             continue;
         }
-        if (!take(&times, times_end, &delta))
-            return -KYMO_EBLOCK;
+        if (!take_varint(&times, times_end, &delta))
+            return KYMO_EBLOCK;
         if (kymo__unlikely(code == KYMO__T_BACK)) {
             last -= delta;
             continue;
         }
-        /* Plain enters and leaves by arithmetic; see the encoder. */
+        /* Plain enters and leaves without branches; see the encoder. */
         uint64_t leave = token == KYMO__T_LEAVE;
         uint64_t slot = depth - leave;
         if (kymo__likely(code == leave && token >> 3 <= UINT32_MAX && slot < KYMO__ENCODE_DEPTH)) {
@@ -122,15 +164,77 @@ int kymo__decode(struct kymo_decoder *d, struct kymo_record *records, size_t mos
             word = take_rare(d, token);
             tokens = d->tokens;
             depth = d->depth;
-            if (!word)
-                return -KYMO_EBLOCK;
+            /* A payload has the time of the event before it. */
+            if (!word || (kymo__word_kind(word) == KYMO_PAYLOAD && last + delta != recorded))
+                return KYMO_EBLOCK;
         }
-        records[count].ticks = last += delta;
+        records[count].ticks = recorded = last += delta;
         records[count++].word = word;
+        if (kymo__unlikely(kymo__kind_has_payload(kymo__word_kind(word)))) {
+            if (d->apart)
+                break;
+            bool pass = d->bare && kymo__word_kind(word) == KYMO__NOTE;
+            int rc = pass ? 0 : take_payload(d);
+            if (rc < 0)
+                return rc;
+            d->passed += pass;
+        }
     }
     d->tokens = tokens;
     d->times = times;
     d->last = last;
     d->depth = depth;
     return (int)count;
+}
+
+/* Decode the next record if it is a NOTE in its usual form, which is most of a block of payloads. */
+static inline bool decode_note(struct kymo_decoder *d, struct kymo_record *record)
+{
+    enum { TOKEN = KYMO__NOTE << 3 | KYMO__T_OTHER };
+    static_assert(TOKEN >> 7 == 1, "the token takes two bytes");
+    const uint8_t *tokens = d->tokens, *times = d->times;
+    uint32_t head; /* both machines store the low byte first */
+    if (d->tokens_end - tokens < 4)
+        return false;
+    memcpy(&head, tokens, sizeof(head));
+    if ((head & 0xffffff) != (0x80 | (TOKEN & 0x7f) | 1 << 8)) /* the token, and detail 0 */
+        return false;
+    uint64_t key = head >> 24, delta;
+    tokens += 4;
+    if (key >= 0x80) {
+        tokens--;
+        if (!take_varint(&tokens, d->tokens_end, &key) || key > UINT32_MAX)
+            return false;
+    }
+    if (!take_varint(&times, d->times_end, &delta))
+        return false;
+    d->tokens = tokens;
+    d->times = times;
+    record->ticks = d->last += delta;
+    record->word = kymo_word(KYMO__NOTE, 0, (uint32_t)key);
+    return true;
+}
+
+int kymo__decode_apart(struct kymo_decoder *d, struct kymo_record *records, size_t most)
+{
+    if (kymo__likely(decode_note(d, records)))
+        return 1;
+    d->apart = true;
+    int rc = kymo__decode(d, records, most);
+    d->apart = false;
+    return rc;
+}
+
+int kymo__decode_bare(struct kymo_decoder *d, struct kymo_record *records, size_t most)
+{
+    size_t count = 0;
+    while (count < most && decode_note(d, &records[count]))
+        count++;
+    d->passed += count;
+    if (count)
+        return (int)count;
+    d->bare = true;
+    int rc = kymo__decode(d, records, most);
+    d->bare = false;
+    return rc;
 }

@@ -6,14 +6,16 @@
 #include "varint.h"
 
 static const unsigned char numbers_of[] = {
-    [KYMO__DEF_STRING] = 1,  [KYMO__DEF_MORE] = 1,        [KYMO__DEF_KEY] = 5,
-    [KYMO__DEF_THREAD] = 4,  [KYMO__DEF_THREAD_NAME] = 2, [KYMO__DEF_THREAD_END] = 2,
-    [KYMO__DEF_META] = 2,    [KYMO__DEF_CLOCK] = 3,       [KYMO__DEF_GAP] = 5,
-    [KYMO__DEF_PROCESS] = 4, [KYMO__DEF_RANGE] = 2,       [KYMO__DEF_MODULE] = 6,
-    [KYMO__DEF_FRAME] = 4,   [KYMO__DEF_NODE] = 3,        [KYMO__DEF_STACK] = 2,
+    [KYMO__DEF_STRING] = 1,     [KYMO__DEF_MORE] = 1,        [KYMO__DEF_KEY] = 5,
+    [KYMO__DEF_THREAD] = 4,     [KYMO__DEF_THREAD_NAME] = 2, [KYMO__DEF_THREAD_END] = 2,
+    [KYMO__DEF_META] = 2,       [KYMO__DEF_CLOCK] = 3,       [KYMO__DEF_GAP] = 5,
+    [KYMO__DEF_PROCESS] = 4,    [KYMO__DEF_RANGE] = 2,       [KYMO__DEF_MODULE] = 6,
+    [KYMO__DEF_FRAME] = 4,      [KYMO__DEF_NODE] = 3,        [KYMO__DEF_STACK] = 2,
+    [KYMO__DEF_SCHEMA] = 2,     [KYMO__DEF_TRACK] = 4,       [KYMO__DEF_TRACK_CLOCK] = 3,
+    [KYMO__DEF_TRACK_TIME] = 3,
 };
 
-/* How many more TYPE may have; those that are 0 need not be there. */
+/* How many optional numbers TYPE may have; those that are 0 can be absent. */
 static unsigned more_numbers(int type)
 {
     return type == KYMO__DEF_THREAD;
@@ -21,7 +23,7 @@ static unsigned more_numbers(int type)
 
 static int has_text(int type)
 {
-    return type == KYMO__DEF_STRING || type == KYMO__DEF_MORE;
+    return type == KYMO__DEF_STRING || type == KYMO__DEF_MORE || type == KYMO__DEF_SCHEMA;
 }
 
 unsigned kymo__def_numbers(int type)

@@ -1,36 +1,46 @@
-/* defs.h — definitions: what the numbers in records stand for.
+/* defs.h — definitions: what the numbers in records mean.
 
    A definition is its type (one byte), the length of its body (varint) and the body:
    varints, then for strings the bytes. A reader skips types it does not know and
-   ignores what a longer body has at its end, so definitions can grow.
+   ignores extra bytes at the end of a body, so definitions can grow.
 
        STRING       id; bytes
        MORE         id; bytes to append: for strings longer than KYMO__DEF_TEXT
        KEY          id, string of the name, string of the file or 0, first line, class
-       THREAD       index, system thread id, tick of its first sight, string of its name
+       THREAD       index, system thread id, tick when first seen, string of its name
        THREAD_NAME  index, string
        THREAD_END   index, tick
        META         string of the key, string of the value
        CLOCK        tick, monotonic ns, zigzag of wall ns
        GAP          thread, reason, records, first tick, last tick
        PROCESS      index, pid, string of its name, string of its machine or 0
-       RANGE        tick at which the capture begins, tick at which it ends: where its
-                    records do not reach, as in one cut out of another
+       RANGE        ticks at which the capture begins and ends, if its records do not reach
+                    that far: for one that was cut out of another
 
-   Stacks, of samples and of whatever else has one:
+   Stacks, of samples and other events:
 
-       MODULE       number, base, first address of its code, the one after its last, string
-                    of its path, string of its build id in hex or 0. Addresses are those of
-                    the recorded process; less the base they are those of the file
-       FRAME        id; 0, module or 0, address in the file's terms (that of the process when
-                    there is no module); or 1, key, line
+       MODULE       number, base, address of the first byte of its code, address after the
+                    last, string of its path, string of its build id in hex or 0. Addresses
+                    are those of the recorded process; minus the base, those of the file
+       FRAME        id; 0, module or 0, address in the file (in the process when there is no
+                    module); or 1, key, line
        NODE         id, id of the node it was called from or 0, frame
-       STACK        id as records have it, node of its innermost frame
+       STACK        id as in records, node of its innermost frame
 
-   A native frame's address is where it returns to: what it called lies before it. So is that
-   of the innermost frame of a sample, which is one more than where it was. What a definition
-   refers to is defined before it, except for keys and strings.
-   THREAD may have a fifth number, the index of its process; without it that is 0. */
+   Payloads and tracks:
+
+       SCHEMA       key of its name, number; then for each field the key of its name and its type
+                    (enum kymo_field_type), a byte
+       TRACK        thread index, zigzag of the device, stream, clock
+       TRACK_CLOCK  number of a clock, string of its name, ticks per second or 0
+       TRACK_TIME   number of a clock, its time, monotonic ns at that time
+
+   Clock 0 is the capture's own, clock 1 CLOCK_MONOTONIC in nanoseconds.
+
+   A native frame's address is its return address: the call is before it. For the innermost
+   frame of a sample it is the current address plus one, to match. A definition comes after
+   those it refers to, except for keys and strings.
+   THREAD may have a fifth number, the index of its process; the default is 0. */
 #ifndef KYMO_DEFS_H
 #define KYMO_DEFS_H
 
@@ -53,6 +63,10 @@ enum kymo_def_type {
     KYMO__DEF_FRAME = 13,
     KYMO__DEF_NODE = 14,
     KYMO__DEF_STACK = 15,
+    KYMO__DEF_SCHEMA = 16,
+    KYMO__DEF_TRACK = 17,
+    KYMO__DEF_TRACK_CLOCK = 18,
+    KYMO__DEF_TRACK_TIME = 19,
 };
 
 #define KYMO__DEF_NUMBERS 6
@@ -62,19 +76,19 @@ enum kymo_def_type {
 
 struct kymo_def {
     int type;
-    uint64_t number[KYMO__DEF_NUMBERS]; /* those it does not have are 0 */
-    const uint8_t *text;                /* STRING and MORE; inside the bytes given */
+    uint64_t number[KYMO__DEF_NUMBERS]; /* absent numbers are 0 */
+    const uint8_t *text;                /* STRING, MORE and SCHEMA; points into the input */
     size_t text_len;
 };
 
-/* How many numbers a definition of TYPE begins with, at least; 0 for an unknown type. */
+/* The minimum number of numbers in a definition of TYPE; 0 for an unknown type. */
 unsigned kymo__def_numbers(int type);
 
 /* Write DEF at OUT, which has room for KYMO__DEF_MAX; returns the byte after it. */
 uint8_t *kymo__def_put(uint8_t *out, const struct kymo_def *def);
 
-/* Read one at AT; returns the byte after it, or NULL when it is not whole. A type
-   that is unknown or too short to be used gives type 0. */
+/* Read one at AT. Returns the byte after it, or NULL if it is incomplete. An unknown type, or one
+   too short to use, is returned as type 0. */
 const uint8_t *kymo__def_get(const uint8_t *at, const uint8_t *end, struct kymo_def *def);
 
 #endif

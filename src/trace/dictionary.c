@@ -7,9 +7,9 @@
 #include "alloc.h"
 #include "varint.h"
 
-/* Ids are dense, and what each stands for took some bytes of the file, or of the one
-   chunk of definitions in the live file. A greater one was not written by a recorder,
-   and believing it would mean allocating whatever it says. */
+/* Ids are dense, and each definition took some bytes of the file, or of the single chunk of
+   definitions in the live file. No recorder wrote a greater id, and trusting one would mean
+   allocating as much as it says. */
 static uint64_t most_ids(const struct kymo_reader *r, unsigned bytes_each)
 {
     uint64_t live = r->live_bytes < KYMO__CHUNK_BYTES ? r->live_bytes : KYMO__CHUNK_BYTES;
@@ -17,14 +17,14 @@ static uint64_t most_ids(const struct kymo_reader *r, unsigned bytes_each)
     return most < UINT32_MAX ? most : UINT32_MAX;
 }
 
-/* Grow *ARRAY so that INDEX, of at most MOST, is in it, with zeros. */
+/* Grow *ARRAY with zeros so that it includes INDEX, which must be at most MOST. */
 static int reach(void *array, size_t *count, size_t *capacity, uint64_t index, uint64_t most,
                  size_t element)
 {
     if (index < *count)
         return 0;
     if (index >= most)
-        return -KYMO_EBLOCK;
+        return KYMO_EBLOCK;
     while (*count <= index) {
         int rc = kymo__array_grow(array, capacity, *count, element);
         if (rc < 0)
@@ -39,7 +39,7 @@ static int reach(void *array, size_t *count, size_t *capacity, uint64_t index, u
 
 int kymo__dictionary_thread(struct kymo_reader *r, uint64_t index)
 {
-    /* Its tick and its system id alone are this long, however well they compress. */
+    /* Its tick and system id alone take this much, however well they compress. */
     return reach(&r->threads, &r->thread_count, &r->thread_capacity, index, most_ids(r, 8),
                  sizeof(*r->threads));
 }
@@ -53,7 +53,7 @@ static int add_text(struct kymo_reader *r, const struct kymo_def *def)
         return rc;
     struct kymo_buffer *s = &r->strings[id].text;
     if (def->type == KYMO__DEF_STRING)
-        s->len = 0; /* said again from the start: the first time was cut short */
+        s->len = 0; /* repeated from the start: the first time was cut short */
     rc = kymo__buffer_reserve(s, def->text_len + 1);
     if (rc < 0)
         return rc;
@@ -68,7 +68,9 @@ static int add_key(struct kymo_reader *r, const uint64_t *n)
         reach(&r->keys, &r->key_count, &r->key_capacity, n[0], most_ids(r, 1), sizeof(*r->keys));
     if (rc < 0)
         return rc;
-    r->keys[n[0]] = (struct kymo_reader_key){.name = (uint32_t)n[1],
+    uint32_t schema = r->keys[n[0]].schema;
+    r->keys[n[0]] = (struct kymo_reader_key){.schema = schema,
+                                             .name = (uint32_t)n[1],
                                              .file = (uint32_t)n[2],
                                              .line = (uint32_t)n[3],
                                              .class = (uint32_t)n[4]};
@@ -99,7 +101,7 @@ static int add_thread(struct kymo_reader *r, const struct kymo_def *def)
 static int add_meta(struct kymo_reader *r, const uint64_t *n)
 {
     if (n[0] >= r->string_count)
-        return 0; /* a value without a key is no use */
+        return 0; /* a value without a key is useless */
     struct kymo_reader_string *key = &r->strings[n[0]];
     if (!key->meta) {
         int rc = kymo__array_grow(&r->metas, &r->meta_capacity, r->meta_count, sizeof(*r->metas));
@@ -153,7 +155,68 @@ static int add_gap(struct kymo_reader *r, const uint64_t *n)
     return rc;
 }
 
-static int apply(struct kymo_reader *r, const struct kymo_def *def)
+static int add_schema(struct kymo_reader *r, const struct kymo_def *def)
+{
+    const uint64_t *n = def->number;
+    struct kymo_reader_schema schema = {.number = (uint32_t)n[1]};
+    const uint8_t *at = def->text, *end = at + def->text_len;
+    if (!n[0] || n[1] > KYMO_SCHEMAS_MOST)
+        return 0;
+    while (at < end && schema.plan.count < KYMO_FIELDS_MOST) {
+        uint64_t key;
+        at = kymo__varint_get(at, end, &key);
+        if (!at || at == end || key > UINT32_MAX || !kymo__field_valid(*at))
+            return 0; /* from a newer version: its payloads cannot be read */
+        schema.field[schema.plan.count] = (uint32_t)key;
+        schema.plan.type[schema.plan.count++] = *at++;
+    }
+    int rc =
+        reach(&r->keys, &r->key_count, &r->key_capacity, n[0], most_ids(r, 1), sizeof(*r->keys));
+    if (rc == 0)
+        rc = kymo__array_grow(&r->schemas, &r->schema_capacity, r->schema_count,
+                              sizeof(*r->schemas));
+    if (rc < 0)
+        return rc;
+    r->schemas[r->schema_count++] = schema;
+    r->keys[n[0]].schema = (uint32_t)r->schema_count;
+    return 0;
+}
+
+static int add_track(struct kymo_reader *r, const uint64_t *n)
+{
+    int rc = kymo__dictionary_thread(r, n[0]);
+    if (rc < 0)
+        return rc;
+    struct kymo_reader_thread *t = &r->threads[n[0]];
+    t->track = true;
+    t->device = kymo__unzigzag(n[1]);
+    t->stream = n[2];
+    t->clock = n[3] < KYMO__CLOCKS_MOST ? (uint32_t)n[3] : KYMO__CLOCK_NS;
+    return 0;
+}
+
+static int add_track_clock(struct kymo_reader *r, const struct kymo_def *def)
+{
+    const uint64_t *n = def->number;
+    if (n[0] <= KYMO__CLOCK_NS)
+        return 0;
+    int rc = reach(&r->clocks, &r->clock_count, &r->clock_capacity, n[0], KYMO__CLOCKS_MOST,
+                   sizeof(*r->clocks));
+    if (rc < 0)
+        return rc;
+    struct kymo_reader_clock *clock = &r->clocks[n[0]];
+    if (def->type == KYMO__DEF_TRACK_CLOCK) {
+        clock->name = (uint32_t)n[1];
+        clock->rate = n[2];
+        return 0;
+    }
+    rc = kymo__array_grow(&clock->times, &clock->capacity, clock->count, sizeof(*clock->times));
+    if (rc == 0)
+        clock->times[clock->count++] = (struct kymo_snapshot){n[1], (int64_t)n[2], 0};
+    return rc;
+}
+
+static int apply_def(struct kymo_reader *r, const struct kymo_def *def)
 {
     switch (def->type) {
     case KYMO__DEF_STRING:
@@ -180,6 +243,13 @@ static int apply(struct kymo_reader *r, const struct kymo_def *def)
     case KYMO__DEF_NODE:
     case KYMO__DEF_STACK:
         return kymo__stackdefs_apply(&r->stacks, def);
+    case KYMO__DEF_SCHEMA:
+        return add_schema(r, def);
+    case KYMO__DEF_TRACK:
+        return add_track(r, def->number);
+    case KYMO__DEF_TRACK_CLOCK:
+    case KYMO__DEF_TRACK_TIME:
+        return add_track_clock(r, def);
     }
     return 0;
 }
@@ -189,7 +259,7 @@ int kymo__dictionary_apply(struct kymo_reader *reader, const uint8_t *bytes, siz
     const uint8_t *at = bytes, *end = bytes + len;
     struct kymo_def def;
     while (at < end && (at = kymo__def_get(at, end, &def))) {
-        if (apply(reader, &def) == -ENOMEM)
+        if (apply_def(reader, &def) == -ENOMEM)
             return -ENOMEM;
     }
     return 0;
@@ -207,4 +277,8 @@ void kymo__dictionary_fini(struct kymo_reader *r)
     kymo__free(r->gaps);
     kymo__free(r->processes);
     kymo__stackdefs_fini(&r->stacks);
+    kymo__free(r->schemas);
+    for (size_t i = 0; i < r->clock_count; i++)
+        kymo__free(r->clocks[i].times);
+    kymo__free(r->clocks);
 }

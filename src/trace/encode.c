@@ -6,8 +6,11 @@
 #include "atomic.h"
 #include "varint.h"
 
-void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times)
+void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times, uint8_t *values)
 {
+    e->values = values;
+    if (values)
+        kymo__values_begin(e->seen);
     e->tokens = tokens;
     e->times = times;
     e->last = 0;
@@ -17,10 +20,9 @@ void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times)
     e->depth = 0;
 }
 
-/* One or two bytes, which most varints here are, without a branch on which of them:
-   programs are not regular enough for the processor to guess it. OUT has room for
-   both. */
-static inline uint8_t *put(uint8_t *out, uint64_t v)
+/* Write one or two bytes, which most varints here take, without branching on the size: the pattern
+   is too irregular to predict. OUT has room for both. */
+static inline uint8_t *put_varint(uint8_t *out, uint64_t v)
 {
     if (kymo__unlikely(v >= 0x4000))
         return kymo__varint_put(out, v);
@@ -34,8 +36,8 @@ static uint8_t *put_value(uint8_t *out, uint64_t bits)
 {
     double number;
     memcpy(&number, &bits, sizeof(number));
-    /* A counter is mostly a small whole number, which as a double has high bits
-       only: ten bytes as a varint. */
+    /* A counter is usually a small integer, which as a double has only high bits set: ten bytes as
+       a varint. */
     if (number >= -1e15 && number <= 1e15 && number != 0) {
         int64_t whole = (int64_t)number;
         double back = (double)whole;
@@ -50,12 +52,21 @@ static uint8_t *put_value(uint8_t *out, uint64_t bits)
 
 static uint8_t *put_other(uint8_t *out, uint64_t word)
 {
-    out = put(out, (uint64_t)kymo__word_kind(word) << 3 | KYMO__T_OTHER);
-    out = put(out, kymo__word_detail(word));
-    return put(out, kymo__word_key(word));
+    out = put_varint(out, (uint64_t)kymo__word_kind(word) << 3 | KYMO__T_OTHER);
+    out = put_varint(out, kymo__word_detail(word));
+    return put_varint(out, kymo__word_key(word));
 }
 
-/* The tokens of a record that is not a plain enter or a plain, matching leave. */
+/* The same for a note without a detail. */
+static uint8_t *put_note(uint8_t *out, uint64_t word)
+{
+    const uint8_t head[] = {0x80 | (KYMO__NOTE << 3 & 0x7f) | KYMO__T_OTHER, KYMO__NOTE << 3 >> 7,
+                            0};
+    memcpy(out, head, sizeof(head));
+    return put_varint(out + sizeof(head), kymo__word_key(word));
+}
+
+/* Write the tokens of a record that is not a plain enter or a plain, matching leave. */
 static uint8_t *put_rare(struct kymo_encoder *e, uint8_t *out, uint64_t word)
 {
     uint32_t key = kymo__word_key(word);
@@ -65,21 +76,56 @@ static uint8_t *put_rare(struct kymo_encoder *e, uint8_t *out, uint64_t word)
         if (e->depth < KYMO__ENCODE_DEPTH)
             e->open[e->depth] = key;
         e->depth++;
-        out = put(out, (uint64_t)key << 3 | (detail ? KYMO__T_ENTER_DETAIL : KYMO__T_ENTER));
-        return detail ? put(out, detail) : out;
+        out = put_varint(out, (uint64_t)key << 3 | (detail ? KYMO__T_ENTER_DETAIL : KYMO__T_ENTER));
+        return detail ? put_varint(out, detail) : out;
     case KYMO_LEAVE:
         if (e->depth && e->depth <= KYMO__ENCODE_DEPTH && e->open[e->depth - 1] == key) {
             e->depth--;
-            return put(out, (uint64_t)detail << 3 | KYMO__T_LEAVE);
+            return put_varint(out, (uint64_t)detail << 3 | KYMO__T_LEAVE);
         }
-        /* One that does not match leaves the stack alone, here and in the decoder:
-           what it means is for the reader to judge. */
+        /* A leave that does not match leaves the stack alone, here and in the decoder; the reader
+           decides what it means. */
         if (e->depth > KYMO__ENCODE_DEPTH)
             e->depth--;
-        out = put(out, (uint64_t)key << 3 | KYMO__T_LEAVE_KEY);
-        return put(out, detail);
+        out = put_varint(out, (uint64_t)key << 3 | KYMO__T_LEAVE_KEY);
+        return put_varint(out, detail);
     }
     return put_other(out, word);
+}
+
+/* Collect the payload that begins at RECORDS[0]; COUNT records are left in all. */
+static const uint8_t *collect_payload(struct kymo_encoder *e, const struct kymo_record *records,
+                                      size_t count, size_t *len)
+{
+    size_t n = 0;
+    unsigned used = 0;
+    do
+        kymo__chain_add(&e->payload, &records[n++], &used);
+    while (n < count && kymo__word_kind(records[n].word) == KYMO__MORE);
+    kymo__chain_end(&e->payload, used);
+    *len = e->payload.len;
+    /* Without memory for the padding there is no payload. */
+    if (kymo__buffer_reserve(&e->payload, KYMO__VALUES_PADDING) < 0)
+        *len = 0;
+    return e->payload.bytes;
+}
+
+/* Write the payload of records[0], an event; COUNT records are left. */
+static void put_payload(struct kymo_encoder *e, const struct kymo_record *records, size_t count)
+{
+    if (!e->values)
+        return;
+    if (count < 2 || kymo__word_kind(records[1].word) != KYMO__BYTES) {
+        *e->values++ = 0;
+        return;
+    }
+    /* A short payload is read where it is; copied, it would be read before the copy is complete. */
+    const uint8_t *bytes = (const uint8_t *)&records[1];
+    size_t len = (size_t)(records[1].word >> 40) & 0xf;
+    if (len > KYMO__CHAIN_FIRST || count == 2 || kymo__word_kind(records[2].word) == KYMO__MORE)
+        bytes = collect_payload(e, records + 1, count - 1, &len);
+    e->values =
+        kymo__values_put(e->seen, e->plans, kymo__chain_number(&records[1]), bytes, len, e->values);
 }
 
 void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, size_t count)
@@ -91,25 +137,35 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
     for (size_t i = 0; i < count; i++) {
         uint64_t word = records[i].word;
         unsigned kind = kymo__word_kind(word);
-        if (kymo__unlikely(kind == KYMO__VALUE)) {
-            tokens = put_value(tokens, records[i].ticks);
+        if (kymo__unlikely(kymo__kind_follows(kind))) {
+            if (kind == KYMO__VALUE)
+                tokens = put_value(tokens, records[i].ticks);
             values++;
             continue;
         }
         uint64_t ticks = records[i].ticks;
+        if (kymo__unlikely(kymo__kind_has_payload(kind))) {
+            put_payload(e, records + i, count - i);
+            if (kind == KYMO_PAYLOAD) {
+                /* It shares its event's time. */
+                tokens = put_other(tokens, word);
+                times = put_varint(times, 0);
+                continue;
+            }
+        }
         if (kymo__unlikely(ticks < last)) {
-            /* Rare: the thread moved to a processor whose counter is a little
-               behind, or a source stamps out of order. */
-            tokens = put(tokens, KYMO__T_BACK);
-            times = put(times, last - ticks);
+            /* Rare: the thread moved to a CPU whose counter lags slightly, or a source's times are
+               out of order. */
+            tokens = put_varint(tokens, KYMO__T_BACK);
+            times = put_varint(times, last - ticks);
             last = ticks;
         }
         least = ticks < least ? ticks : least;
         greatest = ticks > greatest ? ticks : greatest;
-        times = put(times, ticks - last);
+        times = put_varint(times, ticks - last);
         last = ticks;
-        /* Enter and leave by arithmetic: the slot of either, and for a leave that
-           matches, storing the key again changes nothing. */
+        /* Enter and leave without branches: compute the slot of either; for a matching leave,
+           storing the key again changes nothing. */
         uint64_t leave = kind == KYMO_LEAVE;
         uint64_t slot = depth - leave;
         uint32_t key = kymo__word_key(word);
@@ -118,7 +174,9 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
                          (!leave | (open[slot] == key)))) {
             open[slot] = key;
             depth = slot + !leave;
-            tokens = put(tokens, leave ? KYMO__T_LEAVE : (uint64_t)key << 3);
+            tokens = put_varint(tokens, leave ? KYMO__T_LEAVE : (uint64_t)key << 3);
+        } else if (word >> 48 == KYMO__NOTE << 8) {
+            tokens = put_note(tokens, word);
         } else {
             e->depth = depth;
             tokens = put_rare(e, tokens, word);
@@ -138,15 +196,15 @@ uint32_t kymo__count_events(const struct kymo_record *records, size_t count)
 {
     uint32_t events = 0;
     for (size_t i = 0; i < count; i++)
-        events += kymo__word_kind(records[i].word) != KYMO__VALUE;
+        events += !kymo__kind_follows(kymo__word_kind(records[i].word));
     return events;
 }
 
 size_t kymo__chunk_count(const struct kymo_chunk *chunk)
 {
-    /* Records are finished in order, so the end can be found by halving. Acquire
-       pairs with the release of a record's word; a chunk still being recorded into
-       may grow meanwhile, which only makes the answer a little old. */
+    /* Records are finished in order, so find the end by binary search. Acquire pairs with the
+       release of a record's word; a chunk still being recorded into may grow meanwhile, which only
+       makes the answer slightly old. */
     size_t low = 0, high = KYMO__CHUNK_RECORDS;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

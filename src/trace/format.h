@@ -1,5 +1,5 @@
-/* format.h — the bytes of a capture, told in full; docs/internals/trace-format.md
-   gives the reasons and a reader's algorithm.
+/* format.h — the exact bytes of a capture; docs/internals/trace-format.md
+   gives the reasons and an algorithm for readers.
 
    A capture is one append-only file of little-endian bytes:
 
@@ -8,35 +8,43 @@
                               to a multiple of 8
        index blocks, footer   only when recording stopped cleanly
 
-   Beside it, while recording and after a kill, lies the live file (PATH.live): the
-   chunks of memory into which threads are recording, mapped shared, so that what a
-   thread has stored is the kernel's to keep whatever happens to the process. A block
-   says which chunks it holds; a chunk that is in the capture already is ignored in
-   the live file.
+   During recording, and after a kill, the live file (PATH.live) is beside it: the chunks
+   of memory that threads record into, mapped shared, so that the kernel keeps what a
+   thread has stored whatever happens to the process. A block says which chunks it holds;
+   readers ignore a chunk of the live file that is already in the capture.
 
        live header           4096 bytes
        pending gaps           one entry per recording thread
        chunk, chunk, …        each KYMO__CHUNK_BYTES, 64 bytes of header first
 
-   A flight recorder writes, when it is asked to, what a chunk holds so far, and the rest
-   with a later block or never: a chunk may be in several blocks, a part in each.
+   On request, a flight recorder writes what a chunk holds so far, and the rest in a later
+   block or never: a chunk may be spread over several blocks.
 
    In a chunk of records every record is 16 bytes: the tick and a word,
 
        word = kind (8 bits) << 56 | detail (8 bits) << 48 | key (32 bits)
 
    The word is never zero, it is stored after the tick, and chunks are zeroed before
-   use: the first record with a zero word is the end. Some kinds are followed by a
+   use: the first record with a zero word marks the end. Some kinds are followed by a
    VALUE record whose first half is a 64-bit value.
 
    Definitions (strings, keys, threads, clock snapshots, gaps: defs.h) are one stream
-   of bytes. Its unwritten end lies in the live file's one chunk of that type; a block
-   of definitions says in `first_chunk` at which byte of the stream it begins, and the
-   chunk says the same in `number`.
+   of bytes. Its unwritten end is in the live file's only chunk of that type. The position
+   in the stream at which a block of definitions begins is its `first_chunk`; that of the
+   chunk is its `number`.
 
-   In a block of records the same stands as two columns, compressed together: the
-   tokens and the times. Times are varints of the difference to the record before.
-   Tokens are varints whose low three bits are a code (enum kymo_token). */
+   A block of records stores them as two columns, compressed together: the tokens and
+   the times. Times are varints of the difference to the record before. Tokens are varints
+   whose low three bits are a code (enum kymo_token). If events have payloads, a third
+   column follows, of values (values.h).
+
+   In a chunk, a payload follows its PAYLOAD or NOTE as one BYTES record and as many MORE
+   records as it needs. BYTES has the schema's number in bits 44 to 55 of its word, and in
+   bits 40 to 43 how many payload bytes the last of these records has; its other 13 bytes
+   belong to the payload, in memory order. MORE has 15 payload bytes.
+
+   A chunk of tracks holds finished events of many tracks. A TRACK record gives the track
+   of the events after it, and how many events that track had before. */
 #ifndef KYMO_FORMAT_H
 #define KYMO_FORMAT_H
 
@@ -49,10 +57,10 @@
 #error "captures are little-endian; this machine would need byte swapping here"
 #endif
 
-#define KYMO__MAJOR 1 /* a reader refuses a greater one */
-#define KYMO__MINOR 3 /* a reader skips what it does not know of a greater one */
+#define KYMO__MAJOR 1 /* a reader refuses greater ones */
+#define KYMO__MINOR 4 /* a reader skips what it does not know from greater ones */
 
-/* Like PNG's: not text, and damaged by transfers that touch line ends. */
+/* Like PNG's: not text, and damaged by transfers that convert line ends. */
 #define KYMO__FILE_MAGIC "\x89KYMO\r\n\x1a"
 #define KYMO__LIVE_MAGIC "\x89KYLV\r\n\x1a"
 #define KYMO__FOOTER_MAGIC "KYMOEND\n"
@@ -62,12 +70,12 @@ struct kymo_file_header {
     char magic[8];
     uint16_t major, minor;
     uint32_t header_bytes; /* 128 */
-    uint8_t capture[16];   /* random: names this capture, and its live file */
+    uint8_t capture[16];   /* random: identifies this capture and its live file */
     uint32_t pid;
     uint32_t clock;         /* enum kymo_clock */
-    uint64_t process_start; /* field 22 of /proc/PID/stat: tells a reused pid */
-    uint8_t boot[16];       /* boot id: tells another boot or machine */
-    uint64_t ticks_rate;    /* ticks per second as stated or measured at the start; 0 unknown */
+    uint64_t process_start; /* field 22 of /proc/PID/stat: detects a reused pid */
+    uint8_t boot[16];       /* boot id: detects another boot or machine */
+    uint64_t ticks_rate;    /* ticks per second, stated or measured at the start; 0: unknown */
     uint64_t ticks;         /* the first clock snapshot */
     int64_t monotonic, wall;
     uint8_t reserved[28];
@@ -80,28 +88,34 @@ enum kymo_block_type {
     KYMO__BLOCK_DEFS = 2,    /* definitions, see defs.h */
     KYMO__BLOCK_INDEX = 3,   /* entries of struct kymo_index_entry */
     KYMO__BLOCK_COPY = 4,    /* a second copy of a DEFS block, for when that is damaged */
+    KYMO__BLOCK_TRACK = 6,   /* finished events of one track, like RECORDS, but with times and
+                                durations on the track's clock. In the live file: of many tracks */
+    KYMO__BLOCK_SUMMARY = 5, /* what is open where blocks of records begin, and what they
+                                contain: checkpoint.h, cells.h. Thread, chunks and ticks are
+                                those of the blocks */
 };
 
 #define KYMO__NO_THREAD 0xffffffffu
 
 struct kymo_block_header {
     uint32_t magic;
-    uint32_t crc; /* CRC-32C of the 56 bytes that follow */
-    uint8_t type; /* a reader skips types it does not know */
-    uint8_t reserved0[3];
+    uint32_t crc;                     /* CRC-32C of the 56 bytes that follow */
+    uint8_t type;                     /* a reader skips types it does not know */
+    uint8_t value_bytes[3];           /* part of encoded_bytes, at the end: the column of values */
     uint32_t stored_bytes;            /* of payload: one zstd frame with its checksum */
     uint32_t encoded_bytes;           /* of payload when decompressed */
-    uint32_t records;                 /* events: values are part of the record before */
+    uint32_t records;                 /* events: values belong to the record before */
     uint32_t thread;                  /* index, or KYMO__NO_THREAD */
     uint32_t chunks;                  /* how many chunks, with numbers from first_chunk on */
     uint64_t first_chunk;             /* definitions: position in their stream */
-    uint64_t first_ticks, last_ticks; /* least and greatest in it */
-    uint32_t token_bytes;             /* of encoded_bytes; the times follow. Records only */
-    uint32_t skipped; /* events at the beginning of first_chunk that are not in this block */
+    uint64_t first_ticks, last_ticks; /* smallest and largest in it */
+    uint32_t token_bytes;             /* part of encoded_bytes; times and values follow. Records
+                                         only */
+    uint32_t skipped; /* events at the start of first_chunk that are not in this block */
 };
 static_assert(sizeof(struct kymo_block_header) == 64, "a block header is 64 bytes");
 
-/* A block of the file as its index has it. */
+/* An entry of the index: one block of the file. */
 struct kymo_index_entry {
     uint64_t offset;
     struct kymo_block_header header;
@@ -112,7 +126,7 @@ static_assert(sizeof(struct kymo_index_entry) == 72, "an index entry is 72 bytes
 
 struct kymo_footer {
     char magic[8];
-    uint64_t index_offset; /* of the first index block; they follow one another */
+    uint64_t index_offset; /* of the first index block; the others follow it */
     uint32_t index_blocks;
     int32_t error; /* negative errno of the first write that failed, or 0 */
     uint32_t reserved;
@@ -120,11 +134,12 @@ struct kymo_footer {
 };
 static_assert(sizeof(struct kymo_footer) == 32, "the footer is 32 bytes");
 
-/* One payload is bounded so that a reader's memory is: at most this many chunks. */
+/* A block holds at most KYMO__BLOCK_CHUNKS chunks, which limits a reader's memory. */
 #define KYMO__CHUNK_BYTES 65536u
 #define KYMO__CHUNK_RECORDS ((KYMO__CHUNK_BYTES - 64u) / 16u)
 #define KYMO__BLOCK_CHUNKS 16u
-/* Room one record may take in either column, a BACK before it included. */
+/* The most that one record takes in either column, including a BACK before it. Records that
+   follow an event take no time; a record of a payload takes at most 44 bytes of values. */
 #define KYMO__TOKEN_MAX 24u
 #define KYMO__TIME_MAX 20u
 #define KYMO__BLOCK_RECORDS_MAX (KYMO__BLOCK_CHUNKS * KYMO__CHUNK_RECORDS)
@@ -134,15 +149,40 @@ static_assert(sizeof(struct kymo_record) == 16, "a record is 16 bytes");
 
 /* Kinds beyond enum kymo_kind, in records only. */
 enum {
+    KYMO__NOTE = 17,  /* an INSTANT with a PAYLOAD of the same key in one record */
     KYMO__VALUE = 64, /* `ticks` is a 64-bit value that belongs to the record before */
+    KYMO__BYTES = 65, /* the payload of the record before begins here, */
+    KYMO__MORE = 66,  /* and continues. Neither is in a block */
+    KYMO__TRACK = 67, /* key: the thread index of the track whose events follow; `ticks`: how
+                         many events it had before. In chunks of tracks only */
 };
+
+/* Records of these kinds belong to the one before, and are not events. */
+static inline bool kymo__kind_follows(unsigned kind)
+{
+    return kind >= KYMO__VALUE && kind <= KYMO__TRACK;
+}
+
+/* Is a record of KIND followed by a payload? */
+static inline bool kymo__kind_has_payload(unsigned kind)
+{
+    return kind == KYMO_PAYLOAD || kind == KYMO__NOTE;
+}
+
+/* Bytes of HEADER's column of values. */
+static inline uint32_t kymo__value_bytes(const struct kymo_block_header *header)
+{
+    return (uint32_t)header->value_bytes[0] | (uint32_t)header->value_bytes[1] << 8 |
+           (uint32_t)header->value_bytes[2] << 16;
+}
 
 static inline unsigned kymo__word_kind(uint64_t word)
 {
     return (unsigned)(word >> 56);
 }
 
-/* Is a record of KIND followed by one of kind VALUE? Those of kind enter say it themselves. */
+/* Is a record of KIND followed by one of kind VALUE? For kind enter, KYMO_HAS_ID in the detail
+   says so. */
 static inline bool kymo__kind_has_value(unsigned kind)
 {
     return kind == KYMO_COUNTER || kind == KYMO_FLOW_OUT || kind == KYMO_FLOW_IN ||
@@ -161,7 +201,7 @@ static inline uint32_t kymo__word_key(uint64_t word)
     return (uint32_t)word;
 }
 
-/* The low three bits of a token; what the rest of it is, and what follows it. */
+/* The low three bits of a token; the comments give the rest of the token, then what follows it. */
 enum kymo_token {
     KYMO__T_ENTER = 0,        /* key; detail 0 */
     KYMO__T_LEAVE = 1,        /* detail; the key is that of the innermost open enter */
@@ -169,7 +209,8 @@ enum kymo_token {
     KYMO__T_LEAVE_KEY = 3,    /* key; then detail */
     KYMO__T_OTHER = 4,        /* kind; then detail, then key */
     KYMO__T_VALUE = 5,        /* 0; then the value as a varint. No time */
-    KYMO__T_DOUBLE = 6,       /* zigzag of an integer; the value is it as a double. No time */
+    KYMO__T_DOUBLE = 6,       /* zigzag of an integer; the value is that number as a double. No
+                                 time */
     KYMO__T_BACK = 7,         /* 0; its time is subtracted: the next record is earlier */
 };
 
@@ -185,12 +226,12 @@ struct kymo_live_header {
     int32_t error;       /* negative errno of the first write that failed, or 0 */
     uint64_t gap_offset; /* where the gap slots begin */
     uint64_t chunk_offset;
-    uint32_t stopped;      /* 1: recording is over, and this is what could not be written */
+    uint32_t stopped;      /* 1: recording has ended, and this is what could not be written */
     uint32_t flight;       /* 1: the recorder is a flight recorder */
-    uint64_t ring_records; /* which keeps this many in other memory */
+    uint64_t ring_records; /* records that a flight recorder keeps in other memory */
 };
 
-/* What a thread has given up and not yet been able to record as a gap. */
+/* Events that a thread has dropped and not yet recorded as a gap. */
 struct kymo_gap_slot {
     uint32_t thread; /* index + 1; 0: free */
     uint32_t reason; /* enum kymo_gap */
@@ -200,22 +241,29 @@ struct kymo_gap_slot {
 
 enum kymo_chunk_state {
     KYMO__CHUNK_FREE = 0,
-    KYMO__CHUNK_OPEN = 1, /* a thread records into it */
-    KYMO__CHUNK_FULL = 2, /* waits to be written */
+    KYMO__CHUNK_OPEN = 1, /* a thread is recording into it */
+    KYMO__CHUNK_FULL = 2, /* waiting to be written */
 };
 
 struct kymo_chunk {
     uint32_t state;  /* enum kymo_chunk_state */
     uint32_t type;   /* enum kymo_block_type: records or definitions */
     uint32_t thread; /* index, or KYMO__NO_THREAD */
-    uint32_t used;   /* bytes of definitions; records tell their end themselves */
+    uint32_t used;   /* bytes of definitions; records mark their end themselves */
     uint64_t number; /* of this thread's chunks, from 0; definitions: stream position */
     uint32_t next;   /* recorder only: links chunks in a stack, index + 1 */
-    uint32_t passed; /* records at its beginning that a flight recorder wrote or let expire */
+    uint32_t passed; /* records at the start that a flight recorder has written or expired */
     uint8_t reserved[32];
     struct kymo_record records[KYMO__CHUNK_RECORDS];
 };
 static_assert(sizeof(struct kymo_chunk) == KYMO__CHUNK_BYTES, "a chunk fills its place");
 static_assert(offsetof(struct kymo_chunk, records) == 64, "64 bytes before the records");
+
+/* Does something of CLASS (enum kymo_class) begin and end where the program says? It may then outlive
+   the call in which it began. */
+static inline bool kymo__class_is_marked(unsigned class)
+{
+    return class == KYMO_CLASS_NAME || class == KYMO_CLASS_OPERATOR;
+}
 
 #endif

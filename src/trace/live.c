@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "atomic.h"
 #include "file.h"
+#include "mapped.h"
 #include "sink.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -22,10 +26,11 @@
 #define SLOTS (KYMO__GAP_SLOTS + KYMO__EXPIRED_SLOTS)
 #define GAP_BYTES (SLOTS * sizeof(struct kymo_gap_slot))
 #define CHUNK_OFFSET (HEADER_BYTES + GAP_BYTES)
+#define FEWEST 16u /* fewest chunks that a session can work with */
 static_assert(CHUNK_OFFSET % 4096 == 0, "chunks begin on a page");
 
-/* On a copy-on-write file system every store after a write-back would need new room;
-   without copying, what is reserved stays reserved. Others do not know the flag. */
+/* On a copy-on-write file system, every store after a write-back would need new space. Without
+   copying, reserved space stays reserved. Other file systems ignore the flag. */
 static void forbid_copy_on_write(int fd)
 {
     int flags = 0;
@@ -35,7 +40,7 @@ static void forbid_copy_on_write(int fd)
     }
 }
 
-static int reserve(int fd, uint64_t offset, uint64_t len)
+static int reserve_space(int fd, uint64_t offset, uint64_t len)
 {
     struct kymo_quiet quiet;
     kymo__quiet_begin(&quiet);
@@ -44,25 +49,26 @@ static int reserve(int fd, uint64_t offset, uint64_t len)
     return rc;
 }
 
-/* Open and map the file; negative errno leaves nothing behind. */
+/* Open and map the file. On a negative errno nothing is left behind. */
 static int map_file(struct kymo_live *live, const char *path, size_t bytes)
 {
     live->path = kymo__live_path(path);
     if (!live->path)
         return -ENOMEM;
-    live->fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (live->fd < 0) {
-        int rc = -errno;
+    int fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int rc = fd < 0 ? -errno : kymo__owned_init(&live->file, fd);
+    if (fd < 0) {
         kymo__free(live->path);
         live->path = NULL;
         return rc;
     }
-    forbid_copy_on_write(live->fd);
-    int rc = reserve(live->fd, 0, CHUNK_OFFSET);
+    forbid_copy_on_write(live->file.fd);
+    if (rc == 0)
+        rc = reserve_space(live->file.fd, 0, CHUNK_OFFSET);
     if (rc == 0) {
-        /* The mapping reaches over the whole budget; the file only over what is
-           reserved. Chunks beyond are not handed out, so nothing touches them. */
-        void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, live->fd, 0);
+        /* The mapping covers the whole budget, the file only what is reserved. Chunks beyond that
+           are not handed out, so nothing touches them. */
+        void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, live->file.fd, 0);
         if (map != MAP_FAILED) {
             live->header = map;
             return 0;
@@ -70,10 +76,9 @@ static int map_file(struct kymo_live *live, const char *path, size_t bytes)
         rc = -errno;
     }
     unlink(live->path);
-    close(live->fd);
+    kymo__owned_close(&live->file);
     kymo__free(live->path);
     live->path = NULL;
-    live->fd = -1;
     return rc;
 }
 
@@ -81,17 +86,15 @@ int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t ca
                       uint32_t limit)
 {
     size_t bytes = CHUNK_OFFSET + (size_t)limit * KYMO__CHUNK_BYTES;
-    *live = (struct kymo_live){.fd = -1, .limit = limit, .mapped = bytes};
+    *live = (struct kymo_live){.file.fd = -1, .limit = limit, .mapped = bytes};
     live->reason = map_file(live, path, bytes);
     if (!live->header) {
-        void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (map == MAP_FAILED)
+        live->header = kymo__pages_new(bytes);
+        if (!live->header)
             return -ENOMEM;
-        live->header = map;
     }
-    /* A child must neither see our chunks nor keep them; whether it may record is
-       decided elsewhere, but it could not do so here. */
+    /* A child must neither see our chunks nor keep them mapped. Whether it may record is decided
+       elsewhere; it could not do so here. */
     madvise(live->header, bytes, MADV_DONTFORK);
     live->gaps = (void *)((char *)live->header + HEADER_BYTES);
     live->expired = live->gaps + KYMO__GAP_SLOTS;
@@ -110,13 +113,79 @@ int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t ca
     return 0;
 }
 
-static void touch(struct kymo_chunk *first, uint32_t count)
+/* The file's length: up to the chunks that are ready. */
+static uint64_t file_bytes(const struct kymo_live *live)
+{
+    return CHUNK_OFFSET + (uint64_t)kymo__load_relaxed(&live->ready) * KYMO__CHUNK_BYTES;
+}
+
+static void touch_chunks(struct kymo_chunk *first, uint32_t count)
 {
     size_t bytes = (size_t)count * KYMO__CHUNK_BYTES;
     if (madvise(first, bytes, MADV_POPULATE_WRITE) == 0)
         return;
     for (size_t at = 0; at < bytes; at += 4096)
         kymo__store_relaxed((uint64_t *)((char *)first + at), 0);
+}
+
+/* Return the descriptor, reopening the file if the program closed it. */
+static int descriptor(struct kymo_live *live)
+{
+    return kymo__owned_is(&live->file) ? 0 : kymo__owned_reopen(&live->file, live->path);
+}
+
+/* Does the disk have room for BYTES more, and for as much again as the live file then takes? True
+   if unknown. */
+static bool leaves_room(const struct kymo_live *live, uint64_t bytes)
+{
+    struct statvfs disk;
+    if (fstatvfs(live->file.fd, &disk) < 0 || !disk.f_blocks)
+        return true;
+    uint64_t has = file_bytes(live) + bytes;
+    return (uint64_t)disk.f_bavail * disk.f_frsize >= bytes + has;
+}
+
+/* Reserve space for *MORE chunks after those that are ready. The first few are needed even if
+   little space is left; *MORE may then be reduced. */
+static int extend(struct kymo_live *live, uint32_t *more)
+{
+    int rc = descriptor(live);
+    if (rc < 0)
+        return rc;
+    if (!kymo__live_is_whole(live))
+        return KYMO_ECUT;
+    if (!leaves_room(live, (uint64_t)*more * KYMO__CHUNK_BYTES)) {
+        if (live->ready)
+            return -ENOSPC;
+        *more = *more < FEWEST ? *more : FEWEST;
+    }
+    return reserve_space(live->file.fd, file_bytes(live), (uint64_t)*more * KYMO__CHUNK_BYTES);
+}
+
+int kymo__live_rename(struct kymo_live *live, const char *path)
+{
+    if (!live->path)
+        return 0;
+    char *name = kymo__live_path(path);
+    if (!name)
+        return -ENOMEM;
+    if (rename(live->path, name) < 0) {
+        int rc = -errno;
+        kymo__free(name);
+        return rc;
+    }
+    kymo__free(live->path);
+    live->path = name;
+    return 0;
+}
+
+bool kymo__live_is_whole(struct kymo_live *live)
+{
+    struct stat st;
+    if (!live->path)
+        return true;
+    return descriptor(live) == 0 && fstat(live->file.fd, &st) == 0 &&
+           (uint64_t)st.st_size >= file_bytes(live);
 }
 
 uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
@@ -126,29 +195,34 @@ uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
         more = left;
     if (!more)
         return 0;
-    uint64_t offset = CHUNK_OFFSET + (uint64_t)live->ready * KYMO__CHUNK_BYTES;
-    if (live->fd >= 0) {
-        int rc = reserve(live->fd, offset, (uint64_t)more * KYMO__CHUNK_BYTES);
+    if (live->path) {
+        int rc = extend(live, &more);
         kymo__store_relaxed(&live->full, (uint32_t)(rc < 0));
         if (rc < 0) {
             live->reason = rc;
             return 0;
         }
     }
-    touch(&live->chunks[live->ready], more);
-    live->ready += more;
+    touch_chunks(&live->chunks[live->ready], more);
+    kymo__store_relaxed(&live->ready, live->ready + more); /* the writer thread looks */
     kymo__store_release(&live->header->chunks, live->ready);
     return more;
+}
+
+void kymo__live_forsake(struct kymo_live *live, bool keep)
+{
+    live->limit = live->ready; /* it stops growing */
+    kymo__owned_close(&live->file);
+    if (live->path && !keep)
+        unlink(live->path);
+    kymo__free(live->path);
+    live->path = NULL;
 }
 
 void kymo__live_close(struct kymo_live *live, bool keep)
 {
     if (live->header)
         munmap(live->header, live->mapped);
-    if (live->fd >= 0)
-        close(live->fd);
-    if (live->path && !keep)
-        unlink(live->path);
-    kymo__free(live->path);
-    *live = (struct kymo_live){.fd = -1};
+    kymo__live_forsake(live, keep);
+    *live = (struct kymo_live){.file.fd = -1};
 }

@@ -1,12 +1,13 @@
 /* live.h — the live file: chunk memory that outlives its process.
 
-   The recorder maps it shared and hands its chunks out; a reader of an unfinished
-   capture looks into it. Room on the disk is reserved before a chunk is used,
-   because a store into a mapped page that the disk has no room for is a SIGBUS. */
+   The recorder maps it shared and hands out its chunks; readers of an unfinished capture read it.
+   Disk space is reserved before a chunk is used, because storing to a mapped page without disk
+   space raises SIGBUS. Half of the remaining disk space stays free for the capture. */
 #ifndef KYMO_LIVE_H
 #define KYMO_LIVE_H
 
 #include "format.h"
+#include "owned.h"
 
 #define KYMO__GAP_SLOTS 2048u
 #define KYMO__EXPIRED_SLOTS 512u
@@ -16,23 +17,33 @@ struct kymo_live {
     struct kymo_gap_slot *gaps;    /* KYMO__GAP_SLOTS of them */
     struct kymo_gap_slot *expired; /* KYMO__EXPIRED_SLOTS more, the flight recorder's */
     struct kymo_chunk *chunks;
-    uint32_t ready, limit; /* chunks usable now, and at most */
-    int fd;                /* -1: no file could be had; the memory is private */
-    char *path;            /* NULL then */
+    uint32_t ready, limit;  /* chunks usable now, and the maximum */
+    struct kymo_owned file; /* no descriptor: the file could not be created; memory is private */
+    char *path;             /* NULL in that case */
     size_t mapped;
     int reason;    /* negative errno: why there is no file, or why it stopped growing */
     uint32_t full; /* 1: the disk had no room for more at the last attempt */
 };
 
-/* Create the live file of the capture at PATH, with room for LIMIT chunks and none
-   ready. Where the file system cannot do it the memory is private and REASON says
-   why: recording works, but a kill loses what is not written. Returns 0 or -ENOMEM. */
+/* Create the live file of the capture at PATH, readable only by its owner, with room for LIMIT
+   chunks, none of them ready. If the file system cannot do it, the memory is private and REASON
+   says why: recording works, but a kill loses what is not written. Returns 0 or -ENOMEM. */
 int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t capture[16],
                       uint32_t limit);
 
-/* Make up to MORE chunks ready, reserved and touched. Returns how many; fewer, down
-   to 0, at the limit or when the disk is full. One thread at a time. */
+/* Make up to MORE chunks ready, reserved and touched. Returns how many; fewer, down to 0, at the
+   limit or if the disk is full. One thread at a time. */
 uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more);
+
+/* Rename the live file because the capture is now called PATH. Returns 0 or a negative errno. */
+int kymo__live_rename(struct kymo_live *live, const char *path);
+
+/* False if someone truncated the file, or if it cannot be checked. Only its owner may write to it,
+   but that can be any process of the same user. */
+bool kymo__live_is_whole(struct kymo_live *live);
+
+/* Like close, but keep the memory: someone may still store to it. */
+void kymo__live_forsake(struct kymo_live *live, bool keep);
 
 /* Unmap and close; remove the file unless KEEP. */
 void kymo__live_close(struct kymo_live *live, bool keep);

@@ -1,8 +1,8 @@
-/* reader.h — a capture file opened for reading: which blocks it has and what its
-   definitions say. Payloads are read when asked for, one block at a time.
+/* reader.h — a capture file opened for reading: its blocks and definitions. Payloads are read on
+   demand, one block at a time.
 
-   Nothing in a file is believed: sizes are bounded, checksums compared, and what
-   does not fit is counted as damage and skipped. */
+   Nothing in a file is trusted: sizes are bounded, checksums compared, and invalid parts are
+   counted as damage and skipped. */
 #ifndef KYMO_READER_H
 #define KYMO_READER_H
 
@@ -10,28 +10,73 @@
 #include "clock.h"
 #include "defs.h"
 #include "stackdefs.h"
+#include "values.h"
 
 /* A run of records of one thread: a block of the file, or a chunk of the live file. */
 struct kymo_run {
     struct kymo_block_header header;
     uint64_t offset;             /* in its file */
     struct kymo_record *records; /* a copy of a live chunk's records; NULL for a block */
-    size_t length;               /* of `records`, values included */
-    bool damaged;                /* found out when it was read */
+    size_t length;               /* length of `records`, including values */
+    bool damaged;                /* found when it was read */
     bool open;                   /* a live chunk that was still being recorded into */
+    bool shifted; /* a track: the ticks in `header` are on the capture's clock; these are its own,
+                     as in the file */
+    uint64_t own_first, own_last;
+};
+
+/* A summary of some runs of one thread: see summaries.h. */
+struct kymo_summary {
+    struct kymo_block_header header; /* of the runs together */
+    uint64_t offset;
+    size_t run;      /* the first of them */
+    uint64_t before; /* the greatest tick in the thread's earlier runs; 0 if there are none */
+    bool aside;      /* in the index file */
+};
+
+/* What happened to the index file beside the capture. */
+enum kymo_index_file {
+    KYMO__INDEX_NONE,  /* there is none */
+    KYMO__INDEX_USED,  /* its summaries are used instead of the capture's own */
+    KYMO__INDEX_STALE, /* it belongs to another capture or is damaged, and is ignored */
 };
 
 struct kymo_reader_thread {
     uint64_t tid, start_ticks, end_ticks;
     uint32_t name;    /* string id, 0 none */
     uint32_t process; /* index, 0 for that of the header */
-    bool defined;     /* false: only its records tell of it */
-    size_t run, runs; /* its runs: reader->runs[run] and on, in the order recorded */
+    bool defined;     /* false: known only from its records */
+    size_t run, runs; /* its runs, from reader->runs[run] on, in the order recorded */
+    bool track;       /* finished events of a device, on their own clock; the next three are set */
+    int64_t device;
+    uint64_t stream;
+    uint32_t clock; /* of struct kymo_reader_clock, or KYMO__CLOCK_TICKS, KYMO__CLOCK_NS */
+    size_t summary, summaries; /* its summaries, likewise */
+    size_t gaps;               /* how many it has */
+    uint64_t lost;             /* events lost in them, except expired ones */
 };
 
 struct kymo_reader_key {
     uint32_t name, file; /* string ids; name 0: never defined */
     uint32_t line, class;
+    uint32_t schema; /* whose name it is: index + 1 in reader->schemas; 0 none */
+};
+
+/* The fields of a payload. */
+struct kymo_reader_schema {
+    uint32_t number;
+    struct kymo_plan plan;
+    uint32_t field[KYMO_FIELDS_MOST]; /* keys of their names */
+};
+
+enum { KYMO__CLOCK_TICKS = 0, KYMO__CLOCK_NS = 1, KYMO__CLOCKS_MOST = 256 };
+
+/* A clock of tracks. */
+struct kymo_reader_clock {
+    uint32_t name;               /* string id */
+    uint64_t rate;               /* ticks per second as stated, or 0 */
+    struct kymo_snapshot *times; /* wall is 0 */
+    size_t count, capacity;
 };
 
 struct kymo_reader_process {
@@ -51,26 +96,31 @@ struct kymo_reader {
     uint64_t file_bytes, live_bytes;
     bool indexed;  /* the index was there */
     bool finished; /* the footer was there: recording stopped */
-    bool running;  /* its process is recording: the file grows while it is read */
-    bool flight;   /* by a flight recorder: chunks may be missing. The live file tells */
+    bool running;  /* its process is recording: the file grows while being read */
+    bool flight;   /* from a flight recorder: chunks may be missing. The live file says so */
     int ending;    /* enum kymo_ending */
     int error;     /* the recorder's, negative errno or 0 */
 
     struct kymo_run *runs;
     size_t run_count, run_capacity;
     uint64_t live_records;   /* in runs from the live file */
-    uint64_t ring_records;   /* that a flight recorder had in memory, and neither file has */
+    uint64_t ring_records;   /* records that a flight recorder had only in memory */
     uint64_t damaged_blocks; /* known so far */
-    uint64_t damaged_bytes;  /* of the file, in no block */
+    uint64_t damaged_bytes;  /* bytes of the file in no block */
+
+    struct kymo_summary *summaries;
+    size_t summary_count, summary_capacity;
+    int index_fd;
+    enum kymo_index_file index_file;
 
     struct kymo_reader_thread *threads;
     size_t thread_count, thread_capacity;
-    struct kymo_reader_key *keys; /* key ID stands at ID */
+    struct kymo_reader_key *keys; /* by key id */
     size_t key_count, key_capacity;
     struct kymo_reader_string {
         struct kymo_buffer text; /* ends in a zero byte, which is not counted */
         uint32_t meta;           /* metadata entry whose key it is, plus 1; 0 none */
-    } * strings;                 /* string ID stands at ID */
+    } * strings;                 /* by string id */
     size_t string_count, string_capacity;
     struct kymo_reader_meta {
         uint32_t key, value;
@@ -78,35 +128,39 @@ struct kymo_reader {
     size_t meta_count, meta_capacity;
     struct kymo_snapshot *snapshots;
     size_t snapshot_count, snapshot_capacity;
-    struct kymo_reader_process *processes; /* none when there is only that of the header */
+    struct kymo_reader_process *processes; /* empty if there is only the header's process */
     size_t process_count, process_capacity;
-    bool ranged; /* the next two are known */
+    bool ranged; /* the next two are valid */
     uint64_t range_first, range_last;
     struct kymo_reader_gap *gaps;
     size_t gap_count, gap_capacity;
     struct kymo_reader_stacks stacks;
+    struct kymo_reader_schema *schemas;
+    size_t schema_count, schema_capacity;
+    struct kymo_reader_clock *clocks; /* by clock number; the first two are unused */
+    size_t clock_count, clock_capacity;
 
     struct kymo_unpacker *unpacker;
     struct kymo_buffer stored; /* scratch for payloads as they are in the file */
 };
 
-/* Open PATH and read everything but payloads of records. Returns 0, -KYMO_ENOTCAPTURE,
-   -KYMO_ENEWER, -KYMO_EDAMAGED, -KYMO_EMPTYFILE or negative errno. */
+/* Open PATH and read everything but records' payloads. Returns 0, KYMO_ENOTCAPTURE, KYMO_ENEWER,
+   KYMO_EDAMAGED, KYMO_EMPTYFILE, KYMO_EEXPANDS or a negative errno. */
 int kymo__reader_open(const char *path, struct kymo_reader **reader);
 void kymo__reader_close(struct kymo_reader *reader);
 
-/* Read and decompress the records of RUN, a block, into ENCODED. Returns 0, or
-   -KYMO_EBLOCK, which also marks and counts it. Not for runs with `records`. */
+/* Read and decompress the records of RUN, a block, into ENCODED. Returns 0, or KYMO_EBLOCK, which
+   also marks and counts it. Not for runs with `records`. */
 int kymo__reader_payload(struct kymo_reader *reader, struct kymo_run *run,
                          struct kymo_buffer *encoded);
 
-/* Once all runs have been read, check the other blocks too and count the damage anew. */
+/* Once all runs have been read, check the other blocks too and recount the damage. */
 int kymo__reader_verify(struct kymo_reader *reader);
 
-/* Note that RUN turned out to be damaged. */
+/* Record that RUN is damaged. */
 void kymo__reader_damaged(struct kymo_reader *reader, struct kymo_run *run);
 
-/* String ID as text, "" when there is none; until the reader is closed. */
+/* Return string ID, "" if there is none; valid until the reader is closed. */
 const char *kymo__reader_string(const struct kymo_reader *reader, uint32_t id);
 
 #endif

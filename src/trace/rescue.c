@@ -1,7 +1,7 @@
 /* rescue.c — see rescue.h.
 
-   The recorder may be running: a chunk is copied, then its header is read again, and
-   it only counts if it is still the same chunk. */
+   The recorder may be running, so after copying a chunk its header is read again, and the copy
+   counts only if it is still the same chunk. */
 #include "rescue.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "dictionary.h"
 #include "file.h"
 #include "sink.h"
+#include "trackparts.h"
 
 #define CHUNK_HEADER offsetof(struct kymo_chunk, records)
 
@@ -23,8 +24,8 @@ static bool same_chunk(const struct kymo_chunk *a, const struct kymo_chunk *b)
            a->number == b->number;
 }
 
-/* Not kymo__chunk_count: of a chunk that was written to while it was copied, a record
-   may be missing and the next one there. */
+/* Not kymo__chunk_count: if a chunk was written to while being copied, a record may be missing and
+   the next one present. */
 static size_t count_records(const struct kymo_chunk *chunk)
 {
     size_t count = 0;
@@ -33,36 +34,32 @@ static size_t count_records(const struct kymo_chunk *chunk)
     return count;
 }
 
-static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count,
-                        uint64_t offset)
+/* Keep the COUNT records at RECORDS; HEADER says which thread they belong to. */
+static int keep_run(struct kymo_rescue *rescue, const struct kymo_record *records, size_t count,
+                    struct kymo_block_header header, uint64_t offset, bool open)
 {
-    size_t passed = chunk->passed;
-    if (count <= passed)
-        return 0;
-    count -= passed;
     int rc = kymo__array_grow(&rescue->runs, &rescue->run_capacity, rescue->run_count,
                               sizeof(*rescue->runs));
     if (rc < 0)
         return rc;
-    struct kymo_run run = {.offset = offset, .open = chunk->state != KYMO__CHUNK_FULL};
+    struct kymo_run run = {.offset = offset, .open = open};
     run.records = kymo__alloc(count * sizeof(*run.records));
     if (!run.records)
         return -ENOMEM;
-    memcpy(run.records, chunk->records + passed, count * sizeof(*run.records));
+    if (count) /* nothing may be at NULL */
+        memcpy(run.records, records, count * sizeof(*run.records));
     run.length = count;
-    run.header = (struct kymo_block_header){
-        .type = KYMO__BLOCK_RECORDS,
-        .thread = chunk->thread,
-        .chunks = 1,
-        .first_chunk = chunk->number,
-        .first_ticks = UINT64_MAX,
-        .skipped = kymo__count_events(chunk->records, passed),
-    };
+    run.header = header;
+    run.header.chunks = 1;
+    run.header.first_ticks = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
         uint64_t ticks = run.records[i].ticks;
-        if (kymo__word_kind(run.records[i].word) == KYMO__VALUE)
+        unsigned kind = kymo__word_kind(run.records[i].word);
+        if (kymo__kind_follows(kind))
             continue;
         run.header.records++;
+        if (kind == KYMO_PAYLOAD)
+            continue; /* it shares its event's time */
         if (ticks < run.header.first_ticks)
             run.header.first_ticks = ticks;
         if (ticks > run.header.last_ticks)
@@ -70,6 +67,55 @@ static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chu
     }
     rescue->runs[rescue->run_count++] = run;
     return 0;
+}
+
+static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count,
+                        uint64_t offset)
+{
+    size_t passed = chunk->passed;
+    if (count <= passed)
+        return 0;
+    const struct kymo_block_header header = {
+        .type = KYMO__BLOCK_RECORDS,
+        .thread = chunk->thread,
+        .first_chunk = chunk->number,
+        .skipped = kymo__count_events(chunk->records, passed),
+    };
+    return keep_run(rescue, chunk->records + passed, count - passed, header, offset,
+                    chunk->state != KYMO__CHUNK_FULL);
+}
+
+/* A chunk of tracks: make a run for each sequence of events of one track. */
+static int keep_tracks(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count,
+                       uint64_t offset)
+{
+    struct kymo_track_part *parts = kymo__alloc(KYMO__TRACK_PARTS_MOST * sizeof(*parts));
+    struct kymo_buffer together = {0};
+    if (!parts)
+        return -ENOMEM;
+    size_t all = kymo__track_parts(chunk->records, count, chunk->passed, parts);
+    kymo__track_parts_sort(parts, all);
+    int rc = 0;
+    for (size_t done = 0, n; rc == 0 && done < all; done += n) {
+        const struct kymo_block_header header = {
+            .type = KYMO__BLOCK_TRACK,
+            .thread = parts[done].thread,
+            .first_chunk = parts[done].before >> 32,
+            .skipped = (uint32_t)parts[done].before,
+        };
+        n = kymo__track_parts_together(parts + done, all - done);
+        together.len = 0;
+        for (size_t i = done; rc == 0 && i < done + n; i++)
+            rc = kymo__buffer_add(&together, parts[i].records,
+                                  parts[i].count * sizeof(struct kymo_record));
+        if (rc == 0)
+            rc = keep_run(rescue, (const void *)together.bytes,
+                          together.len / sizeof(struct kymo_record), header, offset,
+                          chunk->state != KYMO__CHUNK_FULL);
+    }
+    kymo__buffer_fini(&together);
+    kymo__free(parts);
+    return rc;
 }
 
 static int keep_definitions(struct kymo_rescue *rescue, const struct kymo_chunk *chunk,
@@ -87,16 +133,16 @@ static int keep_definitions(struct kymo_rescue *rescue, const struct kymo_chunk 
 static int keep_chunk(struct kymo_rescue *rescue, int fd, uint64_t offset, struct kymo_chunk *chunk)
 {
     struct kymo_chunk *again = chunk + 1; /* the scratch has room for two */
-    /* A chunk of definitions may be emptied and begun anew at any moment; a few
-       attempts find it at rest. */
+    /* A chunk of definitions may be emptied and restarted at any moment; a few attempts find it at
+       rest. */
     for (int attempt = 0; attempt < 16; attempt++) {
         ssize_t n = kymo__file_read(fd, chunk, CHUNK_HEADER, offset);
         if (n < (ssize_t)CHUNK_HEADER || chunk->state == KYMO__CHUNK_FREE)
             return n < 0 ? (int)n : 0;
         n = kymo__file_read(fd, chunk, sizeof(*chunk), offset);
         if (n < (ssize_t)sizeof(*chunk))
-            return n < 0 ? (int)n : 0; /* cut short: the rest never was */
-        /* A record whose word was there is whole now; it may not have been then. */
+            return n < 0 ? (int)n : 0; /* cut short: the rest was never written */
+        /* A record whose word was set is complete now; it may not have been when copied. */
         size_t count = chunk->type == KYMO__BLOCK_DEFS ? 0 : count_records(chunk);
         n = kymo__file_read(fd, chunk->records, count * sizeof(chunk->records[0]),
                             offset + CHUNK_HEADER);
@@ -107,8 +153,9 @@ static int keep_chunk(struct kymo_rescue *rescue, int fd, uint64_t offset, struc
             return n < 0 ? (int)n : 0;
         if (!same_chunk(chunk, again))
             continue;
-        return chunk->type == KYMO__BLOCK_DEFS ? keep_definitions(rescue, chunk, offset)
-                                               : keep_records(rescue, chunk, count, offset);
+        return chunk->type == KYMO__BLOCK_DEFS    ? keep_definitions(rescue, chunk, offset)
+               : chunk->type == KYMO__BLOCK_TRACK ? keep_tracks(rescue, chunk, count, offset)
+                                                  : keep_records(rescue, chunk, count, offset);
     }
     return 0;
 }
@@ -202,7 +249,7 @@ static int apply_gap(struct kymo_reader *r, const struct kymo_gap_slot *slot)
     if (rc == 0)
         r->gaps[r->gap_count++] = (struct kymo_reader_gap){
             slot->thread - 1, slot->reason, slot->count, slot->first_ticks, slot->last_ticks};
-    return rc == -KYMO_EBLOCK ? 0 : rc;
+    return rc == KYMO_EBLOCK ? 0 : rc;
 }
 
 int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, uint64_t covered)
@@ -222,7 +269,7 @@ int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, u
     for (size_t i = 0; rc == 0 && i < rescue->run_count; i++) {
         struct kymo_run *run = &rescue->runs[i];
         rc = kymo__dictionary_thread(reader, run->header.thread);
-        if (rc == -KYMO_EBLOCK) {
+        if (rc == KYMO_EBLOCK) {
             rc = 0;
             continue;
         }
@@ -231,7 +278,7 @@ int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, u
                                   sizeof(*reader->runs));
         if (rc == 0) {
             reader->runs[reader->run_count++] = *run;
-            run->records = NULL; /* the reader's now */
+            run->records = NULL; /* now owned by the reader */
         }
     }
     return rc;

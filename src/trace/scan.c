@@ -24,26 +24,32 @@ int kymo__scan_header(struct kymo_reader *r, uint64_t offset, struct kymo_block_
     return n == (ssize_t)sizeof(*header) && fits(r, offset, header);
 }
 
-int kymo__scan_payload(struct kymo_reader *r, uint64_t offset,
-                       const struct kymo_block_header *header, struct kymo_buffer *out)
+int kymo__scan_payload_from(struct kymo_reader *r, int fd, uint64_t offset,
+                            const struct kymo_block_header *header, struct kymo_buffer *out)
 {
     r->stored.len = 0;
     int rc = kymo__buffer_reserve(&r->stored, header->stored_bytes);
     if (rc < 0)
         return rc;
     struct kymo_block_header again;
-    ssize_t n = kymo__file_read(r->fd, &again, sizeof(again), offset);
+    ssize_t n = kymo__file_read(fd, &again, sizeof(again), offset);
     if (n < 0)
         return (int)n;
-    /* An index may say that a block is fine whose own header is not. */
+    /* The index may list a block as fine whose own header is damaged. */
     if (n != (ssize_t)sizeof(again) || memcmp(&again, header, sizeof(again)) != 0)
-        return -KYMO_EBLOCK;
-    n = kymo__file_read(r->fd, r->stored.bytes, header->stored_bytes, offset + sizeof(again));
+        return KYMO_EBLOCK;
+    n = kymo__file_read(fd, r->stored.bytes, header->stored_bytes, offset + sizeof(again));
     if (n < 0)
         return (int)n;
     if (n != (ssize_t)header->stored_bytes)
-        return -KYMO_EBLOCK;
+        return KYMO_EBLOCK;
     return kymo__unpack(r->unpacker, header, r->stored.bytes, out);
+}
+
+int kymo__scan_payload(struct kymo_reader *r, uint64_t offset,
+                       const struct kymo_block_header *header, struct kymo_buffer *out)
+{
+    return kymo__scan_payload_from(r, r->fd, offset, header, out);
 }
 
 /* Fill *FOOTER if the file ends in one; otherwise leave it alone. */
@@ -61,8 +67,8 @@ static bool read_footer(struct kymo_reader *r, struct kymo_footer *footer)
     return true;
 }
 
-/* All entries of the index in ENTRIES, or -ENOENT. Read whole before any of it is
-   used, so that a damaged index is not half believed. */
+/* Read all index entries into ENTRIES, or return -ENOENT. The whole index is read before any of it
+   is used, so that a damaged index is not half trusted. */
 static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
                       struct kymo_buffer *entries)
 {
@@ -84,7 +90,7 @@ static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
         offset += kymo__block_bytes(&header);
     }
     kymo__buffer_fini(&part);
-    return rc == -KYMO_EBLOCK ? -ENOENT : rc;
+    return rc == KYMO_EBLOCK ? -ENOENT : rc;
 }
 
 int kymo__scan_index(struct kymo_reader *reader, struct kymo_footer *footer, kymo_found_fn *found,
@@ -104,8 +110,8 @@ int kymo__scan_index(struct kymo_reader *reader, struct kymo_footer *footer, kym
     return rc;
 }
 
-/* The next offset at or after FROM where a whole block begins, or the end. Blocks lie
-   on multiples of 8. */
+/* Return the next offset at or after FROM where a complete block starts, or the end. Blocks are
+   aligned to 8 bytes. */
 static int64_t next_block(struct kymo_reader *r, uint64_t from)
 {
     enum { WINDOW = 1 << 16 };
@@ -158,7 +164,7 @@ int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_f
         if (next < 0)
             return (int)next;
         if ((uint64_t)next >= end && reader->running)
-            return 0; /* the block that is being written */
+            return 0; /* the block being written */
         reader->damaged_bytes += ((uint64_t)next > end ? end : (uint64_t)next) - *offset;
         reader->damaged_blocks++;
         *offset = (uint64_t)next;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,34 +26,75 @@ char *kymo__live_path(const char *path)
     return live;
 }
 
-/* May the existing file at PATH be replaced? It may when it is empty or a capture
-   whose recorder is gone. */
-static int replaceable(const char *path)
+/* ---- ownership of the file ---- */
+
+/* Lock the whole file while the descriptor is open, with an open file description lock, which works
+   across PID namespaces and ends with the process. Returns 0 or a negative errno; -EAGAIN if
+   someone else holds it. */
+static int take_lock(int fd, bool writable)
+{
+    struct flock all = {.l_type = writable ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &all) == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
+}
+
+/* Do not rely on close: a child being forked has the descriptor, too. */
+static void give_lock(int fd)
+{
+    const struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    fcntl(fd, F_OFD_SETLK, &all);
+}
+
+/* Is the recorder that made the file at PATH a live process of this PID namespace? For file systems
+   without locks, and programs that closed our descriptor. */
+static bool recorder_lives(const struct kymo_file_header *header, const char *path)
+{
+    char *live = kymo__live_path(path);
+    bool lives = live && access(live, F_OK) == 0 && header->pid != (uint32_t)getpid() &&
+                 kymo__process_alive(header->pid, header->process_start, header->boot) == 1;
+    kymo__free(live);
+    return lives;
+}
+
+/* May the file at PATH be replaced? Only if it is empty or a capture whose recorder is gone. On
+   success *FD is open and locked, so that nobody else replaces it. Returns -ENOENT if nothing is
+   there. */
+static int open_replaceable(const char *path, int *fd)
 {
     struct stat st;
+    struct kymo_file_header header;
     if (stat(path, &st) < 0)
         return -errno;
     if (S_ISDIR(st.st_mode))
         return -EISDIR;
     if (!S_ISREG(st.st_mode))
-        return -KYMO_EOCCUPIED;
-    if (st.st_size == 0)
-        return 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+        return KYMO_EOCCUPIED;
+    *fd = open(path, O_RDWR | O_CLOEXEC);
+    bool writable = *fd >= 0;
+    if (!writable)
+        *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0)
         return -errno;
-    struct kymo_file_header header;
-    ssize_t n = kymo__file_read(fd, &header, sizeof(header), 0);
-    close(fd);
-    if (n < (ssize_t)sizeof(header) || memcmp(header.magic, KYMO__FILE_MAGIC, 8) != 0)
-        return -KYMO_EOCCUPIED;
-    char *live = kymo__live_path(path);
-    if (!live)
-        return -ENOMEM;
-    bool recording = access(live, F_OK) == 0 && header.pid != (uint32_t)getpid() &&
-                     kymo__process_alive(header.pid, header.process_start, header.boot) == 1;
-    kymo__free(live);
-    return recording ? -KYMO_EBUSYFILE : 0;
+    ssize_t n = kymo__file_read(*fd, &header, sizeof(header), 0);
+    int rc = 0;
+    if (n != 0 && (n < (ssize_t)sizeof(header) || memcmp(header.magic, KYMO__FILE_MAGIC, 8) != 0))
+        rc = n < 0 ? (int)n : KYMO_EOCCUPIED;
+    else if (take_lock(*fd, writable) == -EAGAIN || (n != 0 && recorder_lives(&header, path)))
+        rc = KYMO_EBUSYFILE;
+    if (rc < 0) {
+        give_lock(*fd);
+        close(*fd);
+    }
+    return rc;
+}
+
+/* Is FD still the file at PATH? */
+static bool is_at(int fd, const char *path)
+{
+    struct stat here, there;
+    return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
 }
 
 /* Does the file at PATH begin with MAGIC? */
@@ -67,98 +109,161 @@ static bool begins_with(const char *path, const char magic[8])
     return n == (ssize_t)sizeof(bytes) && memcmp(bytes, magic, sizeof(bytes)) == 0;
 }
 
-/* Remove an older capture at PATH together with its live file, which may also have been
-   left alone. */
-static int make_way(const char *path)
-{
-    int rc = replaceable(path);
-    if (rc < 0 && rc != -ENOENT)
-        return rc;
-    char *live = kymo__live_path(path);
-    if (!live)
-        return -ENOMEM;
-    if (begins_with(live, KYMO__LIVE_MAGIC))
-        unlink(live);
-    kymo__free(live);
-    return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
-}
+/* ---- names ---- */
 
-/* PATH without symbolic links where it exists already, so that replacing it does
-   not replace the link; to be freed. */
+/* Return PATH as absolute, with symbolic links resolved where it exists, so that replacing it does
+   not replace the link. The caller frees it. The program may change its directory meanwhile. */
 static char *resolved(const char *path)
 {
-    char *real = realpath(path, NULL);
-    char *copy = real ? kymo__alloc_text(real, strlen(real)) : kymo__alloc_text(path, strlen(path));
-    free(real);
-    return copy;
+    char real[PATH_MAX], directory[PATH_MAX];
+    if (realpath(path, real))
+        return kymo__alloc_text(real, strlen(real));
+    if (path[0] == '/' || !getcwd(directory, sizeof(directory)))
+        return kymo__alloc_text(path, strlen(path));
+    size_t size = strlen(directory) + strlen(path) + 2;
+    char *whole = kymo__alloc(size);
+    if (whole)
+        snprintf(whole, size, "%s/%s", directory, path);
+    return whole;
 }
 
-int kymo__sink_check(const char *path)
+/* Return an unused name beside PATH; the caller frees it. */
+static char *temporary_beside(const char *path, const uint8_t capture[16])
 {
-    int rc = replaceable(path);
-    if (rc != -ENOENT)
+    const char *slash = strrchr(path, '/');
+    size_t directory = slash ? (size_t)(slash - path) + 1 : 0, size = directory + 40;
+    char *name = kymo__alloc(size);
+    uint64_t number;
+    memcpy(&number, capture, sizeof(number));
+    if (name)
+        snprintf(name, size, "%.*s.kymo-%016llx.part", (int)directory, path,
+                 (unsigned long long)(number ^ (uint64_t)getpid()));
+    return name;
+}
+
+/* Rename FROM to TO, which must not exist. Returns -EEXIST if it does. */
+static int rename_to_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    if (link(from, to) == 0) {
+        unlink(from);
+        return 0;
+    }
+    /* This file system can do neither in one step. */
+    return errno == EEXIST || rename(from, to) < 0 ? -errno : 0;
+}
+
+static int rename_over_old(struct kymo_sink *sink)
+{
+    int old = -1, rc = open_replaceable(sink->path, &old);
+    if (rc == -ENOENT)
+        return rename_to_new(sink->temporary, sink->path);
+    if (rc < 0)
         return rc;
-    /* Nothing there. Is there a directory for it? */
-    char *copy = kymo__alloc_text(path, strlen(path));
-    if (!copy)
-        return -ENOMEM;
-    char *slash = strrchr(copy, '/');
-    if (slash)
-        slash[slash == copy] = '\0';
-    rc = slash && access(copy, F_OK) < 0 ? -errno : 0;
-    kymo__free(copy);
+    /* Locked: anyone else who looks at it is refused, or finds that it is no longer there. */
+    if (!is_at(old, sink->path))
+        rc = -EEXIST;
+    else if (rename(sink->temporary, sink->path) < 0)
+        rc = -errno;
+    give_lock(old);
+    close(old);
     return rc;
 }
 
-int kymo__sink_move(struct kymo_sink *sink, const char *path)
+int kymo__sink_publish(struct kymo_sink *sink)
 {
-    char *target = resolved(path), *live = target ? kymo__live_path(target) : NULL;
-    int rc = live ? kymo__sink_check(target) : -ENOMEM;
-    if (rc == 0 && rename(sink->path, target) < 0)
-        rc = -errno;
+    char *live = kymo__live_path(sink->path);
+    int rc = live ? -EEXIST : -ENOMEM;
+    for (int attempt = 0; rc == -EEXIST && attempt < 100; attempt++)
+        rc = rename_over_old(sink);
     if (rc == 0 && begins_with(live, KYMO__LIVE_MAGIC))
         unlink(live);
     kymo__free(live);
-    kymo__free(target);
+    if (rc < 0)
+        return rc;
+    kymo__free(sink->temporary);
+    sink->temporary = NULL;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int create_file(struct kymo_sink *sink, const struct kymo_file_header *header)
+{
+    int fd = open(sink->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int rc = kymo__owned_init(&sink->file, fd);
+    if (rc == 0 && take_lock(sink->file.fd, true) == -EAGAIN)
+        rc = KYMO_EBUSYFILE;
+    if (rc == 0)
+        rc = kymo__file_write(sink->file.fd, header, sizeof(*header), 0);
+    if (rc < 0)
+        unlink(sink->temporary);
     return rc;
 }
 
 int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file_header *header)
 {
-    *sink = (struct kymo_sink){.fd = -1, .path = resolved(path)};
+    int old = -1, rc = -ENOMEM;
+    *sink = (struct kymo_sink){.file.fd = -1, .path = resolved(path)};
     if (!sink->path)
-        return -ENOMEM;
-    int rc = make_way(sink->path);
-    if (rc < 0)
-        goto fail;
-    sink->fd = open(sink->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (sink->fd < 0) {
-        rc = -errno;
-        goto fail;
+        return rc;
+    rc = open_replaceable(sink->path, &old);
+    if (rc == 0) {
+        give_lock(old);
+        close(old);
     }
+    if (rc < 0 && rc != -ENOENT)
+        goto fail;
+    rc = -ENOMEM;
+    sink->temporary = temporary_beside(sink->path, header->capture);
+    if (!sink->temporary)
+        goto fail;
     memcpy(header->magic, KYMO__FILE_MAGIC, sizeof(header->magic));
     header->major = KYMO__MAJOR;
     header->minor = KYMO__MINOR;
     header->header_bytes = sizeof(*header);
     header->crc = kymo__crc32c(header, offsetof(struct kymo_file_header, crc));
-    rc = kymo__file_write(sink->fd, header, sizeof(*header), 0);
-    if (rc < 0) {
-        unlink(sink->path);
+    rc = create_file(sink, header);
+    if (rc < 0)
         goto fail;
-    }
     sink->end = sizeof(*header);
     return 0;
 fail:
+    kymo__free(sink->temporary);
+    sink->temporary = NULL;
     kymo__sink_close(sink);
     return rc;
 }
 
+/* Make sure that we have the file open under our own descriptor. */
+static int hold_file(struct kymo_sink *sink)
+{
+    if (sink->finished || !sink->path)
+        return -EBADF; /* too late */
+    if (kymo__owned_is(&sink->file))
+        return 0;
+    if (kymo__owned_reopen(&sink->file, sink->temporary ? sink->temporary : sink->path) < 0) {
+        sink->error = KYMO_ETAKEN;
+        return KYMO_ETAKEN;
+    }
+    take_lock(sink->file.fd, true);
+    return 0;
+}
+
 int kymo__sink_append(struct kymo_sink *sink, const void *bytes, size_t len)
 {
-    int rc = kymo__file_write(sink->fd, bytes, len, sink->end);
+    int rc = hold_file(sink);
+    if (rc < 0)
+        return rc;
+    rc = kymo__file_write(sink->file.fd, bytes, len, sink->end);
     if (rc < 0) {
-        /* Take back what was written of it: a reader then sees only whole blocks. */
-        if (ftruncate(sink->fd, (off_t)sink->end) < 0 && !sink->error)
+        /* Remove the part that was written, so that readers see only complete blocks. */
+        if (ftruncate(sink->file.fd, (off_t)sink->end) < 0 && !sink->error)
             sink->error = -errno;
         if (!sink->error)
             sink->error = rc;
@@ -168,7 +273,13 @@ int kymo__sink_append(struct kymo_sink *sink, const void *bytes, size_t len)
     return 0;
 }
 
-/* Append another copy of the block at OFFSET, of type COPY. */
+int kymo__sink_deleted(const struct kymo_sink *sink)
+{
+    struct stat st;
+    return kymo__owned_is(&sink->file) && fstat(sink->file.fd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* Append another copy of the block at OFFSET, as type COPY. */
 static int append_copy(struct kymo_sink *sink, uint64_t offset, struct kymo_block_header header,
                        struct kymo_buffer *scratch)
 {
@@ -177,7 +288,7 @@ static int append_copy(struct kymo_sink *sink, uint64_t offset, struct kymo_bloc
     int rc = kymo__buffer_reserve(scratch, len);
     if (rc < 0)
         return rc;
-    ssize_t n = kymo__file_read(sink->fd, scratch->bytes, len, offset);
+    ssize_t n = kymo__file_read(sink->file.fd, scratch->bytes, len, offset);
     if (n != (ssize_t)len)
         return n < 0 ? (int)n : -EIO;
     header.type = KYMO__BLOCK_COPY;
@@ -186,8 +297,8 @@ static int append_copy(struct kymo_sink *sink, uint64_t offset, struct kymo_bloc
     return kymo__sink_append(sink, scratch->bytes, len);
 }
 
-/* Call VISIT for every block up to END, in the order of the file. Reading the headers
-   back keeps the recorder from remembering every block it ever wrote. */
+/* Call VISIT for every block up to END, in file order. Reading the headers back saves the recorder
+   from remembering every block it wrote. */
 static int each_block(struct kymo_sink *sink, uint64_t end,
                       int (*visit)(void *arg, uint64_t offset, const struct kymo_block_header *),
                       void *arg)
@@ -195,9 +306,9 @@ static int each_block(struct kymo_sink *sink, uint64_t end,
     uint64_t offset = sizeof(struct kymo_file_header);
     while (offset < end) {
         struct kymo_block_header header = {0};
-        ssize_t n = kymo__file_read(sink->fd, &header, sizeof(header), offset);
+        ssize_t n = kymo__file_read(sink->file.fd, &header, sizeof(header), offset);
         if (n != (ssize_t)sizeof(header) || !kymo__block_valid(&header))
-            return n < 0 ? (int)n : -EIO; /* somebody else wrote into the file */
+            return n < 0 ? (int)n : -EIO; /* someone else wrote into the file */
         int rc = visit(arg, offset, &header);
         if (rc < 0)
             return rc;
@@ -247,7 +358,9 @@ int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer)
     f.entries = kymo__alloc(sizeof(*f.entries) * KYMO__INDEX_ENTRIES);
     if (!f.entries)
         return -ENOMEM;
-    int rc = each_block(sink, sink->end, copy_definitions, &f);
+    int rc = hold_file(sink);
+    if (rc == 0)
+        rc = each_block(sink, sink->end, copy_definitions, &f);
     uint64_t index_offset = sink->end;
     if (rc == 0)
         rc = each_block(sink, index_offset, index_block, &f);
@@ -259,6 +372,7 @@ int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer)
         memcpy(footer.magic, KYMO__FOOTER_MAGIC, sizeof(footer.magic));
         footer.crc = kymo__crc32c(&footer, offsetof(struct kymo_footer, crc));
         rc = kymo__sink_append(sink, &footer, sizeof(footer));
+        sink->finished = rc == 0;
     }
     kymo__buffer_fini(&f.scratch);
     kymo__free(f.entries);
@@ -267,8 +381,12 @@ int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer)
 
 void kymo__sink_close(struct kymo_sink *sink)
 {
-    if (sink->fd >= 0)
-        close(sink->fd);
+    if (kymo__owned_is(&sink->file))
+        give_lock(sink->file.fd);
+    kymo__owned_close(&sink->file);
+    if (sink->temporary)
+        unlink(sink->temporary);
+    kymo__free(sink->temporary);
     kymo__free(sink->path);
-    *sink = (struct kymo_sink){.fd = -1};
+    *sink = (struct kymo_sink){.file.fd = -1};
 }

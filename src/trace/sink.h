@@ -1,42 +1,48 @@
 /* sink.h — the capture file while it is being written.
 
-   Nothing here locks; whoever shares a sink between threads does. */
+   Nothing here locks; code that shares a sink between threads must. */
 #ifndef KYMO_SINK_H
 #define KYMO_SINK_H
 
 #include "block.h"
+#include "owned.h"
 
 struct kymo_sink {
-    int fd;
-    char *path;   /* as created: symbolic links resolved */
-    uint64_t end; /* where the next block goes; everything before it is whole */
-    int error;    /* negative errno of the first write that failed, or 0 */
+    struct kymo_owned file;
+    char *path;      /* its current or final name: absolute, symbolic links resolved */
+    char *temporary; /* its name until kymo__sink_publish, then NULL */
+    uint64_t end;    /* where the next block goes; everything before it is complete */
+    bool finished;   /* the footer is there: nothing may be appended */
+    int error;       /* the first write that failed: negative errno, KYMO_ETAKEN; or 0 */
 };
 
-/* Create the file at PATH with HEADER (its magic, version and checksum are filled in
-   here). A capture that nobody is recording into is replaced; anything else that
-   exists is left alone. Returns 0, -KYMO_EOCCUPIED, -KYMO_EBUSYFILE or negative errno;
-   on failure nothing is left behind. */
+/* Create a file with HEADER (its magic, version and checksum are filled in here) that will become
+   the capture at PATH, readable only by its owner. Until kymo__sink_publish it has another name in
+   the same directory, and what is at PATH stays. Returns 0 or a negative errno; KYMO_EOCCUPIED if
+   something other than a capture is there, KYMO_EBUSYFILE if someone is recording into it. On
+   failure nothing is left behind. */
 int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file_header *header);
 
-/* May a capture be put at PATH? 0, or what kymo__sink_create would return. */
-int kymo__sink_check(const char *path);
+/* Give the file its name. A capture that nobody is recording into is replaced atomically and its
+   live file removed. Returns the same as kymo__sink_create; if two processes do this at once, one
+   gets KYMO_EBUSYFILE. */
+int kymo__sink_publish(struct kymo_sink *sink);
 
-/* Give the file, which is finished, the name PATH, under the same conditions. What is there
-   is replaced at once, its live file is removed. On failure the file keeps its name. */
-int kymo__sink_move(struct kymo_sink *sink, const char *path);
-
-/* Append LEN bytes of whole blocks. On failure the file ends where it ended before,
-   the error is remembered, and a later attempt may succeed. */
+/* Append LEN bytes of complete blocks. On failure the file is truncated to where it ended, the
+   error is remembered, and a later attempt may succeed. If the program closed the descriptor, the
+   file is reopened; if that fails, the result is KYMO_ETAKEN. */
 int kymo__sink_append(struct kymo_sink *sink, const void *bytes, size_t len);
 
 /* Append the second copies of definitions, the index and the footer. */
 int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer);
 
-/* Close the descriptor and free. The file stays. */
+/* Returns 1 if the file has been deleted, else 0. */
+int kymo__sink_deleted(const struct kymo_sink *sink);
+
+/* Close the descriptor and free. The file stays if it was published. */
 void kymo__sink_close(struct kymo_sink *sink);
 
-/* The path of the live file that belongs to the capture PATH; to be freed. */
+/* Return the path of the live file for the capture PATH; the caller frees it. */
 char *kymo__live_path(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* stackdefs.c — see stackdefs.h.
 
-   A recorder may give any 32-bit ids: they are looked up, not used as positions, so that what
-   a file takes depends on how much it defines and not on the numbers it gives. */
+   A recorder may use any 32-bit ids: they are looked up, not used as positions, so that memory use
+   depends on how much a file defines and not on the numbers it uses. */
 #include "stackdefs.h"
 
 #include <errno.h>
@@ -9,53 +9,19 @@
 
 #include "alloc.h"
 #include "defs.h"
-#include "hash.h"
 
 /* ---- ids ---- */
 
-static size_t slot_of(const struct kymo_id_map *map, uint32_t id)
+/* The position of ID, 0 if it has none. */
+static uint32_t find_position(const struct kymo_map *map, uint64_t id)
 {
-    size_t mask = map->slot_count - 1, i = (size_t)(kymo__hash_word(id) >> 32) & mask;
-    while (map->slots[i].at && map->slots[i].id != id)
-        i = (i + 1) & mask;
-    return i;
+    return id <= UINT32_MAX ? kymo__map_find(map, id) : 0;
 }
 
-/* The position of ID, 0 when it has none. */
-static uint32_t find(const struct kymo_id_map *map, uint64_t id)
+/* Map ID to AT, which is not 0. */
+static int set_position(struct kymo_map *map, uint32_t id, size_t at)
 {
-    return map->slot_count && id <= UINT32_MAX ? map->slots[slot_of(map, (uint32_t)id)].at : 0;
-}
-
-static int grow(struct kymo_id_map *map)
-{
-    struct kymo_id_map more = {.slot_count = map->slot_count ? 2 * map->slot_count : 64};
-    more.slots = kymo__alloc_zeroed(more.slot_count * sizeof(*more.slots));
-    if (!more.slots)
-        return -ENOMEM;
-    for (size_t i = 0; i < map->slot_count; i++)
-        if (map->slots[i].at)
-            more.slots[slot_of(&more, map->slots[i].id)] = map->slots[i];
-    more.count = map->count;
-    kymo__free(map->slots);
-    *map = more;
-    return 0;
-}
-
-/* Let ID stand for AT, not 0, from now on. */
-static int set(struct kymo_id_map *map, uint32_t id, size_t at)
-{
-    if (at > UINT32_MAX)
-        return -KYMO_EBLOCK;
-    if (2 * (map->count + 1) > map->slot_count) {
-        int rc = grow(map);
-        if (rc < 0)
-            return rc;
-    }
-    struct kymo_id_slot *slot = &map->slots[slot_of(map, id)];
-    map->count += !slot->at;
-    *slot = (struct kymo_id_slot){id, (uint32_t)at};
-    return 0;
+    return at > UINT32_MAX ? KYMO_EBLOCK : kymo__map_set(map, id, (uint32_t)at);
 }
 
 /* ---- definitions ---- */
@@ -71,7 +37,7 @@ static int add_module(struct kymo_reader_stacks *s, const uint64_t *n)
                                                                 .high = n[3],
                                                                 .path = (uint32_t)n[4],
                                                                 .build_id = (uint32_t)n[5]};
-    return set(&s->module_of, (uint32_t)n[0], s->module_count);
+    return set_position(&s->module_of, (uint32_t)n[0], s->module_count);
 }
 
 static int push_frame(struct kymo_reader_stacks *s, struct kymo_reader_frame frame)
@@ -86,8 +52,8 @@ static int add_frame(struct kymo_reader_stacks *s, const uint64_t *n)
 {
     struct kymo_reader_frame frame = {0};
     if (n[1] == 0) {
-        /* Of a module that is not known nothing can be said by an address in it. */
-        frame.module = find(&s->module_of, n[2]);
+        /* An address in an unknown module says nothing. */
+        frame.module = find_position(&s->module_of, n[2]);
         frame.kind = n[2] && !frame.module ? KYMO_FRAME_UNKNOWN : KYMO_FRAME_NATIVE;
         frame.address = n[3];
     } else if (n[1] == 1 && n[2] <= UINT32_MAX) {
@@ -96,7 +62,7 @@ static int add_frame(struct kymo_reader_stacks *s, const uint64_t *n)
         frame.line = n[3] <= UINT32_MAX ? (uint32_t)n[3] : 0;
     }
     int rc = push_frame(s, frame);
-    return rc < 0 ? rc : set(&s->frame_of, (uint32_t)n[0], s->frame_count - 1);
+    return rc < 0 ? rc : set_position(&s->frame_of, (uint32_t)n[0], s->frame_count - 1);
 }
 
 static int push_node(struct kymo_reader_stacks *s, uint32_t parent, uint32_t frame, uint32_t depth)
@@ -109,18 +75,18 @@ static int push_node(struct kymo_reader_stacks *s, uint32_t parent, uint32_t fra
 
 static int add_node(struct kymo_reader_stacks *s, const uint64_t *n)
 {
-    uint32_t parent = n[1] ? find(&s->node_of, n[1]) : KYMO__NODE_NONE;
+    uint32_t parent = n[1] ? find_position(&s->node_of, n[1]) : KYMO__NODE_NONE;
     if ((n[1] && !parent) || s->nodes[parent].depth >= KYMO__STACK_DEEPEST)
         parent = KYMO__NODE_UNKNOWN;
-    int rc = push_node(s, parent, find(&s->frame_of, n[2]), s->nodes[parent].depth + 1);
-    return rc < 0 ? rc : set(&s->node_of, (uint32_t)n[0], s->node_count - 1);
+    int rc = push_node(s, parent, find_position(&s->frame_of, n[2]), s->nodes[parent].depth + 1);
+    return rc < 0 ? rc : set_position(&s->node_of, (uint32_t)n[0], s->node_count - 1);
 }
 
 static int add_stack(struct kymo_reader_stacks *s, const uint64_t *n)
 {
-    uint32_t node = find(&s->node_of, n[1]), known = find(&s->stack_of, n[0]);
+    uint32_t node = find_position(&s->node_of, n[1]), known = find_position(&s->stack_of, n[0]);
     node = node ? node : KYMO__NODE_UNKNOWN;
-    if (known) { /* said again: the last time counts */
+    if (known) { /* defined again: the last definition counts */
         s->stacks[known - 1].node = node;
         return 0;
     }
@@ -128,7 +94,7 @@ static int add_stack(struct kymo_reader_stacks *s, const uint64_t *n)
     if (rc < 0)
         return rc;
     s->stacks[s->stack_count++] = (struct kymo_reader_stack){(uint32_t)n[0], node};
-    return set(&s->stack_of, (uint32_t)n[0], s->stack_count);
+    return set_position(&s->stack_of, (uint32_t)n[0], s->stack_count);
 }
 
 int kymo__stackdefs_init(struct kymo_reader_stacks *s)
@@ -143,7 +109,7 @@ int kymo__stackdefs_apply(struct kymo_reader_stacks *s, const struct kymo_def *d
 {
     const uint64_t *n = def->number;
     if (n[0] > UINT32_MAX)
-        return -KYMO_EBLOCK;
+        return KYMO_EBLOCK;
     switch (def->type) {
     case KYMO__DEF_MODULE:
         return add_module(s, n);
@@ -159,7 +125,7 @@ int kymo__stackdefs_apply(struct kymo_reader_stacks *s, const struct kymo_def *d
 
 uint32_t kymo__stackdefs_find(const struct kymo_reader_stacks *s, uint32_t id)
 {
-    uint32_t at = find(&s->stack_of, id);
+    uint32_t at = find_position(&s->stack_of, id);
     return at ? s->stacks[at - 1].node : KYMO__NODE_UNKNOWN;
 }
 
@@ -169,8 +135,8 @@ void kymo__stackdefs_fini(struct kymo_reader_stacks *s)
     kymo__free(s->frames);
     kymo__free(s->nodes);
     kymo__free(s->stacks);
-    kymo__free(s->module_of.slots);
-    kymo__free(s->frame_of.slots);
-    kymo__free(s->node_of.slots);
-    kymo__free(s->stack_of.slots);
+    kymo__map_fini(&s->module_of);
+    kymo__map_fini(&s->frame_of);
+    kymo__map_fini(&s->node_of);
+    kymo__map_fini(&s->stack_of);
 }

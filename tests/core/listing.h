@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 #include <kymo/kymo.h>
+#include <kymo/payload.h>
+#include <kymo/track.h>
 #include <stdio.h>
 
 static inline void list_info(FILE *out, const struct kymo_capture *capture,
@@ -43,6 +45,17 @@ static inline void list_info(FILE *out, const struct kymo_capture *capture,
     for (uint32_t i = 0; info->processes > 1 && kymo_capture_thread(capture, i, &thread) == 0; i++)
         fprintf(out, "thread %u is of process %u, pid %" PRId64 "\n", thread.index, thread.process,
                 thread.pid);
+}
+
+static inline void list_tracks(FILE *out, const struct kymo_capture *capture,
+                               const struct kymo_info *info)
+{
+    struct kymo_track_info track = {.size = sizeof(track)};
+    for (uint32_t i = 0; i < info->threads; i++)
+        if (kymo_capture_track(capture, i, &track) == 0)
+            fprintf(out,
+                    "thread %u is a track: device %" PRId64 " stream %" PRIu64 " clock \"%s\"\n", i,
+                    track.device, track.stream, track.clock_name);
 }
 
 static inline void list_stacks(FILE *out, const struct kymo_capture *capture,
@@ -88,6 +101,7 @@ static inline void list_event(FILE *out, const struct kymo_event *e)
         [KYMO_OFF] = "off",
         [KYMO_SAMPLE] = "sample",
         [KYMO_ARG_TEXT] = "arg text",
+        [KYMO_PAYLOAD] = "payload",
     };
     fprintf(out, "%" PRId64 " %" PRIu64 " thread %u %s", e->time, e->ticks, e->thread,
             e->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[e->kind] ? kinds[e->kind] : "?");
@@ -103,6 +117,8 @@ static inline void list_event(FILE *out, const struct kymo_event *e)
         fprintf(out, " value %.17g", e->value);
     if (e->kind == KYMO_ARG_TEXT)
         fprintf(out, " text \"%s\"", e->text);
+    for (size_t i = 0; e->kind == KYMO_PAYLOAD && i < e->payload_bytes; i++)
+        fprintf(out, "%s%02x", i ? "" : " bytes ", ((const uint8_t *)e->payload)[i]);
     fputc('\n', out);
 }
 
@@ -119,9 +135,19 @@ static inline int list_capture(FILE *out, struct kymo_capture *capture)
     if (rc < 0)
         return rc;
     list_info(out, capture, &info);
+    list_tracks(out, capture, &info);
     list_stacks(out, capture, &info);
-    while ((rc = kymo_cursor_next(cursor, &event)) > 0)
+    while ((rc = kymo_cursor_next(cursor, &event)) > 0) {
+        struct kymo_value value = {.size = sizeof(value)};
         list_event(out, &event);
+        for (unsigned i = 0; kymo_event_value(capture, &event, i, &value) == 0; i++)
+            fprintf(out, "  %s: type %d number %" PRIu64 " text \"%.*s\" length %zu\n", value.name,
+                    value.type, value.number,
+                    value.type == KYMO_FIELD_BYTES || value.type > KYMO_FIELD_NAME
+                        ? 0
+                        : (int)value.length,
+                    value.text, value.length);
+    }
     kymo_cursor_free(cursor);
     return rc;
 }

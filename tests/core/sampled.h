@@ -55,6 +55,10 @@ static inline void sampled_begin(const char *path, const char *period)
     if (period) {
         sampled_meta("sample.period_ns", period);
         sampled_meta("sample.clock", "cpu");
+        sampled_meta("interpreter.files", "python libpython");
+        sampled_meta("interpreter.evaluator", "_PyEval_EvalFrameDefault");
+        sampled_meta("interpreter.machinery", "_PyEval_ PyObject_Vectorcall");
+        sampled_meta("interpreter.collector", "gc_collect_main");
     }
 }
 

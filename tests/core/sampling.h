@@ -133,8 +133,11 @@ static inline int timers_now(void)
 static inline int signal_in_use(void)
 {
     struct sigaction now;
-    if (sigaction(SIGVTALRM, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
-        return SIGVTALRM;
+    static const int preferred[] = {SIGURG, SIGVTALRM};
+    for (size_t i = 0; i < sizeof(preferred) / sizeof(*preferred); i++)
+        if (sigaction(preferred[i], NULL, &now) == 0 && now.sa_handler != SIG_DFL &&
+            now.sa_handler != SIG_IGN)
+            return preferred[i];
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
         if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
             return number;

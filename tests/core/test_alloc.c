@@ -34,7 +34,7 @@ static void start_fails_cleanly_at_every_allocation(void)
             CHECK(!exists("start"));
             CHECK(!exists("start.live"));
             CHECK_EQ(fault_entries("/proc/self/fd"), files);
-            CHECK_EQ(kymo_stop(), -KYMO_EIDLE);
+            CHECK_EQ(kymo_stop(), KYMO_EIDLE);
             failed++;
             continue;
         }
@@ -135,7 +135,7 @@ static void *record_in_thread(void *arg)
     return NULL;
 }
 
-static void a_thread_that_cannot_be_made_known_does_no_harm(void)
+static void a_thread_that_cannot_be_registered_is_harmless(void)
 {
     pthread_t thread;
     CHECK_OK(fault_start(check_path("thread"), SMALL_BUDGET, KYMO_HELP));
@@ -251,7 +251,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(an_older_capture_is_not_lost_to_a_start_without_memory),
     CHECK_CASE(recording_without_memory_counts_what_it_loses),
     CHECK_CASE(stop_without_memory_writes_everything),
-    CHECK_CASE(a_thread_that_cannot_be_made_known_does_no_harm),
+    CHECK_CASE(a_thread_that_cannot_be_registered_is_harmless),
     CHECK_CASE(reading_fails_cleanly_at_every_allocation),
     CHECK_CASE(reading_without_an_index_fails_cleanly_at_every_allocation),
     CHECK_CASE(reading_what_a_killed_process_left_fails_cleanly_at_every_allocation),

@@ -181,7 +181,7 @@ static void a_part_is_cut_at_its_ends(void)
 }
 
 /* b begins in f and goes on behind it. */
-static void a_span_that_goes_on_is_one(void)
+static void a_resumed_span_is_one_span(void)
 {
     tape_start("on");
     uint32_t f = tape_function("f"), m = tape_function("m"), b = tape_span("b");
@@ -257,7 +257,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(without_functions_their_time_is_the_spans),
     CHECK_CASE(calls_are_listed_as_they_began),
     CHECK_CASE(a_part_is_cut_at_its_ends),
-    CHECK_CASE(a_span_that_goes_on_is_one),
+    CHECK_CASE(a_resumed_span_is_one_span),
     CHECK_CASE(a_span_that_ended_before_the_part_is_not_in_it),
     CHECK_CASE(memory_may_run_out_anywhere),
 };

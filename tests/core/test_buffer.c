@@ -9,7 +9,7 @@
 #include "random.h"
 #include "varint.h"
 
-static void bytes_added_in_pieces_stand_one_after_the_other(void)
+static void bytes_added_in_pieces_are_contiguous(void)
 {
     struct kymo_buffer buffer = {0};
     uint64_t state = 1;
@@ -64,7 +64,7 @@ static void varints_can_be_added(void)
     kymo__buffer_fini(&buffer);
 }
 
-static void without_memory_it_stays_as_it_was(void)
+static void running_out_of_memory_changes_nothing(void)
 {
     struct kymo_buffer buffer = {0};
     CHECK_EQ(kymo__buffer_add(&buffer, "abc", 3), 0);
@@ -78,9 +78,9 @@ static void without_memory_it_stays_as_it_was(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(bytes_added_in_pieces_stand_one_after_the_other),
+    CHECK_CASE(bytes_added_in_pieces_are_contiguous),
     CHECK_CASE(what_is_reserved_is_there_and_not_counted),
     CHECK_CASE(varints_can_be_added),
-    CHECK_CASE(without_memory_it_stays_as_it_was),
+    CHECK_CASE(running_out_of_memory_changes_nothing),
 };
 CHECK_MAIN(cases)

@@ -23,7 +23,7 @@ static const char *name_of(uint32_t key)
 
 static int leave(void *arg, const struct kymo_slice *slice)
 {
-    const struct kymo_frame *f = slice->frame;
+    const struct kymo_open_call *f = slice->frame;
     (void)arg;
     CHECK_LE(f->start, slice->end);
     CHECK_LE(0, slice->self);
@@ -86,8 +86,8 @@ static void read_with(const struct kymo_visitor *visitor, unsigned step, kymo_ns
         rc = kymo__calls_read(&calls, step);
     while (rc > 0);
     CHECK_OK(rc);
-    CHECK_EQ(calls.depth, 0);
-    counts = calls.counts;
+    CHECK_EQ(calls.nest.depth, 0);
+    counts = calls.nest.counts;
     kymo__calls_fini(&calls);
 }
 
@@ -437,7 +437,7 @@ static uint64_t checked, total_self, outer_time;
 static int check_nesting(void *arg, const struct kymo_slice *slice)
 {
     (void)arg;
-    const struct kymo_frame *f = slice->frame;
+    const struct kymo_open_call *f = slice->frame;
     CHECK_LE(f->start, slice->end);
     CHECK_LE(0, slice->self);
     if (slice->depth < 64) {
@@ -489,10 +489,10 @@ static void a_million_events_nest_whatever_is_missing(void)
         rc = kymo__calls_read(&calls, 10000);
     while (rc > 0);
     CHECK_OK(rc);
-    CHECK_EQ(checked, calls.counts.slices);
+    CHECK_EQ(checked, calls.nest.counts.slices);
     CHECK_LE(450000, checked);
-    CHECK_LE(1, calls.counts.lost_leaves);
-    CHECK_LE(1, calls.counts.orphan_leaves);
+    CHECK_LE(1, calls.nest.counts.lost_leaves);
+    CHECK_LE(1, calls.nest.counts.orphan_leaves);
     CHECK_EQ(total_self, outer_time); /* no time is counted twice and none is missing */
     kymo__calls_fini(&calls);
     kymo_close(capture);
@@ -508,7 +508,7 @@ static void digest_add(uint64_t value)
     digest ^= digest >> 29;
 }
 
-static int digest_enter(void *arg, struct kymo_frame *frame, uint32_t depth)
+static int digest_enter(void *arg, struct kymo_open_call *frame, uint32_t depth)
 {
     (void)arg;
     digest_add(frame->key);
@@ -575,7 +575,7 @@ static void put_anything(uint64_t dice, uint64_t time, const uint32_t *keys)
     }
 }
 
-static void reading_quickly_tells_the_same(void)
+static void fast_reading_gives_the_same(void)
 {
     struct kymo_visitor visitor = {
         .enter = digest_enter, .leave = digest_leave, .other = digest_other};
@@ -634,7 +634,7 @@ static void a_visitor_can_stop_the_reading(void)
     const struct kymo_visitor visitor = {.leave = refuse};
     CHECK_OK(kymo__calls_init(&calls, capture, 0, INT64_MIN, INT64_MAX, &visitor));
     CHECK_EQ(kymo__calls_read(&calls, 100), -ECANCELED);
-    CHECK_EQ(calls.counts.slices, 1);
+    CHECK_EQ(calls.nest.counts.slices, 1);
     kymo__calls_fini(&calls);
     kymo_close(capture);
 }
@@ -686,7 +686,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_window_cuts_what_is_open_at_its_ends),
     CHECK_CASE(time_that_runs_backwards_never_makes_a_negative_call),
     CHECK_CASE(a_million_events_nest_whatever_is_missing),
-    CHECK_CASE(reading_quickly_tells_the_same),
+    CHECK_CASE(fast_reading_gives_the_same),
     CHECK_CASE(a_visitor_can_stop_the_reading),
     CHECK_CASE(memory_may_run_out_anywhere),
 };

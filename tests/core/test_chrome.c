@@ -165,15 +165,23 @@ static void load(const char *path)
 }
 
 /* Stop, export, and load what came out. Returns the number of slices. */
-static size_t export(const char *name)
+/* EXTRA, if any, asks for the form of Kineto. */
+static size_t export_with(const char *name, const char *extra)
 {
     char out[64];
     struct kymo_capture *capture = tape_stop(name);
+    const struct kymo_export_options options = {
+        .size = sizeof(options), .to = INT64_MAX, .thread = -1, .extra = extra};
     snprintf(out, sizeof(out), "%s.json", name);
-    CHECK_OK(kymo_export(capture, check_path(out), NULL));
+    CHECK_OK(kymo_export(capture, check_path(out), &options));
     kymo_close(capture);
     load(check_path(out));
     return check_nesting();
+}
+
+static size_t export(const char *name)
+{
+    return export_with(name, NULL);
 }
 
 static bool has(const char *part)
@@ -189,9 +197,9 @@ static bool has(const char *part)
 
 /* ---- the cases ---- */
 
-static void callables_are_named_as_in_python(void)
+static void play_names(const char *name)
 {
-    tape_start("names");
+    tape_start(name);
     const uint32_t keys[] = {
         tape_key("Class.method", "/src/program.py", 12, KYMO_CLASS_FUNCTION),
         tape_key("sorted", "builtins", 0, KYMO_CLASS_NATIVE),
@@ -206,8 +214,27 @@ static void callables_are_named_as_in_python(void)
         tape_enter(10 * i, keys[i]);
         tape_leave(10 * i + 5, keys[i]);
     }
+}
+
+static void callables_are_named_by_their_function_first(void)
+{
+    play_names("names");
     CHECK_EQ(export("names"), 8);
 
+    CHECK_HAS("\"cat\":\"python_function\",\"name\":\"Class.method (/src/program.py:12)\"");
+    CHECK_HAS("\"cat\":\"python_function\",\"name\":\"sorted (builtins)\"");
+    CHECK_HAS("\"name\":\"list.append (builtins)\"");
+    CHECK_HAS("\"name\":\"OrderedDict (collections)\"");
+    CHECK_HAS("\"cat\":\"user_annotation\",\"name\":\"step 1\"");
+    CHECK(!has("Record Window End"));
+}
+
+static void the_kineto_dialect_names_callables_as_pytorch_does(void)
+{
+    play_names("kineto");
+    CHECK_EQ(export_with("kineto", ""), 8);
+
+    CHECK_HAS("\"name\":\"Record Window End\"");
     CHECK_HAS("\"cat\":\"python_function\",\"name\":\"/src/program.py(12): Class.method\"");
     CHECK_HAS("\"cat\":\"python_function\",\"name\":\"<built-in function sorted>\"");
     CHECK_HAS("\"name\":\"<built-in method append of list object>\"");
@@ -230,9 +257,9 @@ static void python_calls_know_their_parents(void)
     tape_leave(50, f);
     CHECK_EQ(export("ids"), 3);
 
-    CHECK_HAS("f\",\"pid\":"); /* the outermost has no parent */
+    CHECK_HAS("f (program.py:1)\",\"pid\":"); /* the outermost has no parent */
     CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":0}}");
-    CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":1,\"Python parent id\":0}}");
+    CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":2,\"Python parent id\":0}}");
 }
 
 static void garbage_collections_have_their_numbers(void)
@@ -505,7 +532,7 @@ static void a_failed_export_leaves_the_old_file(void)
     kymo_close(capture);
 }
 
-static void a_full_disk_is_told(void)
+static void a_full_disk_is_reported(void)
 {
     struct kymo_capture *capture = some_capture("disk", 100);
     const struct kymo_export_options options = {
@@ -533,13 +560,13 @@ static void progress_can_stop_an_export(void)
     kymo_close(capture);
 }
 
-static void what_makes_no_sense_is_refused(void)
+static void invalid_options_are_refused(void)
 {
     struct kymo_capture *capture = some_capture("sense", 1);
     struct kymo_export_options options = {
         .size = sizeof(options), .format = "cuneiform", .to = INT64_MAX, .thread = -1};
-    CHECK_EQ(kymo_export(capture, check_path("a.json"), &options), -KYMO_EFORMAT);
-    CHECK_EQ(kymo_export(capture, check_path("a.tablet"), NULL), -KYMO_EFORMAT);
+    CHECK_EQ(kymo_export(capture, check_path("a.json"), &options), KYMO_EFORMAT);
+    CHECK_EQ(kymo_export(capture, check_path("a.tablet"), NULL), KYMO_EFORMAT);
     options = (struct kymo_export_options){.size = sizeof(options), .to = INT64_MAX, .thread = 1};
     CHECK_EQ(kymo_export(capture, check_path("a.json"), &options), -EINVAL);
     options.size = 3;
@@ -582,7 +609,8 @@ static void memory_may_run_out_anywhere(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(callables_are_named_as_in_python),
+    CHECK_CASE(callables_are_named_by_their_function_first),
+    CHECK_CASE(the_kineto_dialect_names_callables_as_pytorch_does),
     CHECK_CASE(python_calls_know_their_parents),
     CHECK_CASE(garbage_collections_have_their_numbers),
     CHECK_CASE(every_kind_of_event_has_its_form),
@@ -595,9 +623,9 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_window_exports_only_its_part),
     CHECK_CASE(a_name_that_ends_in_gz_is_compressed),
     CHECK_CASE(a_failed_export_leaves_the_old_file),
-    CHECK_CASE(a_full_disk_is_told),
+    CHECK_CASE(a_full_disk_is_reported),
     CHECK_CASE(progress_can_stop_an_export),
-    CHECK_CASE(what_makes_no_sense_is_refused),
+    CHECK_CASE(invalid_options_are_refused),
     CHECK_CASE(a_link_stays_a_link),
     CHECK_CASE(memory_may_run_out_anywhere),
 };

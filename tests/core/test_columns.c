@@ -35,7 +35,7 @@ static long long cell(const struct kymo_columns *columns, unsigned index, const 
     }
 }
 
-enum { SLICES, MARKS, ARGS };
+enum { SLICES, MARKS, ARGS, TEXTS };
 
 static const char *name_of(const struct kymo_columns *columns, unsigned table, size_t row)
 {
@@ -98,16 +98,17 @@ static void other_events_are_marks_with_their_numbers(void)
     CHECK_EQ(cell(columns, ARGS, "of", 0), 1);
     CHECK_EQ(cell(columns, ARGS, "owner", 0), 0);
     CHECK_EQ(cell(columns, ARGS, "value", 0), 42);
+    CHECK_EQ(kymo_columns_table(columns, TEXTS)->rows, 0);
     CHECK_EQ(strcmp(name_of(columns, ARGS, 0), "size"), 0);
-    CHECK(kymo_columns_table(columns, ARGS + 1) == NULL);
+    CHECK(kymo_columns_table(columns, TEXTS + 1) == NULL);
     CHECK_EQ(kymo_columns_function(columns, 1000, NULL, NULL, NULL, NULL), -ENOENT);
     kymo_columns_free(columns);
     kymo_close(capture);
 }
 
-static void batches_are_bounded_and_ids_go_on(void)
+static void batches_are_bounded_and_ids_continue(void)
 {
-    enum { CALLS = 300000 };
+    enum { CALLS = 900000 };
     tape_start("many");
     uint32_t f = tape_function("f");
     for (uint64_t i = 0; i < CALLS; i++) {
@@ -119,13 +120,13 @@ static void batches_are_bounded_and_ids_go_on(void)
     size_t rows = 0, batches = 0;
     while (kymo_columns_next(columns) > 0) {
         size_t more = kymo_columns_table(columns, SLICES)->rows;
-        CHECK_LE(more, 140000);
+        CHECK_LE(more, 400000);
         CHECK_EQ(cell(columns, SLICES, "id", 0), rows);
         rows += more;
         batches++;
     }
     CHECK_EQ(rows, CALLS);
-    CHECK_EQ(batches, 3);
+    CHECK_LE(3, batches);
     kymo_columns_free(columns);
     kymo_close(capture);
 }
@@ -181,7 +182,7 @@ static void memory_may_run_out_anywhere(void)
 static const struct check_case cases[] = {
     CHECK_CASE(calls_know_their_parents_and_their_own_time),
     CHECK_CASE(other_events_are_marks_with_their_numbers),
-    CHECK_CASE(batches_are_bounded_and_ids_go_on),
+    CHECK_CASE(batches_are_bounded_and_ids_continue),
     CHECK_CASE(no_events_are_one_batch_without_rows),
     CHECK_CASE(a_thread_that_is_not_there_is_refused),
     CHECK_CASE(memory_may_run_out_anywhere),

@@ -241,7 +241,7 @@ static void without_files(void)
 
 /* ---- cases */
 
-static void a_bad_address_is_told(void)
+static void a_bad_address_is_reported(void)
 {
     check_told(write_to_nowhere, SIGSEGV,
                (const char *const[]){"kymograph: SIGSEGV (segmentation fault) in thread ",
@@ -250,39 +250,39 @@ static void a_bad_address_is_told(void)
                                      "  native write_to_nowhere at ", NULL});
 }
 
-static void an_arithmetic_error_is_told(void)
+static void an_arithmetic_error_is_reported(void)
 {
     check_told(divide_by_nothing, SIGFPE,
                (const char *const[]){"SIGFPE", "  native divide_by_nothing at ", NULL});
 }
 
-static void abort_is_told(void)
+static void abort_is_reported(void)
 {
     check_told(give_up, SIGABRT,
                (const char *const[]){": SIGABRT, aborted. ", "  native give_up at ", NULL});
 }
 
-static void the_overflow_of_a_stack_is_told(void)
+static void a_stack_overflow_is_reported(void)
 {
     check_told(overflow, SIGSEGV,
                (const char *const[]){"  native recurse at ", " repeated ", NULL});
 }
 
-static void the_overflow_of_a_threads_stack_is_told(void)
+static void a_stack_overflow_in_a_thread_is_reported(void)
 {
     check_told(overflow_of_a_thread, SIGSEGV,
                (const char *const[]){", which crashed:\n  (calls further out",
                                      "  native recurse at ", NULL});
 }
 
-static void other_threads_are_told_too(void)
+static void other_threads_are_reported_too(void)
 {
     check_told(crash_beside_others, SIGSEGV,
                (const char *const[]){". 2 threads", "  native write_to_nowhere at ",
                                      "  native held_up at ", NULL});
 }
 
-static void of_two_crashes_one_is_told(void)
+static void only_one_of_two_crashes_is_reported(void)
 {
     struct outcome outcome = crash(two_crash, kymo_program());
     CHECK(WIFSIGNALED(outcome.status));
@@ -292,7 +292,7 @@ static void of_two_crashes_one_is_told(void)
     free(outcome.text);
 }
 
-static void a_handler_of_before_still_runs(void)
+static void the_previous_handler_still_runs(void)
 {
     struct outcome outcome = crash(with_a_handler, kymo_program());
     CHECK(WIFEXITED(outcome.status));
@@ -312,7 +312,7 @@ static void without_the_program_the_raw_text_is_printed(void)
     chmod(program, 0755);
     struct outcome outcome = crash(write_to_nowhere, program);
     CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
-    const char *raw = strstr(outcome.text, "kymograph stacks 1\n");
+    const char *raw = strstr(outcome.text, "kymo stacks 1\n");
     CHECK(raw && strstr(raw, "\nnative ") && strstr(raw, "\nend\n"));
     /* Which can be read later. */
     int from = memfd_create("raw", 0), to = memfd_create("text", 0);
@@ -327,13 +327,13 @@ static void without_the_program_the_raw_text_is_printed(void)
     close(to);
 }
 
-static void a_program_that_is_none_is_refused(void)
+static void a_file_that_is_not_a_program_is_refused(void)
 {
     CHECK_EQ(kymo_crash_stacks(1, "/nowhere/kymograph"), -ENOENT);
     CHECK_EQ(kymo_crash_stacks(1, "/tmp"), -EACCES);
 }
 
-static void switched_off_it_is_silent(void)
+static void nothing_is_reported_when_switched_off(void)
 {
     struct outcome outcome = crash(switched_off, kymo_program());
     CHECK_EQ(WTERMSIG(outcome.status), SIGSEGV);
@@ -341,7 +341,7 @@ static void switched_off_it_is_silent(void)
     free(outcome.text);
 }
 
-static void a_forked_child_tells_its_own(void)
+static void a_forked_child_reports_its_own_crash(void)
 {
     check_told(in_a_child, SIGSEGV,
                (const char *const[]){"  native write_to_nowhere at ", "native in_a_child", NULL});
@@ -365,7 +365,7 @@ static void a_flight_recorder_is_written_afterwards(void)
     CHECK(found);
 }
 
-static void a_flight_recorder_that_was_stopped_is_no_matter(void)
+static void a_stopped_flight_recorder_does_not_matter(void)
 {
     check_told(after_a_flight_recorder, SIGSEGV,
                (const char *const[]){"  native write_to_nowhere at ", NULL});
@@ -388,20 +388,20 @@ static void standard_streams_may_be_closed(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(a_bad_address_is_told),
-    CHECK_CASE(an_arithmetic_error_is_told),
-    CHECK_CASE(abort_is_told),
-    CHECK_CASE(the_overflow_of_a_stack_is_told),
-    CHECK_CASE(the_overflow_of_a_threads_stack_is_told),
-    CHECK_CASE(other_threads_are_told_too),
-    CHECK_CASE(of_two_crashes_one_is_told),
-    CHECK_CASE(a_handler_of_before_still_runs),
+    CHECK_CASE(a_bad_address_is_reported),
+    CHECK_CASE(an_arithmetic_error_is_reported),
+    CHECK_CASE(abort_is_reported),
+    CHECK_CASE(a_stack_overflow_is_reported),
+    CHECK_CASE(a_stack_overflow_in_a_thread_is_reported),
+    CHECK_CASE(other_threads_are_reported_too),
+    CHECK_CASE(only_one_of_two_crashes_is_reported),
+    CHECK_CASE(the_previous_handler_still_runs),
     CHECK_CASE(without_the_program_the_raw_text_is_printed),
-    CHECK_CASE(a_program_that_is_none_is_refused),
-    CHECK_CASE(switched_off_it_is_silent),
-    CHECK_CASE(a_forked_child_tells_its_own),
+    CHECK_CASE(a_file_that_is_not_a_program_is_refused),
+    CHECK_CASE(nothing_is_reported_when_switched_off),
+    CHECK_CASE(a_forked_child_reports_its_own_crash),
     CHECK_CASE(a_flight_recorder_is_written_afterwards),
-    CHECK_CASE(a_flight_recorder_that_was_stopped_is_no_matter),
+    CHECK_CASE(a_stopped_flight_recorder_does_not_matter),
     CHECK_CASE(a_crash_inside_the_handler_ends_the_process),
     CHECK_CASE(standard_streams_may_be_closed),
 };

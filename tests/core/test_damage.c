@@ -287,7 +287,7 @@ static void a_capture_cut_off_anywhere_opens_or_says_why(void)
         CHECK_EQ(truncate(path, (off_t)len), 0);
         int rc = list_read(&list, path);
         if (len < sizeof(struct kymo_file_header)) {
-            CHECK_EQ(rc, len ? -KYMO_EDAMAGED : -KYMO_EMPTYFILE);
+            CHECK_EQ(rc, len ? KYMO_EDAMAGED : KYMO_EMPTYFILE);
             continue;
         }
         CHECK_OK(rc);
@@ -452,20 +452,20 @@ static void a_damaged_footer_costs_nothing(void)
     free(list.events);
 }
 
-static void a_damaged_file_header_is_told(void)
+static void a_damaged_file_header_is_reported(void)
 {
     const char *path = copy_of_whole();
     struct list list = {0};
     for (size_t i = 0; i < sizeof(struct kymo_file_header); i++) {
         flip(path, &whole, i);
         int rc = list_read(&list, path);
-        CHECK(rc == -KYMO_EDAMAGED || rc == -KYMO_ENEWER || rc == -KYMO_ENOTCAPTURE);
-        CHECK_EQ(rc == -KYMO_ENOTCAPTURE, i < 8);
+        CHECK(rc == KYMO_EDAMAGED || rc == KYMO_ENEWER || rc == KYMO_ENOTCAPTURE);
+        CHECK_EQ(rc == KYMO_ENOTCAPTURE, i < 8);
         unflip(path, &whole, i);
     }
     uint16_t newer = KYMO__MAJOR + 1;
     write_at(path, &newer, sizeof(newer), offsetof(struct kymo_file_header, major));
-    CHECK_EQ(list_read(&list, path), -KYMO_ENEWER);
+    CHECK_EQ(list_read(&list, path), KYMO_ENEWER);
 }
 
 static void zeros_over_the_end_cost_only_what_they_cover(void)
@@ -489,7 +489,7 @@ static void zeros_over_the_end_cost_only_what_they_cover(void)
     free(list.events);
 }
 
-static void garbage_behind_the_end_costs_nothing(void)
+static void garbage_after_the_end_costs_nothing(void)
 {
     const char *path = copy_of_whole();
     struct list list = {0};
@@ -650,9 +650,9 @@ static const struct check_case cases[] = {
     CHECK_CASE(names_survive_the_loss_of_all_first_definitions),
     CHECK_CASE(events_survive_the_loss_of_all_definitions),
     CHECK_CASE(a_damaged_footer_costs_nothing),
-    CHECK_CASE(a_damaged_file_header_is_told),
+    CHECK_CASE(a_damaged_file_header_is_reported),
     CHECK_CASE(zeros_over_the_end_cost_only_what_they_cover),
-    CHECK_CASE(garbage_behind_the_end_costs_nothing),
+    CHECK_CASE(garbage_after_the_end_costs_nothing),
     CHECK_CASE(garbage_in_the_middle_costs_only_what_it_covers),
     CHECK_CASE(a_live_file_of_another_capture_is_ignored),
     CHECK_CASE(anything_in_place_of_a_live_file_is_ignored),

@@ -90,7 +90,7 @@ static void a_function_has_the_costs_of_both(void)
     done();
 }
 
-static void what_is_new_or_gone_has_one_side(void)
+static void new_and_removed_functions_have_one_side(void)
 {
     tape_start(sides[0]);
     call("old", "program.py", 1, 0, 10);
@@ -258,7 +258,7 @@ static void every_failed_allocation_is_survived(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(a_function_has_the_costs_of_both),
-    CHECK_CASE(what_is_new_or_gone_has_one_side),
+    CHECK_CASE(new_and_removed_functions_have_one_side),
     CHECK_CASE(a_moved_line_and_a_moved_directory_still_match),
     CHECK_CASE(the_nearer_file_is_preferred),
     CHECK_CASE(functions_of_one_name_are_paired_in_order),

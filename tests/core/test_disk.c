@@ -246,6 +246,30 @@ static void a_disk_that_fills_up_neither_kills_nor_stalls_with_drop(void)
     CHECK_CHILD(fault_child(fill_a_disk, &policy));
 }
 
+static void record_on_a_small_disk(void *arg)
+{
+    (void)arg;
+    mount_here("tmpfs", check_path("small"), "size=8m");
+    CHECK_OK(fault_start(check_path("small/capture"), 0, KYMO_HELP));
+    uint64_t made = 0;
+    for (int i = 0; i < 10; i++)
+        made += record(20000); /* about 5 MB in the file */
+    struct kymo_stats stats = fault_stats();
+    CHECK_EQ(stats.error, 0);
+    CHECK_OK(kymo_stop());
+    struct kymo_capture *capture;
+    CHECK_OK(kymo_open(check_path("small/capture"), &capture));
+    struct kymo_info info = fault_info(capture);
+    CHECK_EQ(info.records, made);
+    CHECK_EQ(info.lost_records, 0);
+    kymo_close(capture);
+}
+
+static void the_live_file_leaves_a_small_disk_to_the_capture(void)
+{
+    CHECK_CHILD(fault_child(record_on_a_small_disk, NULL));
+}
+
 static void record_past_a_full_disk(void *arg)
 {
     (void)arg;
@@ -294,7 +318,7 @@ static void record_past_a_full_disk(void *arg)
     kymo_close(capture);
 }
 
-static void recording_goes_on_when_the_disk_is_free_again(void)
+static void recording_continues_when_the_disk_has_room_again(void)
 {
     CHECK_CHILD(fault_child(record_past_a_full_disk, NULL));
 }
@@ -349,7 +373,7 @@ static void start_in_an_unwritable_directory(void *arg)
     CHECK(!kymo_running());
 }
 
-static void an_unwritable_directory_is_told(void)
+static void an_unwritable_directory_is_reported(void)
 {
     CHECK_EQ(chmod(check_dir, 0755), 0);
     CHECK_EQ(mkdir(check_path("closed"), 0555), 0);
@@ -358,13 +382,13 @@ static void an_unwritable_directory_is_told(void)
     CHECK_EQ(rmdir(check_path("closed")), 0);
 }
 
-static void a_missing_directory_is_told(void)
+static void a_missing_directory_is_reported(void)
 {
     CHECK_EQ(fault_start(check_path("nowhere/capture"), 0, KYMO_HELP), -ENOENT);
     CHECK(!kymo_running());
 }
 
-static void a_directory_in_the_way_is_told(void)
+static void a_directory_at_the_path_is_reported(void)
 {
     CHECK_EQ(mkdir(check_path("directory"), 0777), 0);
     CHECK_EQ(fault_start(check_path("directory"), 0, KYMO_HELP), -EISDIR);
@@ -372,7 +396,7 @@ static void a_directory_in_the_way_is_told(void)
     CHECK_EQ(rmdir(check_path("directory")), 0); /* and nothing was put into it */
 }
 
-static void a_path_that_is_too_long_is_told(void)
+static void a_path_that_is_too_long_is_reported(void)
 {
     char path[5000];
     memset(path, 'x', sizeof(path) - 1);
@@ -390,7 +414,7 @@ static void a_directory_that_vanishes_stops_nothing(void)
     unlink(check_path("gone/capture.live"));
     CHECK_EQ(rmdir(check_path("gone")), 0);
     record(10000);
-    CHECK_OK(kymo_stop());
+    CHECK_EQ(kymo_stop(), KYMO_EDELETED);
 
     CHECK(access(check_path("gone"), F_OK) != 0);
     CHECK_OK(fault_start(check_path("next"), 0, KYMO_HELP));
@@ -439,7 +463,7 @@ static void any_other_file_is_left_alone(void)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char text[100] = "";
         write_text(check_path("text"), texts[i]);
-        CHECK_EQ(fault_start(check_path("text"), 0, KYMO_HELP), -KYMO_EOCCUPIED);
+        CHECK_EQ(fault_start(check_path("text"), 0, KYMO_HELP), KYMO_EOCCUPIED);
         FILE *f = fopen(check_path("text"), "re");
         CHECK(f && fread(text, 1, sizeof(text) - 1, f) > 0);
         fclose(f);
@@ -447,8 +471,8 @@ static void any_other_file_is_left_alone(void)
         CHECK(access(check_path("text.live"), F_OK) != 0);
     }
     CHECK_EQ(mkfifo(check_path("pipe"), 0600), 0);
-    CHECK_EQ(fault_start(check_path("pipe"), 0, KYMO_HELP), -KYMO_EOCCUPIED);
-    CHECK_EQ(fault_start("/dev/null", 0, KYMO_HELP), -KYMO_EOCCUPIED);
+    CHECK_EQ(fault_start(check_path("pipe"), 0, KYMO_HELP), KYMO_EOCCUPIED);
+    CHECK_EQ(fault_start("/dev/null", 0, KYMO_HELP), KYMO_EOCCUPIED);
 }
 
 static void a_symbolic_link_to_a_capture_stays_a_link(void)
@@ -506,7 +530,7 @@ static void a_file_another_process_records_into_is_left_alone(void)
     pid_t pid = fault_child(record_until_told, NULL);
     while (!__atomic_load_n(stage, __ATOMIC_ACQUIRE))
         fault_sleep(1000000);
-    CHECK_EQ(fault_start(check_path("busy"), 0, KYMO_HELP), -KYMO_EBUSYFILE);
+    CHECK_EQ(fault_start(check_path("busy"), 0, KYMO_HELP), KYMO_EBUSYFILE);
     CHECK(!kymo_running());
     __atomic_store_n(stage, 2u, __ATOMIC_RELEASE);
     CHECK_CHILD(pid);
@@ -523,12 +547,13 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_start_that_has_no_room_leaves_nothing_behind),
     CHECK_CASE(a_disk_that_fills_up_neither_kills_nor_stalls_with_help),
     CHECK_CASE(a_disk_that_fills_up_neither_kills_nor_stalls_with_drop),
-    CHECK_CASE(recording_goes_on_when_the_disk_is_free_again),
+    CHECK_CASE(the_live_file_leaves_a_small_disk_to_the_capture),
+    CHECK_CASE(recording_continues_when_the_disk_has_room_again),
     CHECK_CASE(a_file_system_that_reserves_nothing_is_good_enough_and_the_capture_says_so),
-    CHECK_CASE(an_unwritable_directory_is_told),
-    CHECK_CASE(a_missing_directory_is_told),
-    CHECK_CASE(a_directory_in_the_way_is_told),
-    CHECK_CASE(a_path_that_is_too_long_is_told),
+    CHECK_CASE(an_unwritable_directory_is_reported),
+    CHECK_CASE(a_missing_directory_is_reported),
+    CHECK_CASE(a_directory_at_the_path_is_reported),
+    CHECK_CASE(a_path_that_is_too_long_is_reported),
     CHECK_CASE(a_directory_that_vanishes_stops_nothing),
     CHECK_CASE(an_older_capture_is_replaced),
     CHECK_CASE(an_empty_file_is_replaced),

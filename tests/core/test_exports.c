@@ -116,9 +116,9 @@ static void the_page_has_functions_and_nodes(void)
     struct kymo_capture *capture = small_capture("page");
     export(capture, "html");
     kymo_close(capture);
-    CHECK_HAS("\n[\"main\",\"a.py\",1,1,1,0,580,1000],\n"
-              "[\"f\",\"a.py\",5,1,4,0,220,220],\n"
-              "[\"g\",\"b.py\",9,1,1,0,200,400]]");
+    CHECK_HAS("\n[\"main\",\"a.py\",1,1,1,0,580,1000,0,0],\n"
+              "[\"f\",\"a.py\",5,1,4,0,220,220,0,0],\n"
+              "[\"g\",\"b.py\",9,1,1,0,200,400,0,0]]");
     CHECK_HAS("{\"name\":\"t\",\"busy\":1000,\"nodes\":[0,0,1000,580,1,0,2,0,400,200,1,0,"
               "1,0,200,170,1,0,1,0,30,30,1,0,1,3,20,20,2,0]}]}");
     CHECK_EQ(count("<script"), 2); /* the data and the code */
@@ -136,7 +136,7 @@ static void resumes_are_not_calls(void)
     tape_put(50, KYMO_LEAVE, 0, g);
     struct kymo_capture *capture = tape_stop("resumes");
     export(capture, "html");
-    CHECK_HAS("\n[\"g\",\"program.py\",1,1,1,1,40,40]]");
+    CHECK_HAS("\n[\"g\",\"program.py\",1,1,1,1,40,40,0,0]]");
     export(capture, "collapsed");
     CHECK_STR(text, "t;g (program.py:1) 40\n");
     kymo_close(capture);
@@ -193,7 +193,7 @@ static void a_window_and_a_thread_are_respected(void)
 
 /* ---- odd captures ---- */
 
-static void nothing_recorded_is_a_file_all_the_same(void)
+static void an_empty_capture_still_gives_a_file(void)
 {
     tape_start("nothing");
     struct kymo_capture *capture = tape_stop("nothing");
@@ -251,7 +251,7 @@ static bool valid_utf8(void)
     return true;
 }
 
-static void names_of_any_bytes_do_no_harm(void)
+static void names_of_any_bytes_are_harmless(void)
 {
     static char bytes[256], longest[10001];
     for (int i = 1; i < 256; i++)
@@ -300,7 +300,7 @@ static void names_of_any_bytes_do_no_harm(void)
     kymo_close(capture);
 }
 
-static void deep_recursion_is_no_trouble(void)
+static void deep_recursion_is_exported(void)
 {
     enum { DEEP = 20000 };
     tape_start("deep");
@@ -396,7 +396,7 @@ static void an_export_is_always_the_same(void)
     kymo_close(capture);
 }
 
-static void names_tell_formats(void)
+static void the_format_follows_from_the_file_name(void)
 {
     const struct {
         const char *path, *format;
@@ -467,7 +467,7 @@ static int refuse(void *arg, uint64_t read, uint64_t all)
     return -ECANCELED;
 }
 
-static void failures_are_told_and_leave_nothing(void)
+static void failures_are_reported_and_leave_nothing(void)
 {
     struct kymo_capture *capture = wide_capture("failures", 20000, false);
     for (int i = 0; i < FORMATS; i++) {
@@ -511,16 +511,16 @@ static const struct check_case cases[] = {
     CHECK_CASE(resumes_are_not_calls),
     CHECK_CASE(threads_of_the_same_name_are_kept_apart),
     CHECK_CASE(a_window_and_a_thread_are_respected),
-    CHECK_CASE(nothing_recorded_is_a_file_all_the_same),
+    CHECK_CASE(an_empty_capture_still_gives_a_file),
     CHECK_CASE(unfinished_and_lost_calls_are_whole_in_all),
-    CHECK_CASE(names_of_any_bytes_do_no_harm),
-    CHECK_CASE(deep_recursion_is_no_trouble),
+    CHECK_CASE(names_of_any_bytes_are_harmless),
+    CHECK_CASE(deep_recursion_is_exported),
     CHECK_CASE(a_page_leaves_out_the_shortest_of_too_many),
     CHECK_CASE(an_export_is_always_the_same),
-    CHECK_CASE(names_tell_formats),
+    CHECK_CASE(the_format_follows_from_the_file_name),
     CHECK_CASE(formats_can_be_listed),
     CHECK_CASE(pprof_is_always_compressed),
-    CHECK_CASE(failures_are_told_and_leave_nothing),
+    CHECK_CASE(failures_are_reported_and_leave_nothing),
     CHECK_CASE(memory_may_run_out_anywhere),
 };
 

@@ -69,7 +69,7 @@ static int refuse(void *arg, uint64_t done, uint64_t all)
     return -ECANCELED;
 }
 
-static void what_cannot_be_is_refused(void)
+static void invalid_options_are_refused(void)
 {
     struct kymo_capture *capture = record("refused");
     struct kymo_figures *figures;
@@ -113,7 +113,7 @@ static void a_part_is_cut_at_its_ends(void)
 static const struct check_case cases[] = {
     CHECK_CASE(functions_come_by_self_time),
     CHECK_CASE(paths_name_their_callers),
-    CHECK_CASE(what_cannot_be_is_refused),
+    CHECK_CASE(invalid_options_are_refused),
     CHECK_CASE(a_part_is_cut_at_its_ends),
 };
 

@@ -55,7 +55,7 @@ static void fill_the_disk_while_writing(void *arg)
     CHECK_EQ(found.marks, 3);
 }
 
-static void what_the_disk_has_no_room_for_is_kept_for_later(void)
+static void records_the_disk_has_no_room_for_are_written_later(void)
 {
     CHECK_CHILD(fault_child(fill_the_disk_while_writing, NULL));
 }
@@ -117,7 +117,7 @@ static void a_killed_process_leaves_what_was_written(void)
 static void record_as_a_child(void *arg)
 {
     (void)arg;
-    CHECK_EQ(kymo_flight_write("child"), -KYMO_EIDLE);
+    CHECK_EQ(kymo_flight_write("child"), KYMO_EIDLE);
     kymo_flight_request();
     flight_start("child", 1 << 20, 0);
     record(0, 100);
@@ -143,7 +143,7 @@ static void a_forked_child_has_its_own(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(a_start_without_memory_leaves_nothing_behind),
-    CHECK_CASE(what_the_disk_has_no_room_for_is_kept_for_later),
+    CHECK_CASE(records_the_disk_has_no_room_for_are_written_later),
     CHECK_CASE(a_killed_process_leaves_what_was_in_chunks),
     CHECK_CASE(a_killed_process_leaves_what_was_written),
     CHECK_CASE(a_forked_child_has_its_own),

@@ -138,7 +138,7 @@ static void *write_until_over(void *arg)
     while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
         kymo_flight_request();
         int rc = kymo_flight_write("again");
-        if (rc != 0 && rc != -KYMO_EIDLE)
+        if (rc != 0 && rc != KYMO_EIDLE)
             *written = UINT64_MAX / 2; /* which fails the check below */
         *written += rc == 0;
     }

@@ -42,7 +42,7 @@ static bool child_is_off(void)
 {
     struct kymo_stats stats = {.size = sizeof(stats)};
     return !kymo_running() && kymo_span_begin("child").key == 0 &&
-           kymo_stats(&stats) == -KYMO_EIDLE && kymo_stop() == -KYMO_EIDLE;
+           kymo_stats(&stats) == KYMO_EIDLE && kymo_stop() == KYMO_EIDLE;
 }
 
 static struct kymo_live_header header_of(const char *path)
@@ -199,7 +199,7 @@ static void child_records_itself(pid_t (*make)(void))
     fflush(stdout);
     pid_t pid = make();
     if (pid == 0) {
-        if (fault_start(check_path("parent"), 0, KYMO_HELP) != -KYMO_EBUSYFILE)
+        if (fault_start(check_path("parent"), 0, KYMO_HELP) != KYMO_EBUSYFILE)
             _exit(2);
         if (fault_start(check_path("child"), 0, KYMO_HELP) != 0)
             _exit(3);
@@ -306,7 +306,7 @@ static void a_child_may_fork_too(void)
 
 /* ---- exec ---- */
 
-static void programs_started_meanwhile_do_no_harm(void)
+static void programs_started_while_recording_are_harmless(void)
 {
     extern char **environ;
     char *const arguments[] = {"true", NULL};
@@ -326,7 +326,7 @@ static void programs_started_meanwhile_do_no_harm(void)
     finish("exec", 21);
 }
 
-static void programs_started_meanwhile_inherit_no_descriptor(void)
+static void programs_started_while_recording_inherit_no_descriptor(void)
 {
     char command[200];
     begin("descriptors");
@@ -422,7 +422,7 @@ static void fork_while_sessions_start_and_stop_leaves_the_child_able_to_record(v
         if (pid == 0) {
             alarm(20);
             mark_a_lot();
-            if (kymo_stop() != -KYMO_EIDLE)
+            if (kymo_stop() != KYMO_EIDLE)
                 _exit(2);
             if (fault_start(path, SMALL_BUDGET, KYMO_HELP) != 0)
                 _exit(3);
@@ -484,7 +484,7 @@ static void while_the_writer_rests_there_is_one_thread_and_nothing_is_lost(void)
     mark_parent(10);
     finish("rest", MANY + 10);
     kymo_writer_rest();
-    CHECK_EQ(kymo_writer_work(), -KYMO_EIDLE);
+    CHECK_EQ(kymo_writer_work(), KYMO_EIDLE);
 }
 
 static void the_writer_may_rest_while_threads_record(void)
@@ -518,8 +518,8 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_child_of_a_system_call_that_exits_does_no_harm),
     CHECK_CASE(a_child_whose_thread_ends_does_no_harm),
     CHECK_CASE(a_child_may_fork_too),
-    CHECK_CASE(programs_started_meanwhile_do_no_harm),
-    CHECK_CASE(programs_started_meanwhile_inherit_no_descriptor),
+    CHECK_CASE(programs_started_while_recording_are_harmless),
+    CHECK_CASE(programs_started_while_recording_inherit_no_descriptor),
     CHECK_CASE(fork_while_threads_record_loses_nothing),
     CHECK_CASE(fork_while_sessions_start_and_stop_leaves_the_child_able_to_record),
 };

@@ -32,7 +32,7 @@ static void the_file_header_is_as_documented(void)
     AT(kymo_file_header, crc, 124, 4);
     CHECK(memcmp(KYMO__FILE_MAGIC, "\x89\x4b\x59\x4d\x4f\x0d\x0a\x1a", 8) == 0);
     CHECK_EQ(KYMO__MAJOR, 1);
-    CHECK_EQ(KYMO__MINOR, 3);
+    CHECK_EQ(KYMO__MINOR, 4);
 }
 
 static void a_block_header_is_as_documented(void)
@@ -43,6 +43,7 @@ static void a_block_header_is_as_documented(void)
     AT(kymo_block_header, magic, 0, 4);
     AT(kymo_block_header, crc, 4, 4);
     AT(kymo_block_header, type, 8, 1);
+    AT(kymo_block_header, value_bytes, 9, 3);
     AT(kymo_block_header, stored_bytes, 12, 4);
     AT(kymo_block_header, encoded_bytes, 16, 4);
     AT(kymo_block_header, records, 20, 4);
@@ -57,6 +58,7 @@ static void a_block_header_is_as_documented(void)
     CHECK_EQ(KYMO__BLOCK_DEFS, 2);
     CHECK_EQ(KYMO__BLOCK_INDEX, 3);
     CHECK_EQ(KYMO__BLOCK_COPY, 4);
+    CHECK_EQ(KYMO__BLOCK_TRACK, 6);
     CHECK_EQ(KYMO__BLOCK_CHUNKS, 16);
     CHECK_EQ(KYMO__BLOCK_BYTES_MAX, 2880768);
 }
@@ -82,13 +84,16 @@ static void records_and_tokens_are_as_documented(void)
     AT(kymo_record, word, 8, 8);
     CHECK_EQ(kymo_word(0xab, 0xcd, 0x12345678), 0xabcd000012345678);
     CHECK_EQ(KYMO_VALUE_WORD, kymo_word(KYMO__VALUE, 0, 0));
-    const int kinds[] = {KYMO_ENTER,    KYMO_LEAVE,    KYMO_INSTANT,     KYMO_COUNTER,
-                         KYMO_FLOW_OUT, KYMO_FLOW_IN,  KYMO_ASYNC_BEGIN, KYMO_ASYNC_END,
-                         KYMO_GAP,      KYMO_COMPLETE, KYMO_ARG,         KYMO_OFF,
-                         KYMO_RESYNC,   KYMO_SAMPLE,   KYMO_ARG_TEXT};
-    for (int i = 0; i < 15; i++)
+    const int kinds[] = {
+        KYMO_ENTER,       KYMO_LEAVE,     KYMO_INSTANT,  KYMO_COUNTER,  KYMO_FLOW_OUT, KYMO_FLOW_IN,
+        KYMO_ASYNC_BEGIN, KYMO_ASYNC_END, KYMO_GAP,      KYMO_COMPLETE, KYMO_ARG,      KYMO_OFF,
+        KYMO_RESYNC,      KYMO_SAMPLE,    KYMO_ARG_TEXT, KYMO_PAYLOAD,  KYMO__NOTE};
+    for (int i = 0; i < 17; i++)
         CHECK_EQ(kinds[i], i + 1);
     CHECK_EQ(KYMO__VALUE, 64);
+    CHECK_EQ(KYMO__BYTES, 65);
+    CHECK_EQ(KYMO__MORE, 66);
+    CHECK_EQ(KYMO__TRACK, 67);
     CHECK_EQ(KYMO_HAS_ID, 128);
     const int tokens[] = {KYMO__T_ENTER, KYMO__T_LEAVE, KYMO__T_ENTER_DETAIL, KYMO__T_LEAVE_KEY,
                           KYMO__T_OTHER, KYMO__T_VALUE, KYMO__T_DOUBLE,       KYMO__T_BACK};

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "listing.h"
+#include "summarized.h"
 
 /* The content of golden file NAME, to be freed. */
 static char *load(const char *name, size_t *len)
@@ -108,11 +109,35 @@ static void version_1_3_with_arguments_reads_as_it_did(void)
     reads_as(place("v1.3-args.kymo"), "v1.3-args.txt");
 }
 
+static void version_1_4_with_payloads_and_tracks_reads_as_it_did(void)
+{
+    reads_as(place("v1.4-payloads.kymo"), "v1.4-payloads.txt");
+}
+
+static void version_1_4_with_summaries_reads_as_it_did(void)
+{
+    size_t len, want_len;
+    char *got = NULL, *want = load("v1.4-summaries.txt", &want_len);
+    struct kymo_capture *capture;
+    CHECK_OK(kymo_open(place("v1.4-summaries.kymo"), &capture));
+    CHECK_LE(1, capture->reader->summary_count);
+    FILE *out = open_memstream(&got, &len);
+    int rc = list_summaries(out, capture);
+    fclose(out);
+    kymo_close(capture);
+    CHECK_OK(rc);
+    CHECK_STR(got, want);
+    free(got);
+    free(want);
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(version_1_reads_as_it_did),
     CHECK_CASE(version_1_of_a_killed_process_reads_as_it_did),
     CHECK_CASE(version_1_1_of_merged_captures_reads_as_it_did),
     CHECK_CASE(version_1_2_with_samples_reads_as_it_did),
     CHECK_CASE(version_1_3_with_arguments_reads_as_it_did),
+    CHECK_CASE(version_1_4_with_payloads_and_tracks_reads_as_it_did),
+    CHECK_CASE(version_1_4_with_summaries_reads_as_it_did),
 };
 CHECK_MAIN(cases)

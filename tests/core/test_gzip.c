@@ -56,7 +56,7 @@ static void comes_back(size_t len, size_t most, uint64_t seed)
     inflateEnd(&z);
 }
 
-static void any_cut_comes_back(void)
+static void any_split_round_trips(void)
 {
     uint64_t state = 3;
     for (size_t i = 0; i < SIZE; i++) /* text in the first half, noise in the second */
@@ -70,7 +70,7 @@ static void any_cut_comes_back(void)
     comes_back(SIZE, SIZE, 4);
 }
 
-static void a_part_is_small_where_there_is_little_to_say(void)
+static void repetitive_input_compresses_well(void)
 {
     memset(content, 'a', SIZE);
     comes_back(SIZE, SIZE, 5);
@@ -79,7 +79,7 @@ static void a_part_is_small_where_there_is_little_to_say(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(any_cut_comes_back),
-    CHECK_CASE(a_part_is_small_where_there_is_little_to_say),
+    CHECK_CASE(any_split_round_trips),
+    CHECK_CASE(repetitive_input_compresses_well),
 };
 CHECK_MAIN(cases)

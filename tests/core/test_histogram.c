@@ -74,14 +74,17 @@ static void merged_ones_count_for_both(void)
 static void memory_may_run_out(void)
 {
     struct kymo_histogram a = {0}, b = {0};
-    CHECK_EQ(kymo__histogram_add(&b, 5), 0);
+    for (int i = 0; i < KYMO__HISTOGRAM_FEW; i++)
+        CHECK_EQ(kymo__histogram_add(&a, 5), 0);
+    for (int i = 0; i <= KYMO__HISTOGRAM_FEW; i++)
+        CHECK_EQ(kymo__histogram_add(&b, 5), 0);
     kymo__alloc_fail_after(0);
     int added = kymo__histogram_add(&a, 5), merged = kymo__histogram_merge(&a, &b);
     kymo__alloc_fail_after(-1);
 
     CHECK(added < 0);
     CHECK(merged < 0);
-    CHECK_EQ(kymo__histogram_at(&a, 1), 0);
+    CHECK_EQ(kymo__histogram_at(&a, 1), 5);
     kymo__histogram_fini(&a);
     kymo__histogram_fini(&b);
 }

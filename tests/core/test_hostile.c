@@ -216,7 +216,7 @@ static void a_footer_that_points_anywhere_is_survived(void)
     }
 }
 
-static void a_block_is_found_behind_any_amount_of_rubbish(void)
+static void a_block_is_found_after_any_amount_of_garbage(void)
 {
     const size_t lengths[] = {8, 64, 65472, 65480, 65528, 65536, 65544, 131008, 131072, 200000};
     uint8_t *rubbish = malloc(200000);
@@ -308,14 +308,61 @@ static void a_path_that_leaves_no_room_for_the_live_files_name_is_read(void)
     reads(1);
 }
 
+/* Ten million definitions that compress to a few kilobytes. */
+static void endlessly_expanding_definitions_are_refused(void)
+{
+    const int types[] = {KYMO__DEF_CLOCK, KYMO__DEF_GAP, KYMO__DEF_FRAME};
+    for (int type = 0; type < 3; type++) {
+        struct kymo_capture *capture;
+        begin("bomb.kymo");
+        for (int i = 0; i < 2000; i++)
+            append_defs(types[type], 1, 0, 5000);
+        struct mallinfo2 before = mallinfo2();
+        CHECK_EQ(kymo_open(path, &capture), KYMO_EEXPANDS);
+        CHECK_LE(mallinfo2().uordblks, before.uordblks + 4096);
+        close(fd);
+    }
+}
+
+/* Calls in calls in calls: a byte of the file for thousands. */
+static void endlessly_nested_calls_are_refused(void)
+{
+    struct kymo_capture *capture;
+    struct kymo_chunk *chunk = calloc(1, sizeof(*chunk)), *chunks[KYMO__BLOCK_CHUNKS];
+    begin("nested.kymo");
+    chunk->type = KYMO__BLOCK_RECORDS;
+    for (size_t i = 0; i < KYMO__CHUNK_RECORDS; i++)
+        chunk->records[i] = (struct kymo_record){i + 1, kymo_word(KYMO_ENTER, 0, 1)};
+    for (size_t i = 0; i < KYMO__BLOCK_CHUNKS; i++)
+        chunks[i] = chunk;
+    for (int i = 0; i < 40; i++) {
+        struct kymo_packed packed;
+        CHECK_OK(kymo__pack_chunks(packer, chunks, KYMO__BLOCK_CHUNKS, &packed));
+        append(packed.bytes, packed.len);
+        chunk->number += KYMO__BLOCK_CHUNKS;
+    }
+    free(chunk);
+    CHECK_OK(kymo_open(path, &capture));
+    CHECK_EQ(kymo_export(capture, check_path("nested.json"),
+                         &(struct kymo_export_options){.size = sizeof(struct kymo_export_options),
+                                                       .format = "chrome",
+                                                       .to = INT64_MAX,
+                                                       .thread = -1}),
+             KYMO_EEXPANDS);
+    kymo_close(capture);
+    close(fd);
+}
+
 static const struct check_case cases[] = {
+    CHECK_CASE(endlessly_expanding_definitions_are_refused),
+    CHECK_CASE(endlessly_nested_calls_are_refused),
     CHECK_CASE(ids_that_no_recorder_gives_cost_nothing),
     CHECK_CASE(a_flood_of_small_definitions_costs_in_proportion),
     CHECK_CASE(a_block_of_an_impossible_thread_is_damaged),
     CHECK_CASE(a_header_that_claims_the_greatest_payload_is_damaged),
     CHECK_CASE(an_index_longer_than_its_file_is_not_believed),
     CHECK_CASE(a_footer_that_points_anywhere_is_survived),
-    CHECK_CASE(a_block_is_found_behind_any_amount_of_rubbish),
+    CHECK_CASE(a_block_is_found_after_any_amount_of_garbage),
     CHECK_CASE(the_end_of_an_unfinished_file_is_not_taken_for_a_footer),
     CHECK_CASE(clock_readings_of_all_sizes_are_survived),
     CHECK_CASE(a_live_file_that_claims_anything_is_survived),

@@ -55,18 +55,18 @@ static void no_thread_of_ours_is_left_after_stop(void)
 
 static void stop_without_a_session_says_so(void)
 {
-    CHECK_EQ(kymo_stop(), -KYMO_EIDLE);
+    CHECK_EQ(kymo_stop(), KYMO_EIDLE);
     CHECK_OK(fault_start(check_path("twice"), 0, KYMO_HELP));
     CHECK_OK(kymo_stop());
-    CHECK_EQ(kymo_stop(), -KYMO_EIDLE);
+    CHECK_EQ(kymo_stop(), KYMO_EIDLE);
 }
 
 static void start_while_running_leaves_the_running_session_alone(void)
 {
     CHECK_OK(fault_start(check_path("first"), 0, KYMO_HELP));
     kymo_instant("one");
-    CHECK_EQ(fault_start(check_path("second"), 0, KYMO_HELP), -KYMO_ERUNNING);
-    CHECK_EQ(fault_start(check_path("first"), 0, KYMO_HELP), -KYMO_ERUNNING);
+    CHECK_EQ(fault_start(check_path("second"), 0, KYMO_HELP), KYMO_ERUNNING);
+    CHECK_EQ(fault_start(check_path("first"), 0, KYMO_HELP), KYMO_ERUNNING);
     kymo_instant("two");
     CHECK_OK(kymo_stop());
 
@@ -206,10 +206,10 @@ static void threads_that_start_and_stop_at_once_take_turns(void)
 
 /* ---- what is asked and told ---- */
 
-static void stats_tell_what_was_recorded(void)
+static void stats_count_what_was_recorded(void)
 {
     struct kymo_stats stats = {.size = sizeof(stats)};
-    CHECK_EQ(kymo_stats(&stats), -KYMO_EIDLE);
+    CHECK_EQ(kymo_stats(&stats), KYMO_EIDLE);
     CHECK_OK(fault_start(check_path("stats"), 2 * SMALL_BUDGET, KYMO_HELP));
     stats = fault_stats();
     CHECK_EQ(stats.threads, 0);
@@ -228,7 +228,7 @@ static void stats_tell_what_was_recorded(void)
     CHECK_EQ(stats.error, 0);
     CHECK_LE(stats.pool_bytes, stats.budget_bytes);
     CHECK_OK(kymo_stop());
-    CHECK_EQ(kymo_stats(&stats), -KYMO_EIDLE);
+    CHECK_EQ(kymo_stats(&stats), KYMO_EIDLE);
 }
 
 static void stats_fill_no_more_than_the_caller_has(void)
@@ -296,7 +296,26 @@ static void a_budget_below_the_least_is_raised_to_it(void)
     CHECK_OK(kymo_stop());
 }
 
+static void error_codes_are_negative_and_each_has_its_message(void)
+{
+    static const struct {
+        int code, value;
+        const char *text;
+    } errors[] = {
+#define ERROR_ROW(name, value, text) {name, value, text},
+        KYMO_ERROR_MAP(ERROR_ROW)
+#undef ERROR_ROW
+    };
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        CHECK_EQ(errors[i].code, errors[i].value);
+        CHECK_LE(errors[i].code, i ? errors[i - 1].code - 1 : -4000); /* none twice */
+        CHECK_STR(kymo_strerror(errors[i].code), errors[i].text);
+        CHECK(strcmp(kymo_strerror(-errors[i].code), errors[i].text) != 0);
+    }
+}
+
 static const struct check_case cases[] = {
+    CHECK_CASE(error_codes_are_negative_and_each_has_its_message),
     CHECK_CASE(a_thousand_sessions_leave_nothing_behind),
     CHECK_CASE(no_thread_of_ours_is_left_after_stop),
     CHECK_CASE(stop_without_a_session_says_so),
@@ -304,7 +323,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_session_may_be_stopped_by_another_thread),
     CHECK_CASE(stop_and_start_again_while_8_threads_record),
     CHECK_CASE(threads_that_start_and_stop_at_once_take_turns),
-    CHECK_CASE(stats_tell_what_was_recorded),
+    CHECK_CASE(stats_count_what_was_recorded),
     CHECK_CASE(stats_fill_no_more_than_the_caller_has),
     CHECK_CASE(options_of_an_older_version_are_completed),
     CHECK_CASE(options_of_a_newer_version_are_accepted),

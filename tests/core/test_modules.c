@@ -6,17 +6,18 @@
 #include <kymo/stack.h>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
-#include "check.h"
+#include "fault.h"
 #include "loader.h"
 
 static struct kymo_module module_of(uint64_t pc)
 {
     struct kymo_module module = {.size = sizeof(module)};
     CHECK_EQ(kymo__modules_refresh(), 0);
-    const struct kymo_loaded *loaded = kymo__module_at(pc);
-    CHECK(loaded != NULL);
-    CHECK_EQ(kymo_module_get(loaded->number, &module), 0);
+    struct kymo_loaded loaded;
+    CHECK(kymo__module_at(pc, &loaded));
+    CHECK_EQ(kymo_module_get(loaded.number, &module), 0);
     CHECK(module.low <= pc && pc < module.high);
     return module;
 }
@@ -37,7 +38,9 @@ static void a_library_has_path_and_build_id(void)
     struct kymo_module module = module_of((uint64_t)(uintptr_t)symbol);
     CHECK(strstr(module.path, "libc") != NULL);
     CHECK(module.build_id_bytes > 0);
-    CHECK(kymo__module_at((uint64_t)(uintptr_t)symbol)->eh_frame_hdr != NULL);
+    struct kymo_loaded loaded;
+    CHECK(kymo__module_at((uint64_t)(uintptr_t)symbol, &loaded));
+    CHECK(loaded.eh_frame_hdr != NULL);
 }
 
 static void the_kernels_own_library_is_one(void)
@@ -48,22 +51,22 @@ static void the_kernels_own_library_is_one(void)
     CHECK_EQ(kymo__modules_refresh(), 0);
     bool found = false;
     for (uint64_t at = vdso; at < vdso + 8192 && !found; at += 64) {
-        const struct kymo_loaded *loaded = kymo__module_at(at);
-        found = loaded && loaded->base == vdso && loaded->eh_frame_hdr;
+        struct kymo_loaded loaded;
+        found = kymo__module_at(at, &loaded) && loaded.base == vdso && loaded.eh_frame_hdr;
     }
     CHECK(found);
 }
 
 static void an_address_outside_is_in_no_module(void)
 {
-    int local;
+    struct kymo_loaded loaded;
     CHECK_EQ(kymo__modules_refresh(), 0);
-    CHECK(kymo__module_at((uint64_t)(uintptr_t)&local) == NULL);
-    CHECK(kymo__module_at(0) == NULL);
-    CHECK(kymo__module_at(UINT64_MAX) == NULL);
+    CHECK(!kymo__module_at((uint64_t)(uintptr_t)&loaded, &loaded));
+    CHECK(!kymo__module_at(0, &loaded));
+    CHECK(!kymo__module_at(UINT64_MAX, &loaded));
 }
 
-static void a_number_nobody_was_given_is_refused(void)
+static void an_unassigned_number_is_refused(void)
 {
     struct kymo_module module = {.size = sizeof(module)};
     CHECK_EQ(kymo_module_get(0, &module), -ENOENT);
@@ -88,13 +91,13 @@ static void *load(const char *path, uint32_t *number, uint64_t *at)
     *at = (uint64_t)(uintptr_t)dlsym(library, "walk_library_call");
     CHECK(*at != 0);
     CHECK_EQ(kymo__modules_refresh(), 0);
-    const struct kymo_loaded *loaded = kymo__module_at(*at);
-    CHECK(loaded != NULL);
-    *number = loaded->number;
+    struct kymo_loaded loaded;
+    CHECK(kymo__module_at(*at, &loaded));
+    *number = loaded.number;
     return library;
 }
 
-static void what_was_unloaded_keeps_number_and_names(void)
+static void unloaded_modules_keep_number_and_names(void)
 {
     uint32_t a, b, again;
     uint64_t at;
@@ -128,6 +131,52 @@ static void the_version_changes_with_every_load(void)
     }
 }
 
+static void loading_the_same_again_needs_no_more_memory(void)
+{
+    if (FAULT_ASAN || FAULT_TSAN)
+        CHECK_SKIP("the sanitizer itself keeps memory for each load");
+    long before = 0;
+    for (int i = 0; i < 2100; i++) {
+        void *library = dlopen(WALK_LIBRARY_A, RTLD_NOW);
+        CHECK(library != NULL);
+        CHECK_OK(kymo__modules_refresh());
+        dlclose(library);
+        CHECK_OK(kymo__modules_refresh());
+        if (i == 100)
+            before = fault_resident();
+    }
+    CHECK_LE(fault_resident(), before + (1 << 20));
+}
+
+/* Take the place AT, so that the library is loaded elsewhere the next time. */
+static void occupy(uint64_t at)
+{
+    CHECK(mmap((void *)(uintptr_t)(at & ~UINT64_C(4095)), 4096, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED);
+}
+
+static void loading_elsewhere_each_time_needs_little_memory(void)
+{
+    if (FAULT_ASAN || FAULT_TSAN)
+        CHECK_SKIP("the sanitizer itself keeps memory for each load");
+    long before = 0;
+    uint64_t at = 0, last = 0, moved = 0;
+    uint32_t number = 0;
+    for (int i = 0; i < 1100; i++) {
+        dlclose(load(WALK_LIBRARY_A, &number, &at));
+        moved += at != last;
+        last = at;
+        occupy(at);
+        if (i == 100)
+            before = fault_resident();
+    }
+    struct kymo_module module = {.size = sizeof(module)};
+    CHECK_EQ(kymo_module_get(number, &module), 0);
+    CHECK(strstr(module.path, "walk_a") != NULL);
+    CHECK_LE(1000, moved);
+    CHECK_LE(fault_resident(), before + (1 << 20));
+}
+
 static void the_loaders_counter_is_found(void)
 {
     if (!dlsym(RTLD_DEFAULT, "_rtld_global"))
@@ -152,7 +201,7 @@ static void without_the_counter_the_loader_is_asked(void)
     CHECK(changed);
 }
 
-static void tables_are_found_before_the_table_is_made_anew(void)
+static void tables_are_found_before_the_table_is_rebuilt(void)
 {
     CHECK_EQ(kymo__modules_refresh(), 0);
     void *library = dlopen(WALK_LIBRARY_A, RTLD_NOW);
@@ -164,11 +213,11 @@ static void tables_are_found_before_the_table_is_made_anew(void)
     }
     bool found = kymo__module_tables(at, &loaded);
     kymo__modules_refresh();
-    const struct kymo_loaded *known = kymo__module_at(at);
-    CHECK(found && known);
-    CHECK(loaded.eh_frame_hdr == known->eh_frame_hdr);
-    CHECK_EQ(loaded.readable_low, known->readable_low);
-    CHECK_EQ(loaded.readable_high, known->readable_high);
+    struct kymo_loaded known;
+    CHECK(found && kymo__module_at(at, &known));
+    CHECK(loaded.eh_frame_hdr == known.eh_frame_hdr);
+    CHECK_EQ(loaded.readable_low, known.readable_low);
+    CHECK_EQ(loaded.readable_high, known.readable_high);
     dlclose(library);
 }
 
@@ -177,7 +226,8 @@ static void *ask(void *arg)
     const bool *stop = arg;
     uint64_t self = (uint64_t)(uintptr_t)&ask, lost = 0;
     while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
-        lost += kymo__module_at(self) == NULL;
+        struct kymo_loaded loaded;
+        lost += !kymo__module_at(self, &loaded) || self < loaded.low || self >= loaded.high;
         kymo__modules_refresh();
     }
     return (void *)(uintptr_t)lost;
@@ -192,8 +242,10 @@ static void readers_always_see_a_whole_table(void)
         pthread_create(&threads[i], NULL, ask, &stop);
     for (int i = 0; i < 200; i++) {
         void *library = dlopen(i % 2 ? WALK_LIBRARY_A : WALK_LIBRARY_B, RTLD_NOW);
+        uint64_t at = (uint64_t)(uintptr_t)dlsym(library, "walk_library_call");
         kymo__modules_refresh();
         dlclose(library);
+        occupy(at); /* so that each table is new, and overwrites an old one */
     }
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     uintptr_t lost = 0;
@@ -210,13 +262,15 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_library_has_path_and_build_id),
     CHECK_CASE(the_kernels_own_library_is_one),
     CHECK_CASE(an_address_outside_is_in_no_module),
-    CHECK_CASE(a_number_nobody_was_given_is_refused),
+    CHECK_CASE(an_unassigned_number_is_refused),
     CHECK_CASE(a_shorter_struct_is_filled_as_far_as_it_goes),
-    CHECK_CASE(what_was_unloaded_keeps_number_and_names),
+    CHECK_CASE(unloaded_modules_keep_number_and_names),
     CHECK_CASE(the_version_changes_with_every_load),
+    CHECK_CASE(loading_the_same_again_needs_no_more_memory),
+    CHECK_CASE(loading_elsewhere_each_time_needs_little_memory),
     CHECK_CASE(the_loaders_counter_is_found),
     CHECK_CASE(without_the_counter_the_loader_is_asked),
-    CHECK_CASE(tables_are_found_before_the_table_is_made_anew),
+    CHECK_CASE(tables_are_found_before_the_table_is_rebuilt),
     CHECK_CASE(readers_always_see_a_whole_table),
 };
 CHECK_MAIN(cases)

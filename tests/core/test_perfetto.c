@@ -330,7 +330,7 @@ static void deep_recursion_is_spread_over_tracks(void)
     CHECK_EQ(found.sequences[2].tracks[5].begins, DEPTH % KYMO__PERFETTO_DEEP);
 }
 
-static void nothing_recorded_is_a_trace_too(void)
+static void an_empty_capture_gives_a_valid_trace(void)
 {
     tape_start("nothing");
     export("nothing", ".pftrace");
@@ -439,7 +439,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_hundred_overlapping_events_still_nest),
     CHECK_CASE(names_of_any_bytes_and_length_are_written),
     CHECK_CASE(deep_recursion_is_spread_over_tracks),
-    CHECK_CASE(nothing_recorded_is_a_trace_too),
+    CHECK_CASE(an_empty_capture_gives_a_valid_trace),
     CHECK_CASE(threads_are_written_side_by_side),
     CHECK_CASE(packets_are_compressed_in_groups_or_the_file_as_a_whole),
     CHECK_CASE(progress_can_stop_an_export),

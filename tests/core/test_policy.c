@@ -175,12 +175,12 @@ static void drop_counts_everything_it_loses(void)
     account("drop", KYMO_DROP, 4, FAULT_TIMES(500000, 100000), true);
 }
 
-static void more_threads_than_chunks_all_go_on_with_help(void)
+static void more_threads_than_chunks_all_continue_with_help(void)
 {
     account("many help", KYMO_HELP, MOST, FAULT_TIMES(20000, 8000), true);
 }
 
-static void more_threads_than_chunks_all_go_on_with_drop(void)
+static void more_threads_than_chunks_all_continue_with_drop(void)
 {
     account("many drop", KYMO_DROP, MOST, FAULT_TIMES(20000, 4000), true);
 }
@@ -302,8 +302,8 @@ static void marks_from_signal_handlers_are_kept_or_counted_with_drop(void)
 static const struct check_case cases[] = {
     CHECK_CASE(help_loses_nothing_at_full_speed),
     CHECK_CASE(drop_counts_everything_it_loses),
-    CHECK_CASE(more_threads_than_chunks_all_go_on_with_help),
-    CHECK_CASE(more_threads_than_chunks_all_go_on_with_drop),
+    CHECK_CASE(more_threads_than_chunks_all_continue_with_help),
+    CHECK_CASE(more_threads_than_chunks_all_continue_with_drop),
     CHECK_CASE(marks_from_signal_handlers_are_kept_or_counted_with_help),
     CHECK_CASE(marks_from_signal_handlers_are_kept_or_counted_with_drop),
 };

@@ -23,7 +23,7 @@ static struct kymo_proto fresh(void)
         CHECK_EQ(memcmp(bytes.bytes, expected, sizeof(expected)), 0);                              \
     } while (0)
 
-static void numbers_are_varints_behind_their_tag(void)
+static void numbers_are_varints_after_their_tag(void)
 {
     struct kymo_proto proto = fresh();
     kymo__proto_uint(&proto, 1, 150);
@@ -86,7 +86,7 @@ static void without_memory_nothing_is_added(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(numbers_are_varints_behind_their_tag),
+    CHECK_CASE(numbers_are_varints_after_their_tag),
     CHECK_CASE(fixed_numbers_have_their_low_byte_first),
     CHECK_CASE(messages_nest),
     CHECK_CASE(text_is_repaired),

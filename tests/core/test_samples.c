@@ -225,7 +225,7 @@ static void nodes_that_call_each_other_make_no_circle(void)
     kymo_close(capture);
 }
 
-static void a_stack_without_end_is_cut(void)
+static void an_endless_stack_is_truncated(void)
 {
     const char *path = check_path("deep.kymo");
     enum { DEEP = 100000 };
@@ -275,7 +275,7 @@ static void samples_without_any_stack_are_unknown(void)
 
 /* ---- names ---- */
 
-static void places_are_asked_for_once_and_inside_the_call(void)
+static void addresses_are_symbolized_once_and_inside_the_call(void)
 {
     struct kymo_capture *capture = program();
     struct kymo_stack_names *names;
@@ -368,7 +368,7 @@ static void without_native_frames_their_time_is_their_callers(void)
     kymo_close(capture);
 }
 
-static void what_is_shown_of_a_stack_is_what_the_tree_has(void)
+static void shown_frames_are_those_of_the_tree(void)
 {
     static const int natives[] = {KYMO_NATIVE_BRIEF, KYMO_NATIVE_ALL, KYMO_NATIVE_NONE};
     static struct kymo_shown shown[KYMO__SHOWN_MOST + 1];
@@ -551,13 +551,13 @@ static const struct check_case cases[] = {
     CHECK_CASE(frames_come_back_as_they_were_captured),
     CHECK_CASE(what_a_file_does_not_define_is_unknown),
     CHECK_CASE(nodes_that_call_each_other_make_no_circle),
-    CHECK_CASE(a_stack_without_end_is_cut),
+    CHECK_CASE(an_endless_stack_is_truncated),
     CHECK_CASE(samples_without_any_stack_are_unknown),
-    CHECK_CASE(places_are_asked_for_once_and_inside_the_call),
+    CHECK_CASE(addresses_are_symbolized_once_and_inside_the_call),
     CHECK_CASE(the_interpreters_own_frames_are_hidden_where_they_say_nothing),
     CHECK_CASE(all_native_frames_can_be_shown),
     CHECK_CASE(without_native_frames_their_time_is_their_callers),
-    CHECK_CASE(what_is_shown_of_a_stack_is_what_the_tree_has),
+    CHECK_CASE(shown_frames_are_those_of_the_tree),
     CHECK_CASE(times_are_periods_and_recursion_counts_once),
     CHECK_CASE(a_part_of_time_and_a_thread_can_be_chosen),
     CHECK_CASE(a_sample_does_not_take_the_numbers_of_the_event_before_it),

@@ -79,6 +79,7 @@ static int64_t tracer_events(void *state, const struct kymo_converter *converter
         seen_ns[i] = converter->convert(converter, enters[i].ticks);
         snprintf(name, sizeof(name), "key %" PRIu64 " ☃", enters[i].trace_key);
         finish(arg, &(struct kymo_finished){
+                        .size = sizeof(struct kymo_finished),
                         .name = name,
                         .tid = enters[i].tid,
                         .device = enters[i].device,
@@ -130,10 +131,10 @@ static kymo_ns now(void)
 static void without_a_tracer_everything_is_safe_and_does_nothing(void)
 {
     CHECK_STR(kymo_tracer_name(), "none");
-    CHECK_EQ(kymo_tracer_pause(), -KYMO_EIDLE);
-    CHECK_EQ(kymo_tracer_resume(), -KYMO_EIDLE);
-    CHECK_EQ(kymo_tracer_gc_callback(), -KYMO_EIDLE);
-    CHECK_EQ(kymo_queue_enter(NULL, 1, -1, 0), -KYMO_EIDLE);
+    CHECK_EQ(kymo_tracer_pause(), KYMO_EIDLE);
+    CHECK_EQ(kymo_tracer_resume(), KYMO_EIDLE);
+    CHECK_EQ(kymo_tracer_gc_callback(), KYMO_EIDLE);
+    CHECK_EQ(kymo_queue_enter(NULL, 1, -1, 0), KYMO_EIDLE);
 
     begin("none");
     CHECK_EQ(kymo_tracer_pause(), 0);
@@ -141,7 +142,7 @@ static void without_a_tracer_everything_is_safe_and_does_nothing(void)
     CHECK_EQ(kymo_tracer_resume(), 0);
     CHECK_EQ(kymo_tracer_resume(), 0);
     CHECK_EQ(kymo_tracer_gc_callback(), 0);
-    CHECK_EQ(kymo_queue_enter(NULL, 1, -1, 0), -KYMO_EIDLE);
+    CHECK_EQ(kymo_queue_enter(NULL, 1, -1, 0), KYMO_EIDLE);
     CHECK_OK(kymo_stop());
     CHECK_STR(calls, "");
 }
@@ -181,10 +182,10 @@ static void pausing_and_resuming_twice_does_nothing(void)
     CHECK_OK(kymo_tracer_unregister(&tracer));
 }
 
-static void a_session_that_stops_has_no_figures_at_once(void)
+static void stats_are_busy_while_a_session_stops(void)
 {
     struct kymo_stats stats = {.size = sizeof(stats)};
-    CHECK_EQ(kymo_stats_at_once(&stats), -KYMO_EIDLE);
+    CHECK_EQ(kymo_stats_at_once(&stats), KYMO_EIDLE);
     CHECK_OK(kymo_tracer_register(&tracer, &user));
     begin("figures");
     int rc = -EBUSY;
@@ -195,33 +196,33 @@ static void a_session_that_stops_has_no_figures_at_once(void)
     at_once = 0;
     CHECK_OK(kymo_stop());
     CHECK_EQ(at_once, -EBUSY);
-    CHECK_EQ(kymo_stats_at_once(&stats), -KYMO_EIDLE);
+    CHECK_EQ(kymo_stats_at_once(&stats), KYMO_EIDLE);
     CHECK_OK(kymo_tracer_unregister(&tracer));
 }
 
-static void only_one_tracer_is_registered_and_only_it_can_be_taken_back(void)
+static void only_the_registered_tracer_can_be_unregistered(void)
 {
     struct kymo_tracer other = tracer;
     other.name = "other";
-    CHECK_EQ(kymo_tracer_unregister(&tracer), -KYMO_ENOTREGISTERED);
-    CHECK_EQ(kymo_tracer_unregister(NULL), -KYMO_ENOTREGISTERED);
+    CHECK_EQ(kymo_tracer_unregister(&tracer), KYMO_ENOTREGISTERED);
+    CHECK_EQ(kymo_tracer_unregister(NULL), KYMO_ENOTREGISTERED);
     CHECK_OK(kymo_tracer_register(&tracer, &user));
-    CHECK_EQ(kymo_tracer_register(&tracer, &user), -KYMO_EREGISTERED);
-    CHECK_EQ(kymo_tracer_register(&other, &user), -KYMO_EREGISTERED);
-    CHECK_EQ(kymo_tracer_unregister(&other), -KYMO_ENOTREGISTERED);
+    CHECK_EQ(kymo_tracer_register(&tracer, &user), KYMO_EREGISTERED);
+    CHECK_EQ(kymo_tracer_register(&other, &user), KYMO_EREGISTERED);
+    CHECK_EQ(kymo_tracer_unregister(&other), KYMO_ENOTREGISTERED);
     CHECK_STR(kymo_tracer_name(), "fake");
     CHECK_OK(kymo_tracer_unregister(&tracer));
-    CHECK_EQ(kymo_tracer_unregister(&tracer), -KYMO_ENOTREGISTERED);
+    CHECK_EQ(kymo_tracer_unregister(&tracer), KYMO_ENOTREGISTERED);
     CHECK_OK(kymo_tracer_register(&other, &user));
     CHECK_STR(kymo_tracer_name(), "other");
     CHECK_OK(kymo_tracer_unregister(&other));
 }
 
-static void a_tracer_in_use_cannot_be_taken_back(void)
+static void a_tracer_in_use_cannot_be_unregistered(void)
 {
     CHECK_OK(kymo_tracer_register(&tracer, &user));
     begin("use");
-    CHECK_EQ(kymo_tracer_unregister(&tracer), -KYMO_ERUNNING);
+    CHECK_EQ(kymo_tracer_unregister(&tracer), KYMO_ERUNNING);
     CHECK_OK(kymo_stop());
     CHECK_STR(calls, "create stop get_events destroy");
     CHECK_OK(kymo_tracer_unregister(&tracer));
@@ -467,7 +468,7 @@ static void a_queue_is_closed_once_its_session_is_over(void)
     CHECK_OK(kymo_tracer_register(&tracer, &user));
     begin("over");
     CHECK_OK(kymo_stop());
-    CHECK_EQ(kymo_queue_enter(queue, 1, -1, 0), -KYMO_EIDLE);
+    CHECK_EQ(kymo_queue_enter(queue, 1, -1, 0), KYMO_EIDLE);
     CHECK_OK(kymo_tracer_unregister(&tracer));
 }
 
@@ -532,15 +533,15 @@ static void a_memory_tracer_is_asked_with_and_without_a_session(void)
     CHECK_STR(calls, "start");
 }
 
-static void only_one_memory_tracer_is_registered_and_only_it_can_be_taken_back(void)
+static void only_the_registered_memory_tracer_can_be_unregistered(void)
 {
     struct kymo_memory_tracer other = memory_tracer;
-    CHECK_EQ(kymo_memory_tracer_unregister(&memory_tracer), -KYMO_ENOTREGISTERED);
-    CHECK_EQ(kymo_memory_tracer_unregister(NULL), -KYMO_ENOTREGISTERED);
+    CHECK_EQ(kymo_memory_tracer_unregister(&memory_tracer), KYMO_ENOTREGISTERED);
+    CHECK_EQ(kymo_memory_tracer_unregister(NULL), KYMO_ENOTREGISTERED);
     CHECK_OK(kymo_memory_tracer_register(&memory_tracer, &user));
-    CHECK_EQ(kymo_memory_tracer_register(&memory_tracer, &user), -KYMO_EREGISTERED);
-    CHECK_EQ(kymo_memory_tracer_register(&other, &user), -KYMO_EREGISTERED);
-    CHECK_EQ(kymo_memory_tracer_unregister(&other), -KYMO_ENOTREGISTERED);
+    CHECK_EQ(kymo_memory_tracer_register(&memory_tracer, &user), KYMO_EREGISTERED);
+    CHECK_EQ(kymo_memory_tracer_register(&other, &user), KYMO_EREGISTERED);
+    CHECK_EQ(kymo_memory_tracer_unregister(&other), KYMO_ENOTREGISTERED);
     CHECK_OK(kymo_memory_tracer_unregister(&memory_tracer));
 }
 
@@ -573,9 +574,9 @@ static const struct check_case cases[] = {
     CHECK_CASE(without_a_tracer_everything_is_safe_and_does_nothing),
     CHECK_CASE(a_tracer_is_driven_through_its_life_in_order),
     CHECK_CASE(pausing_and_resuming_twice_does_nothing),
-    CHECK_CASE(a_session_that_stops_has_no_figures_at_once),
-    CHECK_CASE(only_one_tracer_is_registered_and_only_it_can_be_taken_back),
-    CHECK_CASE(a_tracer_in_use_cannot_be_taken_back),
+    CHECK_CASE(stats_are_busy_while_a_session_stops),
+    CHECK_CASE(only_the_registered_tracer_can_be_unregistered),
+    CHECK_CASE(a_tracer_in_use_cannot_be_unregistered),
     CHECK_CASE(a_tracer_registered_meanwhile_waits_for_the_next_session),
     CHECK_CASE(a_table_without_size_or_name_is_refused),
     CHECK_CASE(functions_that_an_older_table_is_too_short_for_count_as_absent),
@@ -587,7 +588,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_queue_is_closed_once_its_session_is_over),
     CHECK_CASE(without_a_memory_tracer_everything_is_safe_and_does_nothing),
     CHECK_CASE(a_memory_tracer_is_asked_with_and_without_a_session),
-    CHECK_CASE(only_one_memory_tracer_is_registered_and_only_it_can_be_taken_back),
+    CHECK_CASE(only_the_registered_memory_tracer_can_be_unregistered),
     CHECK_CASE(a_memory_tracer_may_be_short_empty_or_refused),
 };
 CHECK_MAIN(cases)

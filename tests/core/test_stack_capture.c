@@ -25,7 +25,7 @@ static void equal_stacks_have_equal_ids_and_a_frame_each(void)
     }
 }
 
-static void nothing_asked_for_is_no_stack(void)
+static void asking_for_nothing_gives_no_stack(void)
 {
     CHECK_EQ(kymo_stack_capture(0, 0), 0);
     CHECK_EQ(kymo_stack_frames(0, NULL, 0), 0);
@@ -102,7 +102,7 @@ static void threads_that_end_give_their_memory_to_others(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(equal_stacks_have_equal_ids_and_a_frame_each),
-    CHECK_CASE(nothing_asked_for_is_no_stack),
+    CHECK_CASE(asking_for_nothing_gives_no_stack),
     CHECK_CASE(a_handler_that_jumps_out_of_a_capture_does_not_end_them),
     CHECK_CASE(threads_that_end_give_their_memory_to_others),
 };

@@ -46,7 +46,7 @@ static struct kymo_stack_stats stats(void)
     return now;
 }
 
-static void a_limit_that_makes_no_sense_is_refused(void)
+static void an_invalid_limit_is_refused(void)
 {
     CHECK_EQ(kymo_stack_limit(1000), -EINVAL);
     CHECK_EQ(kymo_stack_limit(4 << 20), 0);
@@ -72,7 +72,7 @@ static void the_limit_cannot_be_changed_later(void)
     CHECK_EQ(kymo_stack_limit(8 << 20), -EBUSY);
 }
 
-static void what_nobody_holds_makes_room_and_what_is_held_stays(void)
+static void unheld_stacks_make_room_and_held_ones_stay(void)
 {
     enum { HELD = 1000 };
     kymo_stack held[HELD];
@@ -93,7 +93,7 @@ static void what_nobody_holds_makes_room_and_what_is_held_stays(void)
     }
 }
 
-static void when_all_is_held_there_is_no_room_and_later_there_is(void)
+static void a_full_table_has_room_again_after_a_release(void)
 {
     static kymo_stack held[200000];
     uint64_t dropped = stats().dropped, none = 0;
@@ -150,11 +150,11 @@ static void threads_that_take_and_release_never_see_another_stack(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(a_limit_that_makes_no_sense_is_refused),
+    CHECK_CASE(an_invalid_limit_is_refused),
     CHECK_CASE(equal_stacks_have_equal_ids_and_keep_their_frames),
     CHECK_CASE(the_limit_cannot_be_changed_later),
-    CHECK_CASE(what_nobody_holds_makes_room_and_what_is_held_stays),
-    CHECK_CASE(when_all_is_held_there_is_no_room_and_later_there_is),
+    CHECK_CASE(unheld_stacks_make_room_and_held_ones_stay),
+    CHECK_CASE(a_full_table_has_room_again_after_a_release),
     CHECK_CASE(threads_that_take_and_release_never_see_another_stack),
 };
 CHECK_MAIN(cases)

@@ -5,8 +5,11 @@
 
 #include "alloc.h"
 #include "fault.h"
-#include "session.h"
+#include "merge.h"
+#include "running.h"
+#include "stackdesk.h"
 #include "stackfile.h"
+#include "stacktree.h"
 
 /* ---- an interpreter: functions 1 to 9, of which `depth` run, the innermost first ---- */
 
@@ -15,6 +18,7 @@ static struct {
     size_t depth;
     bool settled;
     unsigned settles;
+    uint64_t moved; /* added to the numbers of functions */
 } play;
 
 static void walk(struct kymo_managed_walk *walk)
@@ -28,7 +32,8 @@ static void walk(struct kymo_managed_walk *walk)
 
 static void keep(struct kymo_managed_walk *walk)
 {
-    (void)walk; /* the numbers are good as they are */
+    for (size_t i = 0; i < walk->count; i++)
+        walk->frames[i].code += play.moved;
 }
 
 static void settle(void)
@@ -52,12 +57,19 @@ static int name_of(uint64_t number, struct kymo_named *named)
     return 0;
 }
 
+static int starts_program(const struct kymo_named *named)
+{
+    return strcmp(named->name, "seven") == 0;
+}
+
 static const struct kymo_interpreter interpreter = {.size = sizeof(interpreter),
                                                     .name = "play",
                                                     .walk = walk,
                                                     .keep = keep,
                                                     .settle = settle,
-                                                    .name_of = name_of};
+                                                    .name_of = name_of,
+                                                    .starts_program = starts_program,
+                                                    .machinery = "play_"};
 
 /* The stack in which the functions of DIGITS run, the innermost first. */
 static kymo_stack stack_of(const char *digits)
@@ -77,7 +89,7 @@ static void begin(const char *name, const char *root)
 {
     play.settled = false;
     CHECK_OK(fault_start(check_path(name), 0, KYMO_HELP));
-    CHECK_OK(kymo__stackbook_init(&book, &kymo__session->names, root));
+    CHECK_OK(kymo__stackbook_init(&book, kymo__running->names, root));
 }
 
 static void finish(const char *name, struct stackfile *f)
@@ -129,7 +141,7 @@ static void a_stack_waits_until_its_functions_have_names(void)
     stackfile_free(&f);
 }
 
-static void what_stacks_have_in_common_is_written_once(void)
+static void common_parts_of_stacks_are_written_once(void)
 {
     struct stackfile f;
     begin("common", NULL);
@@ -146,7 +158,7 @@ static void what_stacks_have_in_common_is_written_once(void)
     stackfile_free(&f);
 }
 
-static void at_the_end_what_has_no_name_is_called_so(void)
+static void at_the_end_nameless_functions_are_recorded_as_unknown(void)
 {
     struct stackfile f;
     begin("end", NULL);
@@ -162,23 +174,29 @@ static void at_the_end_what_has_no_name_is_called_so(void)
     stackfile_free(&f);
 }
 
-static void what_runs_the_program_is_left_out(void)
+static void frames_that_run_the_program_are_left_out(void)
 {
     struct stackfile f;
     begin("root", "runner.py");
     settle();
     kymo_stack inside = stack_of("1283"), outside = stack_of("83"), other = stack_of("123");
+    kymo_stack started = stack_of("127"), within = stack_of("172");
     kymo__stackbook_add(&book, inside);
     kymo__stackbook_add(&book, outside);
     kymo__stackbook_add(&book, other);
+    kymo__stackbook_add(&book, started);
+    kymo__stackbook_add(&book, within);
     finish("root", &f);
     CHECK_STR(functions_in(&f, inside), "one:10:11 two:20:21");
     CHECK_STR(functions_in(&f, outside), "eight:80:81 three:30:31"); /* there is nothing else */
     CHECK_STR(functions_in(&f, other), "one:10:11 two:20:21 three:30:31");
+    /* The interpreter says which functions of its own start programs. */
+    CHECK_STR(functions_in(&f, started), "one:10:11 two:20:21");
+    CHECK_STR(functions_in(&f, within), "one:10:11 seven:70:71 two:20:21");
     stackfile_free(&f);
 }
 
-static void want_of_memory_is_made_up_for_later(void)
+static void stacks_that_found_no_memory_are_defined_later(void)
 {
     struct stackfile f;
     kymo_stack stack = stack_of("1234567");
@@ -201,6 +219,92 @@ static void want_of_memory_is_made_up_for_later(void)
         stackfile_free(&f);
     }
     kymo_stack_release(stack);
+}
+
+/* ---- stacks that a session records ---- */
+
+static kymo_stack record_stack(const char *digits)
+{
+    play.depth = strlen(digits);
+    for (size_t i = 0; i < play.depth; i++)
+        play.functions[i] = (uint64_t)(digits[i] - '0');
+    return kymo_stack_record(KYMO_STACK_MANAGED, 0);
+}
+
+static void begin_recording(const char *name, const char *root)
+{
+    play.settled = false;
+    CHECK_OK(kymo_start(&(struct kymo_options){
+        .size = sizeof(struct kymo_options), .path = check_path(name), .sample_root = root}));
+}
+
+static void recorded_stacks_are_defined_like_captured_ones(void)
+{
+    struct stackfile f;
+    begin_recording("recorded", "runner.py");
+    kymo_stack inside = record_stack("1283"), outside = record_stack("83"),
+               other = record_stack("123"), started = record_stack("127"),
+               within = record_stack("172"), gone = record_stack("192");
+    CHECK_EQ(record_stack("1283"), inside);
+    CHECK_EQ(record_stack("172"), within);
+    CHECK_EQ(record_stack(""), 0);
+    CHECK_OK(kymo_stop());
+    stackfile_read(&f, check_path("recorded"), NULL, NULL);
+    CHECK_EQ(f.definitions, 6);
+    CHECK_STR(functions_in(&f, inside), "one:10:11 two:20:21");
+    CHECK_STR(functions_in(&f, outside), "eight:80:81 three:30:31");
+    CHECK_STR(functions_in(&f, other), "one:10:11 two:20:21 three:30:31");
+    CHECK_STR(functions_in(&f, started), "one:10:11 two:20:21");
+    CHECK_STR(functions_in(&f, within), "one:10:11 seven:70:71 two:20:21");
+    CHECK_STR(functions_in(&f, gone), "one:10:11 (unknown):0:0 two:20:21");
+    stackfile_free(&f);
+}
+
+static void a_function_at_the_address_of_a_freed_one_is_another(void)
+{
+    struct stackfile f;
+    begin_recording("freed", NULL);
+    kymo_stack before = record_stack("123");
+    play.moved = 3;
+    kymo_interpreter_forget();
+    kymo_stack after = record_stack("123");
+    play.moved = 0;
+    kymo_interpreter_forget();
+    CHECK_EQ(record_stack("123"), before);
+    CHECK_OK(kymo_stop());
+    stackfile_read(&f, check_path("freed"), NULL, NULL);
+    CHECK_STR(functions_in(&f, before), "one:10:11 two:20:21 three:30:31");
+    CHECK_STR(functions_in(&f, after), "four:40:41 five:50:51 six:60:61");
+    stackfile_free(&f);
+}
+
+static void recorded_stacks_that_found_no_memory_are_defined_later(void)
+{
+    struct stackfile f;
+    for (long n = 0; n < 30; n++) {
+        struct kymo_treebook tree;
+        begin("tree", NULL);
+        kymo__treebook_init(&tree, &book);
+        settle();
+        /* No session uses these nodes: only this book defines them. */
+        kymo_stack outer = kymo__stacktree_child(0, KYMO__MANAGED | 2);
+        kymo_stack inner = kymo__stacktree_child(outer, KYMO__MANAGED | 1);
+        kymo__desk_lock();
+        kymo__stacktree_use(inner);
+        kymo__alloc_fail_after(n);
+        kymo__treebook_add(&tree, false);
+        kymo__alloc_fail_after(-1);
+        uint64_t given_up = tree.given_up;
+        kymo__treebook_add(&tree, false);
+        kymo__desk_unlock();
+        CHECK(!kymo__treebook_waits(&tree));
+        kymo__treebook_fini(&tree);
+        finish("tree", &f);
+        CHECK_EQ(f.definitions, !given_up);
+        if (!given_up)
+            CHECK_STR(functions_in(&f, inner), "one:10:11 two:20:21");
+        stackfile_free(&f);
+    }
 }
 
 static void samples_have_the_names_that_the_interpreter_settles(void)
@@ -233,16 +337,19 @@ static void samples_have_the_names_that_the_interpreter_settles(void)
 static void the_interpreter_is_registered(void)
 {
     CHECK_OK(kymo_interpreter_register(&interpreter));
-    CHECK_EQ(kymo_interpreter_register(&interpreter), -KYMO_EREGISTERED);
+    CHECK_EQ(kymo_interpreter_register(&interpreter), KYMO_EREGISTERED);
 }
 
 static const struct check_case cases[] = {
     CHECK_CASE(the_interpreter_is_registered),
     CHECK_CASE(a_stack_waits_until_its_functions_have_names),
-    CHECK_CASE(what_stacks_have_in_common_is_written_once),
-    CHECK_CASE(at_the_end_what_has_no_name_is_called_so),
-    CHECK_CASE(what_runs_the_program_is_left_out),
-    CHECK_CASE(want_of_memory_is_made_up_for_later),
+    CHECK_CASE(common_parts_of_stacks_are_written_once),
+    CHECK_CASE(at_the_end_nameless_functions_are_recorded_as_unknown),
+    CHECK_CASE(frames_that_run_the_program_are_left_out),
+    CHECK_CASE(stacks_that_found_no_memory_are_defined_later),
+    CHECK_CASE(recorded_stacks_are_defined_like_captured_ones),
+    CHECK_CASE(a_function_at_the_address_of_a_freed_one_is_another),
+    CHECK_CASE(recorded_stacks_that_found_no_memory_are_defined_later),
     CHECK_CASE(samples_have_the_names_that_the_interpreter_settles),
 };
 CHECK_MAIN(cases)

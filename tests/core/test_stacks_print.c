@@ -29,7 +29,7 @@ static void check_printed(const char *raw, const char *wanted)
 
 static void a_dump_is_printed(void)
 {
-    check_printed("kymograph stacks 1\n"
+    check_printed("kymo stacks 1\n"
                   "process 77 \"/opt/app\"\n"
                   "signal 11 \"SIGSEGV\" 1 0x10\n"
                   "thread 77 crashed \"app\"\n"
@@ -56,7 +56,7 @@ static void a_dump_is_printed(void)
 static void recursion_is_folded(void)
 {
     char raw[8192] =
-        "kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 9 \"leaf\" \"x\"\n";
+        "kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 9 \"leaf\" \"x\"\n";
     for (int i = 0; i < 50; i++)
         strcat(raw, "python 2 \"b\" \"x\"\npython 1 \"a\" \"x\"\n");
     strcat(raw, "python 3 \"main\" \"x\"\nend\n");
@@ -70,18 +70,18 @@ static void recursion_is_folded(void)
                        "  File \"x\", line 9, in leaf\n");
 }
 
-static void three_times_the_same_is_not_folded(void)
+static void three_repetitions_are_not_folded(void)
 {
-    check_printed("kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
+    check_printed("kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
                   "python 2 \"b\" \"x\"\npython 2 \"b\" \"x\"\npython 2 \"b\" \"x\"\nend\n",
                   "Process 1. 1 thread, most recent call last.\n\nThread 1:\n"
                   "  File \"x\", line 2, in b\n  File \"x\", line 2, in b\n"
                   "  File \"x\", line 2, in b\n");
 }
 
-static void names_do_not_reach_a_terminal_as_they_are(void)
+static void names_are_escaped_for_the_terminal(void)
 {
-    check_printed("kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"a\\x1b[31m\\x22\"\n"
+    check_printed("kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"a\\x1b[31m\\x22\"\n"
                   "python 2 \"\\x0a\xc3\xa4\xff\" \"\\x5c\"\nend\n",
                   "Process 1. 1 thread, most recent call last.\n\nThread 1 \"a\\x1b[31m\"\":\n"
                   "  File \"\\\", line 2, in \\x0a\xc3\xa4\xef\xbf\xbd\n");
@@ -89,28 +89,26 @@ static void names_do_not_reach_a_terminal_as_they_are(void)
 
 static void a_dump_that_was_cut_is_read_as_far_as_it_goes(void)
 {
-    check_printed(
-        "kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 2 \"b\" \"x\"\nnati",
-        "Process 1. 1 thread, most recent call last.\n\nThread 1:\n"
-        "  File \"x\", line 2, in b\n"
-        "\nThe dump is cut short here.\n");
+    check_printed("kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\npython 2 \"b\" \"x\"\nnati",
+                  "Process 1. 1 thread, most recent call last.\n\nThread 1:\n"
+                  "  File \"x\", line 2, in b\n"
+                  "\nThe dump is cut short here.\n");
 }
 
-static void something_else_is_refused(void)
+static void a_file_of_another_kind_is_refused(void)
 {
-    static const char *const others[] = {"", "kymograph stacks 1", "kymograph stacks 2\n", "KYMO",
-                                         "\n"};
+    static const char *const others[] = {"", "kymo stacks 1", "kymo stacks 2\n", "KYMO", "\n"};
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         int rc;
         char *text = printed(others[i], strlen(others[i]), &rc);
-        CHECK_EQ(rc, -KYMO_ENOTSTACKS);
+        CHECK_EQ(rc, KYMO_ENOTSTACKS);
         CHECK_STR(text, "");
         free(text);
     }
 }
 
 /* Every beginning of a real dump, and one with each byte changed. */
-static void damaged_dumps_do_no_harm(void)
+static void damaged_dumps_are_harmless(void)
 {
     int fd = memfd_create("raw", 0), rc;
     CHECK_OK(kymo_stacks_write(fd, NULL, 0));
@@ -128,9 +126,9 @@ static void damaged_dumps_do_no_harm(void)
     free(raw);
 }
 
-static void memory_that_cannot_be_had_is_an_error(void)
+static void running_out_of_memory_is_an_error(void)
 {
-    static const char raw[] = "kymograph stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
+    static const char raw[] = "kymo stacks 1\nprocess 1 \"\"\nthread 1 other \"\"\n"
                               "native 1 0x1 \"x\"\nmodule 1 0x0 0x0 0x9 - \"/nowhere/x\"\nend\n";
     int rc = -ENOMEM;
     for (long n = 0; rc == -ENOMEM; n++) {
@@ -147,7 +145,7 @@ static void memory_that_cannot_be_had_is_an_error(void)
     CHECK_EQ(rc, 0);
 }
 
-static void a_thread_is_called_what_it_was_said(void)
+static void a_thread_has_the_title_it_was_given(void)
 {
     const struct kymo_thread_title title = {.tid = (uint32_t)getpid(), .title = "the \"main\" one"};
     int raw = memfd_create("raw", 0), out = memfd_create("text", 0);
@@ -165,12 +163,12 @@ static void a_thread_is_called_what_it_was_said(void)
 static const struct check_case cases[] = {
     CHECK_CASE(a_dump_is_printed),
     CHECK_CASE(recursion_is_folded),
-    CHECK_CASE(three_times_the_same_is_not_folded),
-    CHECK_CASE(names_do_not_reach_a_terminal_as_they_are),
+    CHECK_CASE(three_repetitions_are_not_folded),
+    CHECK_CASE(names_are_escaped_for_the_terminal),
     CHECK_CASE(a_dump_that_was_cut_is_read_as_far_as_it_goes),
-    CHECK_CASE(something_else_is_refused),
-    CHECK_CASE(damaged_dumps_do_no_harm),
-    CHECK_CASE(memory_that_cannot_be_had_is_an_error),
-    CHECK_CASE(a_thread_is_called_what_it_was_said),
+    CHECK_CASE(a_file_of_another_kind_is_refused),
+    CHECK_CASE(damaged_dumps_are_harmless),
+    CHECK_CASE(running_out_of_memory_is_an_error),
+    CHECK_CASE(a_thread_has_the_title_it_was_given),
 };
 CHECK_MAIN(cases)

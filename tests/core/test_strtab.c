@@ -66,7 +66,7 @@ static void a_string_stays_where_it_is_while_the_table_grows(void)
     kymo__strtab_fini(&tab);
 }
 
-static void length_and_bytes_tell_strings_apart_not_the_zero_byte(void)
+static void strings_may_contain_zero_bytes(void)
 {
     struct kymo_strtab tab = {0};
     int added;
@@ -131,7 +131,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(an_empty_table_finds_nothing),
     CHECK_CASE(ids_are_dense_from_one_and_equal_strings_share_one),
     CHECK_CASE(a_string_stays_where_it_is_while_the_table_grows),
-    CHECK_CASE(length_and_bytes_tell_strings_apart_not_the_zero_byte),
+    CHECK_CASE(strings_may_contain_zero_bytes),
     CHECK_CASE(the_last_string_can_be_dropped_and_added_again),
     CHECK_CASE(without_memory_nothing_is_added_and_nothing_lost),
 };

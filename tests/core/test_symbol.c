@@ -117,7 +117,7 @@ static void places_keep_their_order_and_equal_texts_are_one(void)
     kymo_symbolizer_free(symbolizer);
 }
 
-static void no_places_are_no_error(void)
+static void no_places_is_not_an_error(void)
 {
     struct kymo_symbolizer *symbolizer = new_symbolizer(KYMO_SYMBOL_FULL);
     const struct kymo_symbol *symbols;
@@ -160,7 +160,7 @@ static void check_no_name(const char *path)
     }
 }
 
-static void what_is_no_program_has_no_names(void)
+static void a_file_that_is_not_a_program_has_no_names(void)
 {
     check_no_name("/nowhere/at/all");
     check_no_name("");
@@ -278,9 +278,9 @@ static const struct check_case cases[] = {
     CHECK_CASE(with_mode_none_nothing_is_read),
     CHECK_CASE(an_unknown_mode_is_refused),
     CHECK_CASE(places_keep_their_order_and_equal_texts_are_one),
-    CHECK_CASE(no_places_are_no_error),
+    CHECK_CASE(no_places_is_not_an_error),
     CHECK_CASE(an_answer_is_remembered_when_the_file_is_gone),
-    CHECK_CASE(what_is_no_program_has_no_names),
+    CHECK_CASE(a_file_that_is_not_a_program_has_no_names),
     CHECK_CASE(a_pipe_does_not_hang),
     CHECK_CASE(damaged_files_are_read_without_harm),
     CHECK_CASE(a_stripped_file_has_no_names),

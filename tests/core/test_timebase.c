@@ -171,7 +171,7 @@ static void times_beyond_all_ticks_give_the_first_and_the_last(void)
     kymo__timebase_fini(&base);
 }
 
-static void with_one_snapshot_the_stated_rate_serves(void)
+static void with_one_snapshot_the_stated_rate_is_used(void)
 {
     const struct kymo_snapshot s = {.ticks = 1000000, .monotonic = 5000, .wall = 9000};
     struct kymo_timebase base;
@@ -260,7 +260,7 @@ static void time_is_never_continued_from_two_snapshots_close_together(void)
     kymo__timebase_fini(&base);
 }
 
-static void snapshots_that_say_anything_break_nothing(void)
+static void arbitrary_snapshots_are_harmless(void)
 {
     uint64_t state = 99;
     for (int round = 0; round < 2000; round++) {
@@ -290,7 +290,7 @@ static void snapshots_that_say_anything_break_nothing(void)
     }
 }
 
-static void without_memory_it_says_so(void)
+static void running_out_of_memory_is_reported(void)
 {
     const struct kymo_snapshot s = {1, 1, 1};
     for (long n = 0; n < 2; n++) {
@@ -310,12 +310,12 @@ static const struct check_case cases[] = {
     CHECK_CASE(the_hint_makes_no_difference),
     CHECK_CASE(the_tick_of_a_time_is_the_first_that_is_not_before_it),
     CHECK_CASE(times_beyond_all_ticks_give_the_first_and_the_last),
-    CHECK_CASE(with_one_snapshot_the_stated_rate_serves),
+    CHECK_CASE(with_one_snapshot_the_stated_rate_is_used),
     CHECK_CASE(without_snapshot_or_rate_a_tick_is_a_nanosecond),
     CHECK_CASE(snapshots_in_any_order_give_the_same_times),
     CHECK_CASE(snapshots_in_which_time_runs_backwards_are_left_out),
     CHECK_CASE(time_is_never_continued_from_two_snapshots_close_together),
-    CHECK_CASE(snapshots_that_say_anything_break_nothing),
-    CHECK_CASE(without_memory_it_says_so),
+    CHECK_CASE(arbitrary_snapshots_are_harmless),
+    CHECK_CASE(running_out_of_memory_is_reported),
 };
 CHECK_MAIN(cases)

@@ -6,6 +6,20 @@
 #include "check.h"
 #include "random.h"
 
+/* The functions without a loop write and read the same bytes, wherever memory ends. */
+static void is_the_same_without_a_loop(uint64_t v, const uint8_t *bytes, size_t len)
+{
+    uint8_t wide[KYMO__VARINT_MAX + 8] = {0};
+    CHECK_EQ((size_t)(kymo__varint_put_even(wide, v) - wide), len);
+    CHECK(memcmp(wide, bytes, len) == 0);
+    memset(wide + len, 0xff, sizeof(wide) - len);
+    for (size_t more = 0; more <= 8; more++) {
+        uint64_t back = ~v;
+        CHECK(kymo__varint_get_wide(wide, wide + len + more, &back) == wide + len);
+        CHECK_EQ(back, v);
+    }
+}
+
 static size_t put(uint8_t *bytes, uint64_t v)
 {
     return (size_t)(kymo__varint_put(bytes, v) - bytes);
@@ -20,6 +34,7 @@ static void comes_back(uint64_t v, size_t expected)
     const uint8_t *end = kymo__varint_get(bytes, bytes + len, &back);
     CHECK(end == bytes + len);
     CHECK_EQ(back, v);
+    is_the_same_without_a_loop(v, bytes, len);
 }
 
 static void each_length_begins_where_the_one_before_ends(void)
@@ -51,6 +66,7 @@ static void a_truncated_varint_is_refused_and_leaves_the_result_alone(void)
         for (size_t cut = 0; cut < len; cut++) {
             uint64_t back = 42;
             CHECK(kymo__varint_get(bytes, bytes + cut, &back) == NULL);
+            CHECK(kymo__varint_get_wide(bytes, bytes + cut, &back) == NULL);
             CHECK_EQ(back, 42);
         }
     }
@@ -70,6 +86,7 @@ static void more_than_64_bits_are_refused(void)
     uint64_t back;
     memset(bytes, 0xff, sizeof(bytes));
     CHECK(kymo__varint_get(bytes, bytes + sizeof(bytes), &back) == NULL);
+    CHECK(kymo__varint_get_wide(bytes, bytes + sizeof(bytes), &back) == NULL);
     bytes[9] = 0x02;
     CHECK(kymo__varint_get(bytes, bytes + sizeof(bytes), &back) == NULL);
     bytes[9] = 0x81; /* 64 bits, but it goes on */

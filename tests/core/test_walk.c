@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "elsewhere.h"
+#include "mapped.h"
 #include "mapping.h"
 #include "oracle.h"
 #include "walker.h"
@@ -138,7 +139,7 @@ NOINLINE static int recurse(int depth)
     return here;
 }
 
-static void of_a_very_deep_stack_the_innermost_frames_are_kept(void)
+static void the_innermost_frames_of_a_very_deep_stack_are_kept(void)
 {
     struct rlimit limit;
     getrlimit(RLIMIT_STACK, &limit);
@@ -161,7 +162,7 @@ static void *deep_thread(void *arg)
     return (void *)(uintptr_t)(found.truncated && found.count == KYMO__WALK_MAX);
 }
 
-static void a_hundred_thousand_frames_are_no_problem(void)
+static void a_hundred_thousand_frames_can_be_walked(void)
 {
 #ifdef __SANITIZE_THREAD__
     CHECK_SKIP("they are one for the sanitizer");
@@ -314,7 +315,7 @@ static void code_made_at_run_time_is_passed_by_its_frame_pointer(void)
     CHECK(is_in(pc_at(&found, 3), (const void *)in_jit, 300));
 }
 
-static void code_without_tables_or_frame_pointer_does_no_harm(void)
+static void code_without_tables_or_frame_pointer_is_harmless(void)
 {
     struct trip trip = {.leaf = leaf_looks};
     jitted *bare = jit_make(jit_code_bare, sizeof(jit_code_bare));
@@ -419,7 +420,7 @@ __attribute__((unused)) static int without_pthread(void *arg)
     return 0;
 }
 
-static void a_thread_unknown_to_the_library_has_a_stack_too(void)
+static void a_thread_unknown_to_the_library_has_a_stack(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     CHECK_SKIP("the sanitizer has to know all threads");
@@ -462,17 +463,17 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_frame_ends_above_its_locals),
     CHECK_CASE(skipped_frames_are_not_there),
     CHECK_CASE(equal_stacks_have_equal_hashes),
-    CHECK_CASE(of_a_very_deep_stack_the_innermost_frames_are_kept),
-    CHECK_CASE(a_hundred_thousand_frames_are_no_problem),
+    CHECK_CASE(the_innermost_frames_of_a_very_deep_stack_are_kept),
+    CHECK_CASE(a_hundred_thousand_frames_can_be_walked),
     CHECK_CASE(a_handler_sees_what_it_interrupted),
     CHECK_CASE(a_call_to_nowhere_has_its_caller),
     CHECK_CASE(a_stack_that_overflowed_can_be_walked_from_another),
     CHECK_CASE(code_made_at_run_time_is_passed_by_its_frame_pointer),
-    CHECK_CASE(code_without_tables_or_frame_pointer_does_no_harm),
+    CHECK_CASE(code_without_tables_or_frame_pointer_is_harmless),
     CHECK_CASE(threads_leave_nothing_behind),
     CHECK_CASE(a_thread_may_walk_while_it_ends),
     CHECK_CASE(a_forked_child_walks_on),
-    CHECK_CASE(a_thread_unknown_to_the_library_has_a_stack_too),
+    CHECK_CASE(a_thread_unknown_to_the_library_has_a_stack),
     CHECK_CASE(a_walk_in_a_walk_is_refused),
     CHECK_CASE(a_walk_that_was_jumped_out_of_is_forgotten),
 };

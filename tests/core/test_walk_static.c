@@ -41,7 +41,9 @@ int main(void)
     pthread_create(&thread, NULL, on_thread, NULL);
     pthread_join(thread, NULL);
     printf("%sok 1 - stacks_are_as_the_oracle_says\n", disagreed ? "not " : "");
-    int known = kymo__modules_refresh() == 0 && kymo__module_at((uint64_t)(uintptr_t)&main);
+    struct kymo_loaded loaded;
+    int known =
+        kymo__modules_refresh() == 0 && kymo__module_at((uint64_t)(uintptr_t)&main, &loaded);
     printf("%sok 2 - the_program_is_a_module\n", known ? "" : "not ");
     return disagreed || !known;
 }

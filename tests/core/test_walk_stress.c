@@ -89,7 +89,7 @@ static void check_differences(void)
     CHECK_EQ(differences, 0);
 }
 
-static void random_ways_are_as_the_oracle_says(void)
+static void random_walks_agree_with_the_oracle(void)
 {
     elsewhere_signals();
     gather_shapes(1);
@@ -178,7 +178,7 @@ static void a_signal_at_any_place_finds_the_stack_it_came_to(void)
 }
 
 static const struct check_case cases[] = {
-    CHECK_CASE(random_ways_are_as_the_oracle_says),
+    CHECK_CASE(random_walks_agree_with_the_oracle),
     CHECK_CASE(libraries_that_come_and_go_do_not_confuse),
     CHECK_CASE(threads_do_not_disturb_each_other),
     CHECK_CASE(a_signal_at_any_place_finds_the_stack_it_came_to),

@@ -137,7 +137,7 @@ static void another_process_may_look(void)
     munmap(shared, sizeof(*shared));
 }
 
-static void a_cursor_goes_on_after_recording_has_stopped(void)
+static void a_cursor_continues_after_recording_has_stopped(void)
 {
     struct kymo_capture *capture;
     struct kymo_cursor *cursor;
@@ -163,6 +163,6 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_running_capture_is_a_beginning_that_grows),
     CHECK_CASE(a_running_capture_whose_chunks_are_reused_is_a_beginning_that_grows),
     CHECK_CASE(another_process_may_look),
-    CHECK_CASE(a_cursor_goes_on_after_recording_has_stopped),
+    CHECK_CASE(a_cursor_continues_after_recording_has_stopped),
 };
 CHECK_MAIN(cases)

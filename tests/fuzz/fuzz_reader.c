@@ -177,7 +177,7 @@ static uint64_t write_block(int fd, uint64_t offset, struct kymo_block_header he
         return offset;
     header.magic = KYMO__BLOCK_MAGIC;
     header.stored_bytes = (uint32_t)n;
-    if (!(header.reserved0[0] & 1)) /* else the fuzzer wants it wrong */
+    if (!(header.value_bytes[2] & 0x80)) /* else the fuzzer wants it wrong */
         header.encoded_bytes = (uint32_t)len;
     kymo__block_seal(&header);
     if (pwrite(fd, &header, sizeof(header), (off_t)offset) != (ssize_t)sizeof(header) ||

@@ -1,20 +1,23 @@
 """Make the seeds of the fuzz targets from the golden files; needs the zstd program.
 
-    python tests/fuzz/make_seeds.py
+    python tests/fuzz/make_seeds.py [build/main/tests/programs/heap_history]
 
-What an input looks like is told in fuzz_reader.c and fuzz_decode.c.
+With that program, which records memory events, also those of fuzz_heap. What an input looks like is
+told in fuzz_reader.c and fuzz_decode.c.
 """
 
 import pathlib
 import struct
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 
 HERE = pathlib.Path(__file__).parent
 GOLDEN = HERE.parent / "golden"
 FILE_HEADER, BLOCK_HEADER, LIVE_HEADER, CHUNK = 128, 64, 80, 65536
 RESERVED = 96  # where the file header's reserved bytes begin
-RECORDS, INDEX, COPY = 1, 3, 4
+RECORDS, INDEX, COPY, SUMMARY = 1, 3, 4, 5
 PARTS = 1 << 31
 
 
@@ -60,8 +63,28 @@ def save(target: str, name: str, data: bytes | bytearray) -> None:
     (folder / name).write_bytes(data)
 
 
+def heap_seeds(program: str) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        for name, *count in (("few",), ("live",), ("many", "300")):
+            path = pathlib.Path(directory, name)
+            subprocess.run([program, path, name, *count], check=True)
+            capture = path.read_bytes()
+            parts = capture_parts(capture)
+            save("fuzz_heap", f"{name}-plain", struct.pack("<I", len(capture)) + capture)
+            save("fuzz_heap", f"{name}-parts", struct.pack("<I", PARTS | len(parts)) + parts)
+
+
 def main() -> None:
-    for name in ("v1", "v1-killed", "v1.2-sampled-calls", "v1.3-args"):
+    for program in sys.argv[1:]:
+        heap_seeds(program)
+    for name in (
+        "v1",
+        "v1-killed",
+        "v1.2-sampled-calls",
+        "v1.3-args",
+        "v1.4-payloads",
+        "v1.4-summaries",
+    ):
         capture = (GOLDEN / f"{name}.kymo").read_bytes()
         save("fuzz_reader", f"{name}-plain", struct.pack("<I", len(capture)) + capture)
         parts = capture_parts(capture)
@@ -74,7 +97,9 @@ def main() -> None:
             save("fuzz_reader", f"{name}-running", seed)
         for i, (header, payload) in enumerate(blocks(capture)):
             tokens = struct.unpack_from("<I", header, 56)[0]
-            if header[8] not in (INDEX, COPY):
+            if header[8] == SUMMARY:
+                save("fuzz_summary", f"{name}-{i}", payload)
+            elif header[8] not in (INDEX, COPY):
                 seed = struct.pack("<H", tokens if header[8] == RECORDS else 0) + payload
                 save("fuzz_decode", f"{name}-{i}", seed)
 

@@ -60,7 +60,8 @@ static int64_t get_events(void *state, const struct kymo_converter *converter,
     (void)end;
     for (size_t i = 0; i < count; i++) {
         kymo_ns start = converter->convert(converter, enters[i].ticks);
-        finish(arg, &(struct kymo_finished){.name = enters[i].trace_key == 1 ? "kernel" : "copie →",
+        finish(arg, &(struct kymo_finished){.size = sizeof(struct kymo_finished),
+                                            .name = enters[i].trace_key == 1 ? "kernel" : "copie →",
                                             .tid = enters[i].tid,
                                             .device = enters[i].device,
                                             .resource = enters[i].resource,

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from program import PROGRAM
+from program import PROGRAM, without_written
 
 NESTED = """
 with kymograph.span("outer"):
@@ -30,7 +30,7 @@ def kymograph(
         [PROGRAM, *map(str, arguments)],
         stderr=subprocess.PIPE,
         encoding="utf-8",
-        timeout=60,
+        timeout=400,
         check=False,
         env={**os.environ, **(environment or {})},
         **options,
@@ -39,7 +39,7 @@ def kymograph(
 
 def good(*arguments: object, **options: Any) -> str:
     done = kymograph(*arguments, **options)
-    assert (done.returncode, done.stderr) == (0, ""), done
+    assert (done.returncode, without_written(done.stderr)) == (0, ""), done
     return done.stdout
 
 

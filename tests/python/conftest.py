@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from command import start_recorder
 from traced import Python, Traced, shown, trace
 
@@ -22,12 +24,42 @@ RunCode = Callable[..., subprocess.CompletedProcess[str]]
 Maker = Callable[..., Path]
 
 
+TRIES = 3
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """A test marked `timing` compares times that the program measured. Where other programs, or
+    the host of a virtual machine, take the cores away for a tenth of a second at a time, one
+    figure may be wrong; what is wrong each time is a fault. Says so when it tries again."""
+    if not item.get_closest_marker("timing"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for left in reversed(range(TRIES)):
+        item._initrequest()  # type: ignore[attr-defined]  # the fixtures, anew
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        failed = [report for report in reports if report.failed]
+        if not failed or not left:
+            break
+        print(f"\n{item.nodeid} failed and is tried again:\n{failed[0].longreprtext}")
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
 @pytest.fixture(autouse=True)
-def no_session_left() -> Iterator[None]:
-    """A test that fails half-way must not leave its session to the next one."""
+def nothing_left_behind() -> Iterator[None]:
+    """What a test leaves behind breaks others, far away: a session ends here, and a thread of
+    Python's that goes on is a failure of the test that started it."""
+    before = set(threading.enumerate())
     yield
     if kymograph.running():
         kymograph.stop()
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(10)  # one that is about to end may still be there
+    assert [thread for thread in left if thread.is_alive()] == []
 
 
 @pytest.fixture
@@ -71,7 +103,7 @@ def run_code() -> RunCode:
             [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=400,
             check=False,
         )
         if check:
@@ -89,7 +121,7 @@ def make(tmp_path: Path) -> Maker:
     def maker(code: str, name: str = "trace.kymo") -> Path:
         path = tmp_path / name
         with start_recorder(path, code) as process:
-            process.communicate(timeout=60)
+            process.communicate(timeout=400)
         return path
 
     return maker

@@ -38,8 +38,8 @@ def judge(name: str) -> list[str]:
 class Browser:
     """A Chromium without a screen, driven over a pipe. What pages say is kept in `messages`."""
 
-    def __init__(self, *, dark: bool = False) -> None:
-        command = judge("browser")
+    def __init__(self, *, dark: bool = False, command: list[str] | None = None) -> None:
+        command = command or judge("browser")
         self._home = tempfile.TemporaryDirectory(
             prefix="kymograph-browser-", ignore_cleanup_errors=True
         )
@@ -53,6 +53,12 @@ class Browser:
                 f'exec "$@" 3<&{read_there} 4>&{write_there}',
                 "browser",
                 *command,
+                "--headless",  # for those that also have a screen
+                "--no-first-run",
+                "--no-default-browser-check",
+                "--disable-extensions",
+                "--disable-component-update",
+                "--disable-background-networking",
                 "--no-sandbox",
                 "--disable-gpu",
                 "--use-angle=swiftshader",
@@ -60,7 +66,6 @@ class Browser:
                 "--allow-file-access-from-files",
                 "--hide-scrollbars",
                 "--window-size=1400,860",
-                f"--blink-settings=preferredColorScheme={0 if dark else 1}",
                 f"--user-data-dir={self._home.name}",
                 "--remote-debugging-pipe",
                 "about:blank",
@@ -82,6 +87,8 @@ class Browser:
             self._session = attached["sessionId"]
             for domain in ("Runtime", "Log", "Page", "Network"):
                 self._call(f"{domain}.enable")
+            scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+            self._call("Emulation.setEmulatedMedia", features=[scheme])
         except BaseException:
             self.close()
             raise

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import re
 import subprocess
 import sys
 import time
@@ -26,11 +29,36 @@ def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def good(*arguments: object, said: str = "", **options: Any) -> str:
-    """What it prints; on stderr there is nothing, or what begins with `said`."""
+    """What it prints; on stderr there is nothing but what it wrote, or what begins with `said`."""
     done = run(*arguments, **options)
     assert done.returncode == 0, done
-    assert done.stderr.startswith("kymograph: " + said) if said else done.stderr == "", done
+    told = without_written(done.stderr)
+    assert told.startswith("kymograph: " + said) if said else told == "", done
     return done.stdout
+
+
+def without_written(messages: str) -> str:
+    """Messages without the one that names the file that was written."""
+    return re.sub(r"^kymograph: wrote .*\n", "", messages, flags=re.M)
+
+
+def on_terminal(*arguments: object, width: int = 80, **environment: str) -> str:
+    """What it prints on a terminal `width` cells wide, without colours."""
+    master, slave = pty.openpty()
+    columns = {"TERM": "xterm", "COLUMNS": str(width), "NO_COLOR": "1"}
+    with os.fdopen(master, "rb", closefd=True) as screen:
+        process = subprocess.Popen(
+            [PROGRAM, *map(str, arguments)],
+            stdout=slave,
+            env={**os.environ, **columns, **environment},
+        )
+        os.close(slave)
+        text = b""
+        with contextlib.suppress(OSError):  # EIO: the program has gone
+            while block := screen.read1(4096):
+                text += block
+        assert process.wait(timeout=400) == 0
+    return text.decode().replace("\r\n", "\n")
 
 
 def refused(*arguments: object, **options: Any) -> str:

@@ -20,7 +20,7 @@ def execute(*command: object, **options: Any) -> Done:
         [str(word) for word in command],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=400,
         check=False,
         **options,
     )

@@ -1,8 +1,8 @@
-"""The command `kymograph`: what it offers, what it says about bad input, how it treats output."""
+"""The command: what it offers, what it says about bad input, how it treats its output."""
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import json
 import os
 import pty
@@ -12,12 +12,16 @@ import shutil
 import signal
 import struct
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
+import program
 import pytest
 from command import NESTED, bad, good, info_of, kymograph
 from conftest import Maker
 from program import PROGRAM
+
+pytestmark = pytest.mark.native
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = [
@@ -28,6 +32,8 @@ VERBS = [
     "export",
     "cut",
     "merge",
+    "check",
+    "index",
     "info",
     "dump",
     "stacks",
@@ -83,7 +89,11 @@ def test_written_pages_name_every_option_of_every_verb(page: str) -> None:
 
 
 def test_no_verb_is_asked_for() -> None:
-    assert "kymograph help" in bad()
+    done = kymograph()
+
+    assert done.returncode == 2
+    assert all(re.search(rf"^  {verb} ", done.stdout, re.M) for verb in VERBS)
+    assert "kymograph run script.py" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -101,11 +111,18 @@ def test_nothing_is_suggested_when_nothing_is_near() -> None:
     assert "'zzzzzz'" in message and "did you mean" not in message and "kymograph help" in message
 
 
-def test_a_capture_in_place_of_a_verb_leads_to_info(tmp_path: Path) -> None:
+def test_a_capture_in_place_of_a_verb_leads_to_its_report(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
     path.touch()
 
-    assert f"kymograph info {path}" in bad(path)
+    assert f"kymograph report {path}" in bad(path)
+
+
+def test_a_script_in_place_of_a_verb_leads_to_run(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.touch()
+
+    assert f"kymograph run {path}" in bad(path)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +163,7 @@ def test_an_unknown_option_is_named_with_the_nearest_one(
         (["dump", "a", "--limit", "99999999999999999999"], "--limit 99999999999999999999"),
         (["completion"], "bash|zsh|fish"),
         (["completion", "bsh"], "'bash'"),
-        (["completion", "tcsh"], "bash, zsh and fish"),
+        (["completion", "tcsh"], "bash, zsh or fish"),
         (["help", "inf"], "'info'"),
         (["doctor", "/nonexistent"], "/nonexistent: No such file"),
         (["doctor", "/etc/passwd"], "/etc/passwd: Not a directory"),
@@ -156,8 +173,8 @@ def test_wrong_usage_is_one_line_that_names_it(arguments: list[str], words: str)
     assert words in bad(*arguments)
 
 
-def test_words_behind_two_dashes_are_not_options(tmp_path: Path) -> None:
-    assert "--json: there is no such file" in bad("info", "--", "--json", cwd=tmp_path)
+def test_words_after_two_dashes_are_not_options(tmp_path: Path) -> None:
+    assert "--json: no such file" in bad("info", "--", "--json", cwd=tmp_path)
 
 
 # --------------------------------------------------------------------- bad files
@@ -174,7 +191,7 @@ def test_words_behind_two_dashes_are_not_options(tmp_path: Path) -> None:
         (bytes(65536), "not a kymograph capture"),
     ],
 )
-def test_a_file_that_is_no_capture_is_named_with_a_way_out(
+def test_a_file_that_is_not_a_capture_is_named_with_a_hint(
     tmp_path: Path, verb: str, content: bytes | None, words: str
 ) -> None:
     path = tmp_path / "x.kymo"
@@ -187,7 +204,7 @@ def test_a_file_that_is_no_capture_is_named_with_a_way_out(
 
 
 @pytest.mark.parametrize("verb", READERS)
-def test_a_directory_is_no_capture(tmp_path: Path, verb: str) -> None:
+def test_a_directory_is_not_a_capture(tmp_path: Path, verb: str) -> None:
     assert bad(verb, tmp_path) == f"{tmp_path}: this is a directory; name a capture in it"
 
 
@@ -209,7 +226,7 @@ def test_a_file_without_permission_is_named(make: Maker, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", READERS)
-def test_a_capture_of_a_newer_kymo_asks_for_an_update(make: Maker, verb: str) -> None:
+def test_a_capture_of_a_newer_version_is_named_with_an_update_hint(make: Maker, verb: str) -> None:
     path = make(NESTED)
     newer = major_version_raised(path.read_bytes())
     path.write_bytes(newer)
@@ -255,9 +272,7 @@ def test_output_that_cannot_be_written_is_an_error(make: Maker) -> None:
         with open("/dev/full", "w") as full:
             done = kymograph(*arguments, stdout=full)
         assert done.returncode == 2
-        assert (
-            done.stderr == "kymograph: the output could not be written: No space left on device\n"
-        )
+        assert done.stderr == "kymograph: cannot write the output: No space left on device\n"
 
 
 def forbid_long_files() -> None:
@@ -271,7 +286,7 @@ def test_output_beyond_the_size_limit_of_files_is_an_error(make: Maker, tmp_path
         done = kymograph("dump", path, stdout=out, preexec_fn=forbid_long_files)
 
     assert done.returncode == 2
-    assert done.stderr == "kymograph: the output could not be written: File too large\n"
+    assert done.stderr == "kymograph: cannot write the output: File too large\n"
 
 
 def test_a_closed_output_never_reaches_another_file(make: Maker, tmp_path: Path) -> None:
@@ -279,7 +294,7 @@ def test_a_closed_output_never_reaches_another_file(make: Maker, tmp_path: Path)
 
     done = kymograph("doctor", tmp_path, stdout=None, preexec_fn=lambda: os.close(1))
 
-    assert done.returncode == 2 and "could not be written" in done.stderr
+    assert done.returncode == 2 and "cannot write the output" in done.stderr
     assert (tmp_path / "trace.kymo").read_bytes() == before
 
 
@@ -299,25 +314,10 @@ def test_a_reader_that_goes_away_ends_it_quietly(make: Maker, ignore: bool) -> N
 
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=30) == -signal.SIGPIPE
+    assert process.wait(timeout=400) == -signal.SIGPIPE
 
 
-def on_terminal(*arguments: object, **environment: str) -> str:
-    """What the program prints on a terminal 60 cells wide."""
-    master, slave = pty.openpty()
-    with os.fdopen(master, "rb", closefd=True) as screen:
-        process = subprocess.Popen(
-            [PROGRAM, *map(str, arguments)],
-            stdout=slave,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "60", "NO_COLOR": "", **environment},
-        )
-        os.close(slave)
-        text = b""
-        with contextlib.suppress(OSError):  # EIO: the program has gone
-            while block := screen.read1(4096):
-                text += block
-        assert process.wait(timeout=30) == 0
-    return text.decode().replace("\r\n", "\n")
+on_terminal = functools.partial(program.on_terminal, width=60, NO_COLOR="")
 
 
 def test_colours_are_for_terminals_only(make: Maker) -> None:
@@ -359,7 +359,7 @@ def offers(shell: str, line: str, directory: Path) -> list[str]:
     else:
         code = f'"{PROGRAM}" completion fish | source; complete -C "{line}"'
     done = subprocess.run(
-        [shell, "-c", code], capture_output=True, text=True, cwd=directory, timeout=30
+        [shell, "-c", code], capture_output=True, text=True, cwd=directory, timeout=400
     )
     return sorted(word.split("\t")[0] for word in done.stdout.split("\n") if word)
 
@@ -376,6 +376,74 @@ def test_completion_offers_verbs_options_and_captures(shell: str, tmp_path: Path
     assert offers(shell, "kymograph dump --", tmp_path) == sorted(options)
 
 
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_completion_offers_the_values_of_an_option(shell: str, tmp_path: Path) -> None:
+    formats = re.findall(r"^  (\w+)  ", good("help", "export").split("Formats\n")[1], re.M)
+    sorts = ["calls", "mean", "name", "p99", "self", "total"]
+
+    assert offers(shell, "kymograph export --to ", tmp_path) == sorted(formats)
+    assert offers(shell, "kymograph export --to per", tmp_path) == ["perfetto"]
+    assert offers(shell, "kymograph report --sort ", tmp_path) == sorts
+    assert offers(shell, "kymograph report -s p", tmp_path) == ["p99"]
+    assert offers(shell, "kymograph report --native ", tmp_path) == ["all", "brief", "none"]
+    assert offers(shell, "kymograph diff --of ", tmp_path) == ["calls", "samples"]
+    assert offers(shell, "kymograph run --c-calls ", tmp_path) == ["off", "on"]
+    assert offers(shell, "kymograph run --source ", tmp_path) == []
+    assert offers(shell, "kymograph help ex", tmp_path) == ["export"]
+
+
+def completed_by_zsh(lines: Iterable[str], directory: Path) -> list[str]:
+    """LINES after the tab key, as zsh's line editor completes them."""
+    zsh = shutil.which("zsh")
+    if zsh is None:
+        pytest.skip("no zsh on this machine")
+    (directory / "_kymograph").write_text(good("completion", "zsh"))
+    keys = (
+        "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D\nbindkey '^I' complete-word\n"
+    )
+    for line in lines:
+        keys += f"{line}\t\x01print -r -- 'the line:' \n"
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [zsh, "-f", "-i"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        cwd=directory,
+        env={"TERM": "dumb", "PS1": "", "HOME": str(directory), "PATH": os.environ["PATH"]},
+    ):
+        os.close(theirs)
+        os.write(ours, f"{keys}exit\n".encode())
+        shown = b""
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:
+            pass  # zsh has ended
+    os.close(ours)
+    text = shown.decode(errors="replace").replace("\r\n", "\n")
+    return re.findall("^the line: (.*?)\r?$", text, re.M)
+
+
+def test_zsh_completes_verbs_options_values_and_captures(tmp_path: Path) -> None:
+    (tmp_path / "trace.kymo").touch()
+    (tmp_path / "trouble.txt").touch()
+    completed = {
+        "kymograph rep": "kymograph report",
+        "kymograph info tr": "kymograph info trace.kymo",
+        "kymograph stacks tro": "kymograph stacks trouble.txt",
+        "kymograph report --unf": "kymograph report --unfold",
+        "kymograph export --to per": "kymograph export --to perfetto",
+        "kymograph report -s p": "kymograph report -s p99",
+        "kymograph run --c-calls of": "kymograph run --c-calls off",
+        "kymograph run --source NAM": "kymograph run --source NAM",
+        "kymograph help ex": "kymograph help export",
+    }
+
+    assert completed_by_zsh(completed, tmp_path) == list(completed.values())
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_completion_script_is_valid_for_its_shell(shell: str, tmp_path: Path) -> None:
     if not shutil.which(shell):
@@ -383,6 +451,6 @@ def test_a_completion_script_is_valid_for_its_shell(shell: str, tmp_path: Path) 
     path = tmp_path / "completion"
     path.write_text(good("completion", shell))
 
-    done = subprocess.run([shell, "-n", path], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([shell, "-n", path], capture_output=True, text=True, timeout=400)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -97,7 +97,7 @@ def test_a_capture_without_events_still_has_columns(record: Record) -> None:
         pass
     with kymograph.open(path) as capture:
         (batch,) = capture.columns()
-    assert batch.keys() == {"slices", "marks", "args"}
+    assert batch.keys() == {"slices", "marks", "args", "texts"}
     assert len(batch["slices"]["id"]) == 0
 
 
@@ -124,14 +124,14 @@ def test_a_part_is_chosen_by_thread_and_time(record: Record) -> None:
 
 
 def test_many_rows_come_in_batches(record: Record) -> None:
-    count = 150_000
+    count = 420_000
     with record() as path:
         for _ in range(count):
             kymograph.instant("tick")
     with kymograph.open(path) as capture:
         sizes = [len(batch["marks"]["id"]) for batch in capture.columns()]
         ids = [i for batch in capture.columns() for i in batch["marks"]["id"]]
-    assert sum(sizes) == count and len(sizes) == 2
+    assert sum(sizes) == count and len(sizes) >= 2
     assert ids == list(range(count))
 
 

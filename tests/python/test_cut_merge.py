@@ -20,6 +20,8 @@ from program import fib, good, interrupted, refused
 
 import kymograph
 
+pytestmark = pytest.mark.native
+
 
 def facts(*arguments: object) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(good(*arguments, "--json"))
@@ -132,21 +134,34 @@ def test_a_cut_replaces_an_older_capture_and_nothing_else(traced: Path, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["letter.txt", "part.kymo"]
 
 
+def test_force_replaces_any_file(traced: Path, tmp_path: Path) -> None:
+    letter, part = tmp_path / "letter.txt", tmp_path / "part.kymo"
+    good("cut", traced, "-o", part)
+
+    for arguments in (["cut", traced], ["merge", traced, part]):
+        letter.write_text("Dear reader")
+        good(*arguments, "--force", "-o", letter)
+        with kymograph.open(letter) as capture:
+            assert capture.info.records > 0
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["letter.txt", "part.kymo"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "Add -o OUT.kymo"),
-        (["-o", "-"], "cannot be written into a pipe"),
-        (["-o", "/nonexistent/a.kymo"], "/nonexistent/a.kymo: there is no such directory"),
+        ([], "add -o OUT.kymo"),
+        (["-o", "-"], "cannot be written to stdout"),
+        (["-o", "/nonexistent/a.kymo"], "/nonexistent/a.kymo: no such directory"),
         (["-o", "/"], "/: this is a directory"),
         (["-o", "x", "--from", "soon"], "--from soon is not a time"),
         (["-o", "x", "--from", "3s", "--until", "2s"], "--from 3s is later than --until 2s"),
         (["-o", "x", "--to", "3s", "--until", "2s"], "mean the same"),
-        (["-o", "x", "--from", "1h"], "--from 1h is behind its end"),
-        (["-o", "x", "-t", "nobody"], "there is no thread 'nobody'"),
+        (["-o", "x", "--from", "1h"], "--from 1h is after its end"),
+        (["-o", "x", "-t", "nobody"], "no thread 'nobody'"),
     ],
 )
-def test_a_cut_that_cannot_be_is_refused(
+def test_an_invalid_cut_is_refused(
     traced: Path, tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     assert words in refused("cut", traced, *arguments, cwd=tmp_path)
@@ -160,7 +175,7 @@ def test_bad_input_is_named(traced: Path, tmp_path: Path, verb: str) -> None:
     more = [traced] if verb == "merge" else []
 
     missing = tmp_path / "no.kymo"
-    assert "no.kymo: there is no such file" in refused(verb, *more, missing, "-o", out)
+    assert "no.kymo: no such file" in refused(verb, *more, missing, "-o", out)
     assert "text.kymo: this is not a kymograph capture" in refused(verb, *more, text, "-o", out)
     assert "is the capture itself" in refused(verb, *more, traced, "-o", traced)
     assert not out.exists()
@@ -180,7 +195,7 @@ def test_a_full_disk_leaves_nothing(traced: Path, tmp_path: Path, verb: str) -> 
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
     )
 
-    assert message == f"{out} could not be written: File too large"
+    assert message == f"cannot write {out}: File too large"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -310,13 +325,15 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def test_another_machine_is_put_in_by_the_time_of_day(ranks: list[Path], tmp_path: Path) -> None:
+def test_another_machine_is_aligned_by_wall_clock(ranks: list[Path], tmp_path: Path) -> None:
     foreign = on_another_machine(ranks[1], tmp_path / "foreign.kymo")
     out = tmp_path / "out.kymo"
 
-    good("merge", ranks[0], foreign, "-o", out, said="captures of different machines or boots")
+    good("merge", ranks[0], foreign, "-o", out, said="captures from different machines or boots")
 
-    assert facts("info", out)["metadata"]["merged_clocks"] == "by the time of day of each machine"
+    assert (
+        facts("info", out)["metadata"]["merged_clocks"] == "aligned by each machine's time of day"
+    )
     with kymograph.open(out) as merged, kymograph.open(ranks[1]) as single:
         assert abs(merged.threads[1].first - single.threads[0].first) < 50_000_000
 
@@ -331,21 +348,23 @@ def test_clocks_that_cannot_be_related_are_refused(
     assert "by the time of day" in message and "--align start" in message
     assert not out.exists()
 
-    good("merge", ranks[0], foreign, "-o", out, "--align", "start", said="the captures were made")
+    good(
+        "merge", ranks[0], foreign, "-o", out, "--align", "start", said="the captures were aligned"
+    )
     with kymograph.open(out) as merged:
         firsts = [thread.first for thread in merged.threads[:2]]
         assert firsts[0] == firsts[1] == merged.info.start
-    good("merge", ranks[0], foreign, "-o", out, "--align", "wall", said="captures of different")
+    good("merge", ranks[0], foreign, "-o", out, "--align", "wall", said="captures from different")
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "Add -o OUT.kymo"),
-        (["-o", "x", "--align", "moon"], "--align moon is not known; it is one of wall, start"),
+        ([], "add -o OUT.kymo"),
+        (["-o", "x", "--align", "moon"], "unknown --align moon; choose wall or start"),
     ],
 )
-def test_a_merge_that_cannot_be_is_refused(
+def test_an_invalid_merge_is_refused(
     ranks: list[Path], tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     assert words in refused("merge", *ranks, *arguments, cwd=tmp_path)
@@ -379,4 +398,4 @@ def test_a_process_of_a_merged_capture_can_be_cut_out(ranks: list[Path], tmp_pat
         found = facts("info", part)
         assert [thread["pid"] for thread in found["threads"]] == [pid]
         assert figures(part)["functions"] == figures(ranks[1])["functions"]
-    assert "there is no process '7'" in refused("cut", both, "-o", part, "-p", "7")
+    assert "no process '7'" in refused("cut", both, "-o", part, "-p", "7")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from conftest import RunCode
 
 import kymograph
+
+pytestmark = pytest.mark.native
 
 run = functools.partial(program.run, "diff")
 text_of = functools.partial(program.good, "diff")
@@ -59,7 +63,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return paths[0], paths[1]
 
 
-def test_functions_are_found_again_and_what_changed_is_said(pair: tuple[Path, Path]) -> None:
+def test_functions_are_matched_and_changes_reported(pair: tuple[Path, Path]) -> None:
     found = diff(*pair)
     by_name = {row["name"]: row for row in found["functions"]}
 
@@ -108,10 +112,42 @@ def test_the_text_begins_with_the_answer(pair: tuple[Path, Path]) -> None:
     lines = text_of(*pair).splitlines()
 
     assert lines[0] == f"{pair[0]} → {pair[1]}"
-    assert re.search(r"time +in calls on all threads .* → .*, \+.* ms \(\+", lines[1])
-    assert re.search(r"because +sleep \+", lines[2])
+    assert re.search(r"^  time +[\d.]+ \w+ → [\d.]+ \w+ of work, ", lines[1])
+    assert any(re.search(r"^  waiting +[\d.]+ ms → .*, \+.* ms; sleep \+", line) for line in lines)
     assert any(" new " in line and "added" in line for line in lines)
     assert any(" gone " in line and "removed" in line for line in lines)
+
+
+LIBRARY_USER = """
+import sys, kymograph, textwrap
+
+def compute():
+    for _ in range(int(sys.argv[2])):
+        textwrap.wrap("some words that do not fit on a line", 10)
+
+kymograph.start(sys.argv[1])
+compute()
+kymograph.stop()
+"""
+
+
+def test_libraries_are_folded_unless_asked_for(tmp_path: Path) -> None:
+    script, paths = tmp_path / "user.py", [tmp_path / "a.kymo", tmp_path / "b.kymo"]
+    script.write_text(LIBRARY_USER)
+    for path, count in zip(paths, ("10", "200"), strict=True):
+        subprocess.run([sys.executable, script, path, count], check=True)
+
+    folded, unfolded = text_of(*paths), text_of("--unfold", *paths)
+    everything = " ".join(row["name"] for row in diff(*paths)["functions"])
+
+    inside = "_wrap_chunks"  # the program calls only wrap
+    assert "Time inside libraries" in folded and "Time inside libraries" not in unfolded
+    assert inside not in folded and inside in unfolded and inside in everything
+    assert re.search(r"because +wrap \+", folded)
+    work = [re.search(r"time .* of work", text) for text in (folded, unfolded)]
+    assert work[0] and work[1] and work[0][0] == work[1][0]
+    assert "user.py" in folded and "compute" in folded
+    assert "--unfold works only without --memory" in bad("--memory", "--unfold", *paths)
 
 
 def test_a_capture_does_not_differ_from_itself(pair: tuple[Path, Path]) -> None:
@@ -120,7 +156,60 @@ def test_a_capture_does_not_differ_from_itself(pair: tuple[Path, Path]) -> None:
     assert found["change_ns"] == 0
     assert {row["what"] for row in found["functions"]} == {"same"}
     assert found["paths"] == []
-    assert "nothing changed in sum" in text_of(pair[0], pair[0])
+    assert "no change overall" in text_of(pair[0], pair[0])
+
+
+NOISY = """
+import kymograph, sys
+def spin(n):
+    for _ in range(n): pass
+{functions}
+kymograph.start(sys.argv[1], gc=False, c_calls=False)
+for _ in range(20):
+    {calls}
+kymograph.stop()
+"""
+
+
+def record_noisy(run_code: RunCode, path: Path, slower: float = 1) -> Path:
+    """Twelve functions of equal work; the first takes `slower` times as long."""
+    work = [round(20000 * slower)] + [20000] * 11
+    functions = "\n".join(
+        f"def f{i}(): \n    for _ in range({n}): pass" for i, n in enumerate(work)
+    )
+    calls = "; ".join(f"f{i}()" for i in range(12))
+    run_code(NOISY.format(functions=functions, calls=calls), path)
+    return path
+
+
+@pytest.mark.timing
+def test_two_equal_runs_differ_by_noise(tmp_path: Path, run_code: RunCode) -> None:
+    first = record_noisy(run_code, tmp_path / "a.kymo")
+    second = record_noisy(run_code, tmp_path / "b.kymo")
+
+    text = text_of(first, second)
+
+    assert "within the noise between two runs" in text.split("lasted")[0]
+    assert "of the change" not in text
+
+
+@pytest.mark.timing
+def test_a_function_that_got_slower_is_not_noise(tmp_path: Path, run_code: RunCode) -> None:
+    first = record_noisy(run_code, tmp_path / "a.kymo")
+    second = record_noisy(run_code, tmp_path / "b.kymo", slower=40)
+
+    text = text_of(first, second)
+
+    assert re.search(r"because +f0 \+", text)
+    (row,) = re.findall(r"^ +\+\S+ \w+ +(\S+) .* f0 ", text, re.M)
+    assert not row.startswith("~")
+
+
+def test_a_comparison_fits_the_terminal(pair: tuple[Path, Path]) -> None:
+    lines = program.on_terminal("diff", *pair).splitlines()
+
+    assert [line for line in lines[1:] if len(line) > 80] == []
+    assert any(line.split()[:2] == ["CHANGE", "RATIO"] and "FUNCTION" in line for line in lines)
 
 
 def test_sort_limit_and_min(pair: tuple[Path, Path]) -> None:
@@ -139,7 +228,7 @@ def test_sort_limit_and_min(pair: tuple[Path, Path]) -> None:
 
 def test_a_thread_can_be_chosen(pair: tuple[Path, Path]) -> None:
     assert diff(*pair, "--thread", "0")["change_ns"] == diff(*pair)["change_ns"]
-    assert "there is no thread 'nobody'" in bad(*pair, "--thread", "nobody")
+    assert "no thread 'nobody'" in bad(*pair, "--thread", "nobody")
 
 
 @pytest.mark.parametrize(
@@ -158,8 +247,8 @@ def test_a_file_that_cannot_be_read_is_named(pair: tuple[Path, Path], tmp_path: 
     other = tmp_path / "text.kymo"
     other.write_text("not a capture")
 
-    assert "nowhere.kymo: there is no such file" in bad(pair[0], tmp_path / "nowhere.kymo")
-    assert "nowhere.kymo: there is no such file" in bad(tmp_path / "nowhere.kymo", pair[0])
+    assert "nowhere.kymo: no such file" in bad(pair[0], tmp_path / "nowhere.kymo")
+    assert "nowhere.kymo: no such file" in bad(tmp_path / "nowhere.kymo", pair[0])
     assert "text.kymo: this is not a kymograph capture" in bad(pair[0], other)
     assert "one more" in bad(pair[0]) or "B" in bad(pair[0])
 
@@ -182,7 +271,7 @@ def test_awkward_captures_are_compared(
     assert "evil \\e[31m\\n name" in text and "\x1b" not in text
     done = run(empty, killed)
     assert done.returncode == 0
-    assert done.stderr == f"kymograph: {empty}: no calls or spans there\n"
+    assert done.stderr == f"kymograph: {empty}: no calls or spans\n"
 
 
 # ---- the page
@@ -249,9 +338,9 @@ def test_hostile_names_stay_data(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_written_is_one_line(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    assert "there is no such directory" in bad(*pair, "--html", tmp_path / "no" / "diff.html")
+    assert "no such directory" in bad(*pair, "--html", tmp_path / "no" / "diff.html")
     assert "this is a directory" in bad(*pair, "--html", tmp_path)
-    assert "is a capture itself" in bad(*pair, "--html", pair[1])
+    assert "is one of the captures" in bad(*pair, "--html", pair[1])
     assert "--html and --json" in bad(*pair, "--json", "--html", tmp_path / "diff.html")
     full = run(*pair, "--html", "/dev/full")
     assert (full.returncode, full.stdout) == (2, "") and full.stderr.count("\n") == 1

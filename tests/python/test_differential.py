@@ -80,12 +80,15 @@ CHOSEN = PROGRAMS[::6] if SAMPLED else PROGRAMS
 HERE_NOW = [program for program in CHOSEN if there_is(program)]
 
 
+# Copied here because pytest changes the environment while the pool's threads start programs.
+ENVIRONMENT = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def execute(folder: Path, *command: object) -> None:
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
-        env=environment,
+        env=ENVIRONMENT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",

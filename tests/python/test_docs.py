@@ -24,7 +24,8 @@ def test_the_examples_of_the_python_page_run(
 
     assert printed
     assert printed in done.stdout
-    assert {path.name for path in tmp_path.iterdir()} == {"trace.kymo", "jobs.kymo", "async.kymo"}
+    captures = {"trace.kymo", "jobs.kymo", "async.kymo", "outer.kymo"}
+    assert {path.name for path in tmp_path.iterdir()} == captures
 
 
 def test_the_examples_of_the_torch_page_run(
@@ -38,3 +39,21 @@ def test_the_examples_of_the_torch_page_run(
 
     assert "ProfilerStep*" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"log", "trace.json.gz", "stacks.txt"}
+
+
+def test_no_hint_installs_a_package_of_somebody_else() -> None:
+    """On the package index, `kymo` is not this project."""
+    root = DOCS.parent
+    pages = [root / "README.md", *DOCS.rglob("*"), *(root / "examples").rglob("*")]
+    texts = [*pages, *(root / "src").rglob("*.[ch]"), *(root / "ext").rglob("*.[ch]")]
+    texts += (root / "python").rglob("*.py")
+    ours, named = {"kymograph", "kymograph[parquet]", "."}, []
+    for path in texts:
+        if path.suffix in (".md", ".1", ".c", ".h", ".py", ".txt"):
+            # In C, a message may go on in the next string.
+            text = re.sub(r'"\s+"', "", path.read_text("utf-8"))
+            for name in re.findall(r"pip install\s+['\"]?([^\s'\"`;,)]+)", text):
+                if name.startswith("kymo") or name == ".":
+                    assert name in ours, f"{path}: pip install {name}"
+                    named.append(name)
+    assert len(named) >= 4

@@ -48,12 +48,31 @@ def calls(text: str) -> list[str]:
     return [python or native for python, native in found]
 
 
+def wait_until_in(thread: threading.Thread, function: Callable[[], object]) -> None:
+    """Wait until THREAD runs FUNCTION, and give it the time to get to where it stays."""
+    inside = False
+    while not inside:
+        time.sleep(0.01)
+        frame = sys._current_frames().get(thread.ident or 0)
+        while frame is not None and not inside:
+            inside = frame.f_code is function.__code__
+            frame = frame.f_back
+    time.sleep(0.1)
+
+
 @contextmanager
-def thread_in(function: Callable[[], object], name: str) -> Iterator[threading.Thread]:
+def thread_in(
+    function: Callable[[], object], name: str, end: Callable[[], object]
+) -> Iterator[threading.Thread]:
+    """A thread that runs FUNCTION during the block, and that calling END ends."""
     thread = threading.Thread(target=function, name=name, daemon=True)
     thread.start()
-    time.sleep(0.1)
-    yield thread
+    try:
+        wait_until_in(thread, function)
+        yield thread
+    finally:
+        end()
+        thread.join()
 
 
 def in_order(found: list[str], *wanted: str) -> bool:
@@ -80,14 +99,14 @@ def test_lines_are_those_of_the_calls() -> None:
     assert f'File "{__file__}", line {line}, in test_lines_are_those_of_the_calls' in text
 
 
-def test_threads_in_sleep_lock_and_loop_are_told() -> None:
+def test_threads_in_sleep_lock_and_loop_are_dumped() -> None:
     stop = threading.Event()
     lock = threading.Lock()
     lock.acquire()
 
     def sleeps() -> None:
         while not stop.is_set():
-            time.sleep(5)
+            time.sleep(0.5)
 
     def waits() -> None:
         lock.acquire()
@@ -96,10 +115,12 @@ def test_threads_in_sleep_lock_and_loop_are_told() -> None:
         while not stop.is_set():
             pass
 
-    with thread_in(sleeps, "sleeper"), thread_in(waits, "waiter"), thread_in(loops, "looper"):
+    with (
+        thread_in(sleeps, "sleeper", stop.set),
+        thread_in(waits, "waiter", lock.release),
+        thread_in(loops, "looper", stop.set),
+    ):
         text = dump()
-        stop.set()
-        lock.release()
 
     sleeper, waiter = calls(part(text, "sleeper")), calls(part(text, "waiter"))
     assert in_order(sleeper, "_bootstrap", "run", "sleeps")
@@ -116,9 +137,12 @@ def test_threads_that_wait_for_the_gil_answer() -> None:
         while not stop.is_set():
             pass
 
-    with thread_in(loops, "one"), thread_in(loops, "two"), thread_in(loops, "three"):
+    with (
+        thread_in(loops, "one", stop.set),
+        thread_in(loops, "two", stop.set),
+        thread_in(loops, "three", stop.set),
+    ):
         texts = [dump() for _ in range(5)]
-        stop.set()
 
     for text in texts:
         for name in ("one", "two", "three"):
@@ -142,38 +166,38 @@ def test_python_called_from_c_is_between_native_calls() -> None:
     assert [name for name in between if "qsort" in name or "msort" in name]
 
 
-def test_a_thread_that_blocks_signals_is_told_as_silent() -> None:
+def test_a_thread_that_blocks_signals_is_reported_as_silent() -> None:
     release = threading.Event()
 
     def deaf() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         release.wait()
 
-    with thread_in(deaf, "deaf") as thread:
+    with thread_in(deaf, "deaf", release.set):
         text = dump()
-        release.set()
-        thread.join()
 
     assert re.search(r"It did not answer: it blocks signals\. It is sleeping", part(text, "deaf"))
 
 
-def test_many_threads_are_told() -> None:
+def test_many_threads_are_dumped() -> None:
     release = threading.Event()
     threads = [
         threading.Thread(target=release.wait, name=f"t{i}-", daemon=True) for i in range(200)
     ]
     for thread in threads:
         thread.start()
-    text = dump()
-    release.set()
-    for thread in threads:
-        thread.join()
+    try:
+        text = dump()
+    finally:
+        release.set()
+        for thread in threads:
+            thread.join()
 
     for i in range(200):
         assert "wait" in calls(part(text, f"t{i}-"))
 
 
-def test_threads_may_start_and_end_meanwhile() -> None:
+def test_threads_may_start_and_end_during_a_dump() -> None:
     stop = threading.Event()
 
     def starts() -> None:
@@ -182,12 +206,12 @@ def test_threads_may_start_and_end_meanwhile() -> None:
             thread.start()
             thread.join()
 
-    with thread_in(starts, "starter") as thread:
+    with thread_in(starts, "starter", stop.set):
         for _ in range(20):
-            # A thread that has just begun is still called as the one that started it.
-            assert any("starts" in calls(each) for each in parts(dump(), "starter"))
-        stop.set()
-        thread.join()
+            # A thread that has just begun is still called as the one that started it; on a busy
+            # machine one may not come to answer in time, and that is reported.
+            found = parts(dump(), "starter")
+            assert any("starts" in calls(each) or "did not answer" in each for each in found)
 
 
 def test_several_threads_may_ask_at_once() -> None:
@@ -228,7 +252,7 @@ def test_without_a_file_it_goes_to_stderr(capsys: pytest.CaptureFixture[str]) ->
     assert captured.err.startswith("Process ")
 
 
-def test_a_forked_child_tells_its_own(run_code: RunCode) -> None:
+def test_a_forked_child_reports_its_own_crash(run_code: RunCode) -> None:
     done = run_code(
         """
 import io, os, sys, threading, time, warnings
@@ -261,8 +285,12 @@ def test_names_of_all_kinds_of_characters_are_read() -> None:
     for thread in threads:
         thread.start()
     time.sleep(0.1)
-    text = dump()
-    stop.set()
+    try:
+        text = dump()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
     for name, shown in names.items():
         assert f'File "/{name}.py", line 2, in {shown}\n' in text
@@ -275,7 +303,7 @@ def test_a_raw_dump_is_read_by_the_command(tmp_path: Path) -> None:
     path = tmp_path / "dump.txt"
     path.write_text(kymograph._core.stacks_text([(os.getpid(), "me")], True), "utf-8")
 
-    done = subprocess.run([program, "stacks", path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "stacks", path], capture_output=True, text=True, timeout=400)
 
     assert done.returncode == 0, done.stderr
     assert "test_a_raw_dump_is_read_by_the_command" in calls(part(done.stdout, "me"))
@@ -284,11 +312,13 @@ def test_a_raw_dump_is_read_by_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "cannot be read: No such file or directory"),
-        ("something", "not a dump of stacks; it begins with the line 'kymograph stacks 1'"),
+        (None, "dump.txt: No such file or directory"),
+        ("something", "not a dump of stacks; a stack dump starts with the line 'kymo stacks 1'"),
     ],
 )
-def test_what_is_no_dump_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
+def test_a_file_that_is_not_a_dump_is_refused(
+    tmp_path: Path, content: str | None, message: str
+) -> None:
     program = find()
     if program is None:
         pytest.skip("the program kymograph is not installed")
@@ -296,7 +326,7 @@ def test_what_is_no_dump_is_refused(tmp_path: Path, content: str | None, message
     if content is not None:
         path.write_text(content)
 
-    done = subprocess.run([program, "stacks", path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "stacks", path], capture_output=True, text=True, timeout=400)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"kymograph: {path}")

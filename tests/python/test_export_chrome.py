@@ -1,4 +1,4 @@
-"""`kymograph export --to chrome`: valid JSON in PyTorch's dialect with what the capture holds."""
+"""The Chrome export: valid JSON in PyTorch's dialect that holds what the capture holds."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_file_knows_its_own_name(traced: Path, tmp_path: Path) -> None:
     assert json.loads(output.read_text("utf-8"))["traceName"] == str(output)
 
 
-def test_the_rank_is_told_when_it_is_known(
+def test_the_rank_is_recorded_when_known(
     record: Record, trace: dict[str, Any], tmp_path: Path
 ) -> None:
     with record() as path:
@@ -166,7 +166,7 @@ def test_the_rank_is_told_when_it_is_known(
     assert "distributedInfo" not in trace
 
 
-def test_a_rank_that_is_no_number_is_left_out(record: Record) -> None:
+def test_a_rank_that_is_not_a_number_is_left_out(record: Record) -> None:
     with record() as path:
         kymograph.metadata("rank", '0, "x": 1')
     assert "distributedInfo" not in export(path)
@@ -200,19 +200,25 @@ def test_every_call_is_there_with_its_times(trace: dict[str, Any], traced: Path)
     assert found == enters
 
 
-def test_callables_are_named_as_pytorch_names_them(trace: dict[str, Any]) -> None:
+def test_the_names_of_callables_begin_with_the_function(trace: dict[str, Any]) -> None:
     names = {e["name"] for e in slices(trace)}
     line = fib.__code__.co_firstlineno
 
-    assert f"{fib.__code__.co_filename}({line}): fib" in names
-    assert "<built-in function sorted>" in names
-    assert "<built-in method append of list object>" in names
+    assert f"fib ({fib.__code__.co_filename}:{line})" in names
+    assert "sorted (builtins)" in names
+    assert "list.append (builtins)" in names
     assert "Python GC" in names
     if sys.version_info >= (3, 12):
-        assert "<class 'int'>" in names
+        assert "int (builtins)" in names
 
 
-def test_categories_tell_python_from_spans(trace: dict[str, Any]) -> None:
+def test_every_event_belongs_to_the_process(trace: dict[str, Any]) -> None:
+    """A second process, made of one event, keeps viewers from opening on the calls."""
+    assert len({e["pid"] for e in trace["traceEvents"]}) == 1
+    assert not [e for e in trace["traceEvents"] if e.get("s") == "g"]
+
+
+def test_categories_distinguish_python_from_spans(trace: dict[str, Any]) -> None:
     for event in slices(trace):
         python = "Python id" in event["args"]
         assert event["cat"] == ("python_function" if python else "user_annotation")
@@ -236,7 +242,7 @@ def test_ids_are_unique_and_parents_enclose(trace: dict[str, Any]) -> None:
         assert nanoseconds(above["ts"]) + nanoseconds(above["dur"]) >= nanoseconds(
             event["ts"]
         ) + nanoseconds(event["dur"])
-    inner = [e for e in slices(trace, ": fib") if e["args"]["Python parent id"] in python]
+    inner = [e for e in slices(trace, "fib (") if e["args"]["Python parent id"] in python]
     parents = Counter(python[e["args"]["Python parent id"]]["name"] for e in inner)
     assert parents[inner[0]["name"]] == len(inner) - 1
 
@@ -259,7 +265,7 @@ def test_collections_carry_their_counts(trace: dict[str, Any]) -> None:
 
 
 def test_slices_of_a_generator_share_an_id(trace: dict[str, Any]) -> None:
-    parts = slices(trace, ": squares")
+    parts = slices(trace, "squares (")
 
     assert len({e["args"]["Generator id"] for e in parts}) == 1
     assert [e["args"].get("Enter") for e in parts] == [None] + ["resume"] * 5
@@ -268,7 +274,8 @@ def test_slices_of_a_generator_share_an_id(trace: dict[str, Any]) -> None:
 
 def test_marks_have_their_forms(trace: dict[str, Any]) -> None:
     instants = [e for e in of_kind(trace, "i") if e["cat" if "cat" in e else "ph"] != "kymograph"]
-    assert [e["name"] for e in instants] == ['say "hi"\n', "Record Window End"]
+    # A busy machine may stop the event loop of the program for a while.
+    assert [e["name"] for e in instants if e["name"] != "loop blocked"] == ['say "hi"\n']
     (counter,) = of_kind(trace, "C")
     assert (counter["name"], counter["args"]) == ("rows", {"value": 17.5})
 
@@ -285,10 +292,14 @@ def test_arrows_and_async_spans_have_both_ends(trace: dict[str, Any]) -> None:
 
 def test_tasks_and_their_waits_share_a_lane(trace: dict[str, Any]) -> None:
     begun = [e for e in of_kind(trace, "b") if e["name"] == "task"]
-    waits = [e for e in of_kind(trace, "b") if e["name"] == "await"]
+    waits = [e for e in of_kind(trace, "b") if e["name"] == "await sleep"]
+    ready = [e for e in of_kind(trace, "b") if e["name"] == "ready"]
 
     assert len(begun) == 3
-    assert {e["id"] for e in begun} <= {e["id"] for e in waits}
+    assert {e["id"] for e in begun} == {e["id"] for e in waits}
+    assert {e["id"] for e in begun} < {e["id"] for e in ready}
+    line = task.__code__.co_firstlineno + 1
+    assert {e["args"]["place"] for e in waits} == {f"{__file__}:{line}"}
 
 
 def test_threads_and_the_process_are_named(trace: dict[str, Any]) -> None:
@@ -305,7 +316,7 @@ def test_threads_and_the_process_are_named(trace: dict[str, Any]) -> None:
     assert [e["args"]["name"] for e in of_kind(trace, "M") if e["name"] == "process_name"]
 
 
-def test_what_was_open_at_the_ends_says_so(trace: dict[str, Any]) -> None:
+def test_calls_open_at_either_end_are_marked(trace: dict[str, Any]) -> None:
     opened = [e["name"] for e in slices(trace) if e["args"].get("started") is False]
     unfinished = [e["name"] for e in slices(trace) if e["args"].get("finished") is False]
 
@@ -403,7 +414,7 @@ def test_the_capture_of_a_killed_program_is_exported(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code, path], check=False)
 
-    deep = slices(export(path), ": deep")
+    deep = slices(export(path), "deep (")
 
     assert len(deep) == 21
     assert all(e["args"]["finished"] is False for e in deep)
@@ -418,12 +429,13 @@ def test_the_file_takes_the_name_of_the_capture(traced: Path, tmp_path: Path) ->
 
     done = run("--to", "chrome", capture)
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith(f"kymograph: wrote {tmp_path / 'run.json'}, ")
     assert json.loads((tmp_path / "run.json").read_text("utf-8"))["traceEvents"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.json", "run.kymo"]
 
 
-def test_the_extension_tells_the_format_and_the_compression(traced: Path, tmp_path: Path) -> None:
+def test_the_extension_selects_the_format_and_the_compression(traced: Path, tmp_path: Path) -> None:
     plain, packed = tmp_path / "a.json", tmp_path / "a.json.gz"
 
     assert run("-o", plain, traced).returncode == 0
@@ -436,21 +448,13 @@ def test_the_extension_tells_the_format_and_the_compression(traced: Path, tmp_pa
 
 def test_an_older_export_is_replaced(traced: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.json"
-    out.write_text("old")
+    assert run("-o", out, "--until", "1us", traced).returncode == 0
+    before = out.read_text("utf-8")
 
     assert run("-o", out, traced).returncode == 0
+    assert len(out.read_text("utf-8")) > len(before)
 
     assert json.loads(out.read_text("utf-8"))
-
-
-def test_a_new_file_has_the_usual_permissions(traced: Path, tmp_path: Path) -> None:
-    out = tmp_path / "a.json"
-
-    done = subprocess.run(
-        ["sh", "-c", 'umask 027; exec "$0" export -o "$1" "$2"', PROGRAM, out, traced], check=False
-    )
-
-    assert done.returncode == 0 and out.stat().st_mode & 0o777 == 0o640
 
 
 def test_the_capture_itself_is_never_overwritten(traced: Path, tmp_path: Path) -> None:
@@ -476,7 +480,7 @@ def test_a_disk_that_fills_up_leaves_nothing(traced: Path, tmp_path: Path) -> No
 
     message = refused("-o", out, traced, preexec_fn=small_files)
 
-    assert message == f"{out} could not be written: File too large"
+    assert message == f"cannot write {out}: File too large"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -491,7 +495,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path, number: int) -> No
     interrupted(tmp_path, number, "export", "-o", out, capture)
 
 
-def test_a_reader_that_goes_away_is_no_error(traced: Path) -> None:
+def test_a_reader_that_goes_away_is_not_an_error(traced: Path) -> None:
     with subprocess.Popen(
         [PROGRAM, "export", "--to", "chrome", "-o", "-", traced],
         stdout=subprocess.PIPE,
@@ -505,14 +509,14 @@ def test_a_reader_that_goes_away_is_no_error(traced: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "which format"),
-        (["--to", "cuneiform"], "--to cuneiform is not a format"),
-        (["-o", "a.tablet"], "-o a.tablet does not tell the format"),
-        (["-o", "/nonexistent/a.json"], "/nonexistent/a.json: there is no such directory"),
+        ([], "no format given"),
+        (["--to", "cuneiform"], "unknown format --to cuneiform"),
+        (["-o", "a.tablet"], "cannot tell the format from -o a.tablet"),
+        (["-o", "/nonexistent/a.json"], "/nonexistent/a.json: no such directory"),
         (["-o", "/", "--to", "chrome"], "/: this is a directory"),
         (["--to", "chrome", "--from", "soon"], "--from soon is not a time"),
         (["--to", "chrome", "--from", "2", "--until", "1"], "--from 2 is later than --until 1"),
-        (["--to", "chrome", "-t", "nobody"], "there is no thread 'nobody'"),
+        (["--to", "chrome", "-t", "nobody"], "no thread 'nobody'"),
     ],
 )
 def test_wrong_usage_is_one_line_that_names_it(
@@ -536,7 +540,7 @@ def test_context_managers_around_spans_nest(tmp_path: Path) -> None:
     found = export(path)
 
     longest = max(slices(found, "region span"), key=lambda e: e["dur"])
-    outer_fib = max(slices(found, ": fib"), key=lambda e: e["dur"])
+    outer_fib = max(slices(found, "fib ("), key=lambda e: e["dur"])
     assert longest["ts"] <= outer_fib["ts"]
     assert longest["ts"] + longest["dur"] >= outer_fib["ts"] + outer_fib["dur"]
     assert not re.search("lost", json.dumps(found))

@@ -56,10 +56,11 @@ def export(path: Path, name: str, *arguments: object) -> Path:
         [PROGRAM, "export", "-o", output, *map(str, arguments), path],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=400,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    assert (done.returncode, done.stdout) == (0, ""), done
+    assert done.stderr.startswith(f"kymograph: wrote {output}, "), done
     return output
 
 
@@ -166,8 +167,9 @@ def record_gap(path: Path) -> Path:
             pass
     kymograph.stop()
     data = bytearray(path.read_bytes())
-    middle = len(data) // 2
-    data[middle : middle + 64] = bytes(64)
+    for part in (0.4, 0.5, 0.6):  # one of them may hit a summary, which costs nothing
+        at = int(len(data) * part)
+        data[at : at + 64] = bytes(64)
     path.write_bytes(data)
     with kymograph.open(path) as capture:
         assert any(event.kind == "gap" for event in capture.events())
@@ -233,7 +235,7 @@ def pprof(path: Path, *options: str) -> str:
         [*judge("pprof"), "-symbolize=none", *options, str(path)],
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=400,
         check=False,
         env={**os.environ, "PPROF_TMPDIR": str(path.parent)},
     )
@@ -262,6 +264,7 @@ def pprof_top(path: Path, index: str, unit: str) -> dict[str, tuple[int, int]]:
     return rows
 
 
+@pytest.mark.native
 def test_pprof_says_what_the_capture_says(traced: Path, costs: Costs) -> None:
     path = export(traced, "a.pb.gz")
     rows = pprof_top(path, "wall", "ns")
@@ -281,13 +284,14 @@ def test_pprof_says_what_the_capture_says(traced: Path, costs: Costs) -> None:
 # ---- callgrind
 
 
+@pytest.mark.native
 def test_callgrind_annotate_says_what_the_capture_says(traced: Path, costs: Costs) -> None:
     path = export(traced, "callgrind.out.1")
     done = subprocess.run(
         [*judge("callgrind"), "--threshold=100", "--auto=no", str(path)],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=400,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done
@@ -299,6 +303,7 @@ def test_callgrind_annotate_says_what_the_capture_says(traced: Path, costs: Cost
     assert re.search(rf"^{total:,} .*PROGRAM TOTALS$", done.stdout, re.M)
 
 
+@pytest.mark.native
 def test_callgrind_has_the_calls_of_every_caller(traced: Path, costs: Costs) -> None:
     text = export(traced, "d.callgrind").read_text("utf-8")
     names: dict[str, str] = {}
@@ -324,6 +329,7 @@ def test_callgrind_has_the_calls_of_every_caller(traced: Path, costs: Costs) -> 
 # ---- collapsed stacks
 
 
+@pytest.mark.native
 def test_collapsed_stacks_add_up(traced: Path, costs: Costs) -> None:
     paths: Counter[tuple[str, ...]] = Counter()
     for line in export(traced, "a.folded").read_text("utf-8").splitlines():
@@ -342,7 +348,8 @@ def test_collapsed_stacks_add_up(traced: Path, costs: Costs) -> None:
 # ---- all of them
 
 
-def test_the_extension_tells_the_format(traced: Path) -> None:
+@pytest.mark.native
+def test_the_extension_selects_the_format(traced: Path) -> None:
     for name, extension in FORMATS.items():
         explicit = export(traced, "explicit.out", "--to", name)
         assert export(traced, "implicit" + extension).read_bytes() == explicit.read_bytes()
@@ -351,6 +358,7 @@ def test_the_extension_tells_the_format(traced: Path) -> None:
             assert gzip.decompress(packed.read_bytes()) == explicit.read_bytes()
 
 
+@pytest.mark.native
 def test_the_help_lists_every_format() -> None:
     done = subprocess.run(
         [PROGRAM, "export", "--help"], capture_output=True, encoding="utf-8", check=True
@@ -359,6 +367,7 @@ def test_the_help_lists_every_format() -> None:
     assert {*FORMATS, "chrome"} <= set(re.findall(r"^  (\w+)  ", part, re.M))
 
 
+@pytest.mark.native
 def test_a_thread_and_a_part_can_be_chosen(traced: Path) -> None:
     with kymograph.open(traced) as capture:
         worker = next(t for t in capture.threads if t.name == "worker")
@@ -381,13 +390,14 @@ def readable(path: Path) -> None:
         [*judge("callgrind"), "--auto=no", str(export(path, "odd.callgrind"))],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=400,
         check=False,
     )
     assert done.returncode == 0, done
     assert re.search(rf"^{own:,} .*PROGRAM TOTALS$", done.stdout, re.M)
 
 
+@pytest.mark.native
 def test_hostile_names_are_read_everywhere(hostile: Path) -> None:
     readable(hostile)
     names = {key[2] for key in stats_of(export(hostile, "odd.pstats"))}
@@ -395,16 +405,19 @@ def test_hostile_names_are_read_everywhere(hostile: Path) -> None:
     assert "\\ud800 alone \\udc80" in names
 
 
+@pytest.mark.native
 def test_a_killed_recording_is_read_everywhere(run_code: RunCode, capture_path: Path) -> None:
     path = record_killed(run_code, capture_path)
     readable(path)
     assert any(key[2] == "fib" for key in stats_of(export(path, "odd.pstats")))
 
 
+@pytest.mark.native
 def test_a_recording_with_gaps_is_read_everywhere(capture_path: Path) -> None:
     readable(record_gap(capture_path))
 
 
+@pytest.mark.native
 def test_an_empty_recording_is_read_where_a_reader_allows_it(capture_path: Path) -> None:
     kymograph.start(capture_path, calls=False)
     kymograph.stop()
@@ -413,6 +426,7 @@ def test_an_empty_recording_is_read_where_a_reader_allows_it(capture_path: Path)
     assert "Type: wall" in pprof(export(capture_path, "a.pb.gz"), "-top")
 
 
+@pytest.mark.native
 def test_deep_recursion_is_read_everywhere(capture_path: Path) -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
@@ -468,11 +482,9 @@ def test_python_exports_a_part(traced: Path) -> None:
 
 def test_python_explains_what_it_cannot_do(traced: Path, tmp_path: Path) -> None:
     with kymograph.open(traced) as capture:
-        with pytest.raises(ValueError, match=r"'a\.tablet' does not tell the format.*'pprof'"):
+        with pytest.raises(ValueError, match=r"cannot tell the format from 'a\.tablet'.*'pprof'"):
             capture.export("a.tablet")
-        with pytest.raises(
-            ValueError, match=r"'cuneiform' is not a format kymograph knows.*'html'"
-        ):
+        with pytest.raises(ValueError, match=r"unknown format 'cuneiform'.*'html'"):
             capture.export("a.html", "cuneiform")
         with pytest.raises(TypeError, match="format must be a str, not int"):
             capture.export("a.html", 3)  # type: ignore[arg-type]

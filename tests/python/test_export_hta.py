@@ -13,6 +13,8 @@ from program import PROGRAM
 
 import kymograph
 
+pytestmark = pytest.mark.native
+
 ROOT = Path(__file__).parents[2]
 
 JUDGE = """
@@ -42,13 +44,18 @@ print(json.dumps({
 """
 
 
+NUMBERS = [n * 7919 % 10_007 for n in range(1000)]
+
+
 def forward() -> None:
     with kymograph.record_function("forward"):
-        sorted(range(1000))
+        sorted(NUMBERS)
 
 
 def train() -> None:
-    for step in range(3, 8):
+    # HTA rounds starts up and ends down to microseconds, and stops with "Unexpected case" at
+    # some of the events whose length that makes negative: so no call here is that short.
+    for step in (3, 4, 5, 6, 7):
         with kymograph.record_function(f"ProfilerStep#{step}"):
             forward()
             time.sleep(0.001)
@@ -78,13 +85,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     traces = directory / "traces"
     traces.mkdir()
     subprocess.run(
-        [PROGRAM, "export", "-o", traces / "rank2.json", capture], timeout=60, check=True
+        [PROGRAM, "export", "-o", traces / "rank2.json", capture], timeout=400, check=True
     )
     told = subprocess.run(
         [done.stdout.strip(), "-c", JUDGE, traces],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         check=False,
         cwd=directory,
     )

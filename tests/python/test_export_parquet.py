@@ -66,7 +66,7 @@ def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
         [PROGRAM, "export", "--to", "parquet", *map(str, arguments)],
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=400,
         check=False,
         **options,
     )
@@ -85,7 +85,7 @@ def ask(analysis: tuple[str, dict[str, str]], tmp_path: Path) -> Query:
             [python, "-c", JUDGE, output, *queries],
             capture_output=True,
             encoding="utf-8",
-            timeout=120,
+            timeout=400,
             check=False,
         )
         assert told.returncode == 0, told.stderr
@@ -226,7 +226,7 @@ def test_a_killed_process_and_deep_recursion(ask: Query, capture_path: Path) -> 
             kymograph.span(f"level {i}").__enter__()
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    subprocess.run([sys.executable, "-c", code, capture_path], timeout=60, check=False)
+    subprocess.run([sys.executable, "-c", code, capture_path], timeout=400, check=False)
 
     _, rows = ask(
         capture_path,
@@ -236,7 +236,7 @@ def test_a_killed_process_and_deep_recursion(ask: Query, capture_path: Path) -> 
     assert rows == [[3000, 2999, False, True]]
 
 
-def test_gaps_are_told(ask: Query, record: Record) -> None:
+def test_gaps_are_reported(ask: Query, record: Record) -> None:
     with record() as path:
         for _ in range(300_000):
             kymograph.instant("tick")
@@ -279,7 +279,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
-def test_without_pyarrow_one_line_tells_what_to_install(record: Record, tmp_path: Path) -> None:
+def test_without_pyarrow_one_line_says_what_to_install(record: Record, tmp_path: Path) -> None:
     with record() as path:
         kymograph.instant("x")
     blocked = tmp_path / "blocked"
@@ -331,7 +331,7 @@ def test_an_interrupted_export_leaves_nothing(
             process.send_signal(signal.SIGTERM)
             break
         time.sleep(0.005)
-    process.communicate(timeout=60)
+    process.communicate(timeout=400)
 
     assert process.returncode in (-signal.SIGTERM, 0)
     left = {entry.name for entry in tmp_path.iterdir()} - {"trace.kymo"}

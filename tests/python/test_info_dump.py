@@ -15,6 +15,8 @@ import pytest
 from command import NESTED, bad, events_of, good, info_of, kymograph, start_recorder
 from conftest import Maker
 
+pytestmark = pytest.mark.native
+
 WORKERS = """
 def work():
     kymograph.thread_name("worker")
@@ -41,7 +43,7 @@ def recording(path: Path, code: str) -> Iterator[subprocess.Popen[bytes]]:
 # -------------------------------------------------------------------------- info
 
 
-def test_info_tells_a_clean_end_and_the_totals(make: Maker) -> None:
+def test_info_shows_a_clean_end_and_the_totals(make: Maker) -> None:
     path = make("for i in range(3):\n    with kymograph.span('s'): pass\nkymograph.stop()")
 
     info = info_of(path)
@@ -95,7 +97,7 @@ def test_info_says_that_a_process_was_killed_and_what_was_recovered(make: Maker)
     assert [e["name"] for e in events_of(path)] == ["last words"]
 
 
-def test_info_says_that_a_recording_goes_on(tmp_path: Path) -> None:
+def test_info_says_that_a_recording_is_running(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
     with recording(path, "kymograph.instant('so far')") as process:
         info = info_of(path)
@@ -131,7 +133,7 @@ def test_info_and_dump_read_what_is_left_of_a_cut_capture(make: Maker) -> None:
     info = info_of(path)
 
     assert info["indexed"] is False
-    assert "cut short: " in good("info", path)
+    assert "incomplete: " in good("info", path)
     assert 0 < info["records"] < 400000
     assert len([e for e in events_of(path) if e["kind"] == "instant"]) == info["records"]
 
@@ -307,7 +309,7 @@ def test_limit_stops_and_says_that_there_is_more(make: Maker) -> None:
 
     assert done.returncode == 0
     assert done.stdout.count("\n") == 4
-    assert done.stderr == f"kymograph: {path}: there is more; --limit 3 was reached\n"
+    assert done.stderr == f"kymograph: {path}: stopped after 3 records (--limit); there are more\n"
     assert len(events_of(path, "--limit", 10)) == 10
 
 
@@ -315,7 +317,7 @@ def test_a_window_without_records_says_so(make: Maker) -> None:
     done = kymograph("dump", "--json", "--from", "1h", make(NESTED))
 
     assert (done.returncode, done.stdout) == (0, "")
-    assert re.search(r"no records there; the capture has \d+ records and lasts ", done.stderr)
+    assert re.search(r"no records match; the capture has \d+ records and lasts ", done.stderr)
 
 
 def test_absolute_times_are_those_of_the_wall_clock(make: Maker) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import Record, RunCode
 
 import kymograph
@@ -81,6 +82,40 @@ def test_marking_keeps_no_memory_for_names_after_stop(run_code: RunCode, tmp_pat
     check(cycle, 20, 100, 2 << 20)
     """
     run_code(MEASURE + code, tmp_path / "trace.kymo")
+
+
+@pytest.mark.skipif(not kymograph._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
+def test_threads_under_an_overhead_budget_leave_nothing_behind(
+    run_code: RunCode, tmp_path: Path
+) -> None:
+    # Counts only memory from malloc: the recorder's own buffers come from elsewhere.
+    code = """if True:
+    import ctypes, sys, threading, kymograph
+
+    class Mallinfo(ctypes.Structure):
+        _fields_ = [(f"field{i}", ctypes.c_size_t) for i in range(10)]
+
+    try:
+        mallinfo = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        sys.exit()  # an older or another C library
+    mallinfo.restype = Mallinfo
+
+    def run_threads(count):
+        for _ in range(count):
+            thread = threading.Thread(target=len, args=("",))
+            thread.start()
+            thread.join()
+
+    kymograph.start(sys.argv[1], overhead=0.9)
+    run_threads(50)
+    before = mallinfo().field7
+    run_threads(300)
+    after = mallinfo().field7
+    kymograph.stop()
+    assert after - before < 300 << 10, f"{after - before} bytes more"
+    """
+    run_code(code, tmp_path / "trace.kymo")
 
 
 def test_marks_do_not_keep_references_to_their_arguments(record: Record) -> None:

@@ -53,7 +53,7 @@ def test_what_has_no_utf8_form_is_escaped(
         assert [thread.name for thread in capture.threads] == [shown]
 
 
-def test_names_built_at_run_time_need_not_be_kept(record: Record, read: Read) -> None:
+def test_names_built_at_run_time_are_copied(record: Record, read: Read) -> None:
     with record():
         for i in range(5000):
             kymograph.instant(f"name {i} " + "x" * (i % 50))

@@ -25,7 +25,7 @@ def test_a_missing_file_is_file_not_found(tmp_path: Path) -> None:
     assert raised.value.errno == errno.ENOENT
 
 
-def test_a_directory_is_is_a_directory(tmp_path: Path) -> None:
+def test_a_directory_raises_is_a_directory_error(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as raised:
         kymograph.open(tmp_path)
 
@@ -102,7 +102,7 @@ def test_a_capture_error_is_a_value_error() -> None:
 
 
 @pytest.mark.parametrize("path", [None, 3, 1.5])
-def test_what_is_no_path_is_a_type_error(path: object) -> None:
+def test_a_value_that_is_not_a_path_is_a_type_error(path: object) -> None:
     with pytest.raises(TypeError):
         kymograph.open(path)  # type: ignore[arg-type]
 
@@ -122,7 +122,7 @@ def test_paths_may_be_str_bytes_or_path_like(record: Record) -> None:
             assert [event.name for event in capture.events()] == ["found"]
 
 
-def test_a_path_need_not_be_utf8(tmp_path: Path) -> None:
+def test_a_path_may_be_invalid_utf8(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/\xff.kymo"
 
     kymograph.start(path, calls=False)

@@ -169,8 +169,8 @@ def test_a_program_that_does_not_stop_its_session_keeps_it(
 
 def test_a_session_is_stopped_at_exit(run_code: RunCode, capture_path: Path) -> None:
     run_code(
-        "import sys, kymograph; kymograph.start(sys.argv[1], calls=False)\n"
-        "kymograph.instant('tick')",
+        "import sys, kymograph\n"
+        "kymograph.start(sys.argv[1], calls=False); kymograph.instant('tick')",
         capture_path,
     )
 

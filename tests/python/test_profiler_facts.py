@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gzip
 import json
 import os
@@ -109,7 +110,7 @@ def test_names_with_quotes_and_non_ascii_survive(name: str, tmp_path: Path) -> N
     assert [event.name for event in prof.events()] == [name]
 
 
-def test_a_nested_profile_is_a_clear_error_and_the_outer_one_goes_on(tmp_path: Path) -> None:
+def test_a_nested_profile_is_a_clear_error_and_the_outer_one_continues(tmp_path: Path) -> None:
     with kymograph.profile() as outer:
         with kymograph.record_function("before"):
             pass
@@ -122,10 +123,60 @@ def test_a_nested_profile_is_a_clear_error_and_the_outer_one_goes_on(tmp_path: P
     assert names_of(outer, tmp_path / "trace.json") == ["before", "after"]
 
 
-def test_a_profile_inside_another_session_is_a_clear_error(tmp_path: Path) -> None:
-    with kymograph.trace(tmp_path / "trace.kymo", calls=False):
-        with pytest.raises(kymograph.SessionError, match=r"a session of kymograph\.start"):
-            kymograph.profile().start()
+def test_a_profile_inside_another_session_is_a_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "trace.kymo"
+    with kymograph.trace(path, calls=False):
+        with kymograph.record_function("before"):
+            pass
+        with kymograph.profile() as prof:
+            with kymograph.record_function("inside"):
+                pass
+        with kymograph.record_function("after"):
+            pass
+        assert [row.key for row in prof.key_averages()] == ["inside"]
+        assert names_of(prof, tmp_path / "trace.json") == ["inside"]
+
+    with kymograph.open(path) as capture:
+        entered = [event.name for event in capture.events() if event.kind == "enter"]
+    assert entered == ["before", "inside", "after"]
+    assert [row.key for row in prof.key_averages()] == ["inside"]
+
+
+def spin(seconds: float) -> float:
+    """Call `leaf` for that long; how long it was really."""
+    began = now = time.thread_time()
+    while now < began + seconds:
+        leaf()
+        now = time.thread_time()
+    return now - began
+
+
+@pytest.mark.timing
+def test_without_annotations_samples_show_what_took_the_time() -> None:
+    with kymograph.profile() as prof:
+        spent = spin(0.2) * 1e6
+
+    rows = {row.key.rpartition(": ")[2]: row for row in prof.key_averages()}
+    assert "spin" in str(prof.key_averages())
+    assert spent / 2 < rows["spin"].cpu_time_total < spent * 2
+    assert rows["spin"].cpu_time_total >= rows["spin"].self_cpu_time_total > 0
+    assert prof.events() == [] or len(prof.events()) == 0
+
+
+def test_annotations_come_before_samples() -> None:
+    with kymograph.profile() as prof:
+        with kymograph.record_function("mine"):
+            spin(0.05)
+
+    assert [row.key for row in prof.key_averages()] == ["mine"]
+
+
+def test_with_stack_false_takes_no_samples() -> None:
+    with kymograph.profile(with_stack=False) as prof:
+        spin(0.05)
+
+    assert len(prof.key_averages()) == 0
+    assert prof.capture.info.samples == 0
 
 
 def test_forgetting_stop_loses_nothing(run_code: RunCode, tmp_path: Path) -> None:
@@ -221,8 +272,8 @@ def test_nothing_of_the_profiler_itself_is_recorded(tmp_path: Path) -> None:
             prof.step()
 
     functions = list(names_of(prof, tmp_path / "t.json", "python_function"))
-    own = [n for n in functions if "/kymograph/" in n or "enum.py" in n or "json" in n]
-    assert own == []
+    ours = (os.path.dirname(kymograph.__file__), enum.__file__, os.path.dirname(json.__file__))
+    assert [name for name in functions if name.startswith(ours)] == []
     assert Counter(n for n in functions if n.endswith(": leaf")).total() == 2
 
 
@@ -350,7 +401,7 @@ def test_with_modules_is_deprecated() -> None:
         kymograph.profile(with_modules=True)
 
 
-def test_metadata_that_is_no_json_is_refused() -> None:
+def test_metadata_that_is_not_json_is_refused() -> None:
     prof = kymograph.profile()
     with pytest.raises(ValueError, match="'broken' is not JSON"):
         prof.add_metadata_json("broken", "{'single': 1}")
@@ -425,7 +476,7 @@ def test_record_function_takes_the_forms_of_torch() -> None:
             pass
 
     assert Counter(event.name for event in prof.events()) == {"a": 2, "b": 1}
-    for wrong in ({}, {"name": 1}, {"name": "a", "args": 1}, {"name": "a", "more": 1}):
+    for wrong in ({}, {"name": 1}, {"name": "a", "args": 1}):
         with pytest.raises(TypeError):
             kymograph.record_function(**wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
@@ -475,9 +526,10 @@ def test_without_functions_their_time_is_the_annotations_own() -> None:
 
     rows = {row.key: row for row in prof.key_averages(include_python_functions=False)}
     assert set(rows) == {"outer", "inner"}
-    assert 10_000 <= rows["outer"].self_cpu_time_total < 20_000
-    assert rows["outer"].cpu_time_total >= 30_000
-    assert rows["inner"].self_cpu_time_total == rows["inner"].cpu_time_total
+    outer, inner = rows["outer"], rows["inner"]
+    assert outer.self_cpu_time_total >= 10_000
+    assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - inner.cpu_time_total)
+    assert inner.self_cpu_time_total == inner.cpu_time_total >= 20_000
 
 
 # ---- tables and events

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
+import types
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,6 @@ from typing import Any
 import pytest
 
 import kymograph
-from kymograph import _core
 
 
 class Module:
@@ -43,12 +44,27 @@ class Failing(Module):
 
 
 @pytest.fixture(autouse=True)
-def named() -> Iterator[None]:
-    _core.trace_named(Module.__call__.__code__, "nn.Module: ")
+def named(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Sessions of this file name calls as those of a profile do when torch is there."""
+    record = functools.partial(kymograph._record, named=Module.__call__.__code__)
+    monkeypatch.setattr(kymograph, "_record", record)
     yield
     if kymograph.running():
         kymograph.stop()
-    _core.trace_named(None, "")
+
+
+def test_a_session_after_one_that_names_calls_names_none(
+    capture_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net()
+    with kymograph.trace(capture_path):
+        net(1)
+    monkeypatch.undo()
+
+    with kymograph.trace(capture_path):
+        net(1)
+
+    assert events_of(capture_path) == []
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
@@ -94,6 +110,24 @@ def test_a_module_that_dies_does_not_leave_its_name_to_the_next(capture_path: Pa
     ]
 
 
+def test_nothing_is_kept_of_modules_that_died(capture_path: Path) -> None:
+    def watched() -> int:
+        """How many modules are waited for: each has a callback for its death."""
+        found = (o for o in gc.get_objects() if isinstance(o, types.BuiltinFunctionType))
+        return sum(o.__name__ == "kymo_forget" for o in found)
+
+    alive = [Linear() for _ in range(3)]
+    with kymograph.trace(capture_path):
+        for _ in range(100):
+            Module()(1)
+        for module in alive:
+            module(1)
+        gc.collect()
+        during = watched()
+    assert during == len(alive)
+    assert watched() == 0
+
+
 def test_an_exception_ends_the_call_of_a_module(capture_path: Path) -> None:
     failing = Failing()
     with kymograph.trace(capture_path):
@@ -107,7 +141,7 @@ def test_an_exception_ends_the_call_of_a_module(capture_path: Path) -> None:
     assert all("End lost" not in event["args"] for event in events)
 
 
-def test_numbers_begin_anew_with_every_session(capture_path: Path) -> None:
+def test_numbers_restart_with_every_session(capture_path: Path) -> None:
     net = Net()
     for _ in range(2):
         with kymograph.trace(capture_path):

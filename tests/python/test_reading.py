@@ -129,7 +129,7 @@ def test_metadata_keeps_the_last_value_of_a_key(record: Record) -> None:
         assert capture.metadata["größe"] == "数"
 
 
-def test_info_tells_what_was_recorded(record: Record) -> None:
+def test_info_shows_what_was_recorded(record: Record) -> None:
     before = time.time_ns()
     with record() as path:
         kymograph.process_name("the process")

@@ -103,7 +103,12 @@ def work() -> None:
     fib(8)
 
 
+def a_name_so_long_that_no_table_has_room_for_all_of_it_on_a_terminal_of_ninety_columns() -> None:
+    pass
+
+
 def program() -> None:
+    a_name_so_long_that_no_table_has_room_for_all_of_it_on_a_terminal_of_ninety_columns()
     fib(12)
     sum(squares(20))
     with contextlib.suppress(ValueError):
@@ -301,15 +306,13 @@ def test_functions_are_sorted_as_asked(traced: Path, key: str, field_: str) -> N
         ("test_report.py", "squares", "loads"),
     ],
 )
-def test_a_filter_is_about_names_and_files(
-    traced: Path, pattern: str, some: str, none: str
-) -> None:
+def test_a_filter_matches_names_and_files(traced: Path, pattern: str, some: str, none: str) -> None:
     names = {row["name"] for row in report("--filter", pattern, traced)["functions"]}
 
     assert some in names and none not in names
 
 
-def test_a_limit_is_kept(traced: Path) -> None:
+def test_a_limit_is_respected(traced: Path) -> None:
     found = report("--limit", 3, traced)
 
     assert len(found["functions"]) == 3 < found["function_count"]
@@ -318,13 +321,13 @@ def test_a_limit_is_kept(traced: Path) -> None:
 # ------------------------------------------------------------------------- the text
 
 
-def test_the_text_answers_at_once(traced: Path) -> None:
+def test_the_text_begins_with_the_answer(traced: Path) -> None:
     text = text_of(traced)
 
     assert text.startswith(f"{traced}\n  ended     stopped cleanly\n")
     assert re.search(r"^  calls     [\d ]+ on 4 threads, \d+ resumes", text, re.M)
     assert re.search(r"^  lost      nothing$", text, re.M)
-    assert re.search(r"^  time      .* Python [\d.]+ %, C [\d.]+ %, garbage", text, re.M)
+    assert re.search(r"^  work      .* Python [\d.]+ %, C [\d.]+ %, garbage", text, re.M)
     for heading in (
         "Functions by self time",
         "Hottest call paths",
@@ -333,12 +336,12 @@ def test_the_text_answers_at_once(traced: Path) -> None:
     ):
         assert re.search(rf"^{heading}", text, re.M), heading
     table = text.split("Functions by self time\n")[1]
-    assert re.match(r" +SELF +% +TOTAL +CALLS +MEAN +P99 +FUNCTION +WHERE\n", table)
+    assert re.match(r" +SELF +% +TOTAL +WAITED +CALLS +MEAN +P99 +FUNCTION +WHERE\n", table)
     assert "more; --limit" in table
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
-def test_where_a_function_is_stands_beside_it(traced: Path) -> None:
+def test_the_location_of_a_function_is_shown_beside_it(traced: Path) -> None:
     text = text_of("-n", 1000, traced)
 
     assert re.search(r"  fib +python/program\.py:\d+$", text, re.M)
@@ -346,7 +349,7 @@ def test_where_a_function_is_stands_beside_it(traced: Path) -> None:
     assert re.search(r"  Python GC +\(garbage collector\)$", text, re.M)
 
 
-def test_the_tree_parts_where_calls_part(tmp_path: Path, run_code: RunCode) -> None:
+def test_the_tree_branches_where_calls_branch(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "trace.kymo"
     run_code(
         "import kymograph, sys\n"
@@ -364,9 +367,9 @@ def test_the_tree_parts_where_calls_part(tmp_path: Path, run_code: RunCode) -> N
 
     text = text_of("--tree", "--threshold", "0", path)
 
-    names = [re.sub(r"^.{49}(.*)  \S+$", r"\1", line) for line in text.splitlines()]
-    tree = names[next(i for i, name in enumerate(names) if name.endswith("a")) :]
-    assert tree == ["a", "├ b", "│ c", "│ c", "│ c", "│ c", "└ d"]
+    lines = text.split("FUNCTION\n")[1].splitlines()
+    tree = [re.sub(r"^.{45}(.*)  \S+$", r"\1", line) for line in lines]
+    assert tree == ["<module>", "a", "├ b", "│ c", "│ c", "│ c", "│ c", "└ d"]
 
 
 def test_callers_are_a_table(traced: Path) -> None:
@@ -394,7 +397,7 @@ def test_spans_of_programs_without_python_calls_are_reported(tmp_path: Path) -> 
     assert "outer > größe" in text
 
 
-def test_a_span_in_a_context_manager_is_no_loss(tmp_path: Path) -> None:
+def test_a_span_in_a_context_manager_is_not_a_loss(tmp_path: Path) -> None:
     @contextlib.contextmanager
     def region() -> Iterator[None]:
         with kymograph.span("region span"):
@@ -435,10 +438,10 @@ def test_a_killed_program_has_a_report(tmp_path: Path) -> None:
     assert row["calls"] == 21 and row["total_ns"] > 0
     assert found["lost_leaves"] == 0
     assert "deep (21 times)" in text
-    assert "without stopping" in text
+    assert "the process was killed" in text
 
 
-def test_losses_are_told(tmp_path: Path, run_code: RunCode) -> None:
+def test_losses_are_reported(tmp_path: Path, run_code: RunCode) -> None:
     path = tmp_path / "lossy.kymo"
     run_code(
         "import kymograph, sys\n"
@@ -483,7 +486,7 @@ def test_on_a_terminal_lines_fit_its_width(traced: Path) -> None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=400,
             check=False,
         )
 
@@ -494,7 +497,7 @@ def test_on_a_terminal_lines_fit_its_width(traced: Path) -> None:
         assert options == ["--callers", "fib"] or "…" in tables
 
 
-def test_of_many_threads_the_busiest_are_shown(tmp_path: Path) -> None:
+def test_the_busiest_of_many_threads_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "trace.kymo"
 
     def body(times: int) -> None:
@@ -509,7 +512,7 @@ def test_of_many_threads_the_busiest_are_shown(tmp_path: Path) -> None:
         thread.join()
     kymograph.stop()
 
-    table = text_of(path).split("Threads, the busiest first\n")[1].splitlines()
+    table = text_of(path).split("Threads, busiest first\n")[1].splitlines()
 
     assert table[1].split()[0] == "29"
     assert len(table) == 22 and "and 10 more" in table[-1]
@@ -522,13 +525,13 @@ def test_of_many_threads_the_busiest_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--sort", "size"], "--sort size is not known"),
+        (["--sort", "size"], "unknown --sort size"),
         (["--limit", "many"], "--limit many is not a number"),
         (["--threshold", "much"], "--threshold much is not a share"),
         (["--threshold", "101"], "--threshold 101 is not a share"),
         (["--from", "soon"], "--from soon is not a time"),
         (["--from", "2", "--to", "1"], "--from 2 is later than --to 1"),
-        (["--thread", "nobody"], "there is no thread 'nobody'"),
+        (["--thread", "nobody"], "no thread 'nobody'"),
     ],
 )
 def test_wrong_usage_is_one_line_that_names_it(
@@ -544,12 +547,12 @@ def test_wrong_usage_is_one_line_that_names_it(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--filter", "zzz"], "--filter zzz fits no function"),
-        (["--callers", "zzz"], "--callers zzz fits no function"),
-        (["--from", "1h"], "no calls or spans there"),
+        (["--filter", "zzz"], "no function matches 'zzz' (--filter)"),
+        (["--callers", "zzz"], "no function matches 'zzz' (--callers)"),
+        (["--from", "1h"], "no calls or spans in that part"),
     ],
 )
-def test_an_empty_answer_says_why(traced: Path, arguments: list[str], words: str) -> None:
+def test_an_empty_report_says_why(traced: Path, arguments: list[str], words: str) -> None:
     done = run(*arguments, traced)
 
     assert done.returncode == 0
@@ -577,12 +580,16 @@ def test_tasks_have_their_time_and_how_much_they_waited(tmp_path: Path, run_code
     assert found["nap"]["count"] == 4 and found["nap"]["open"] == 0
     assert found["nap"]["waited_ns"] >= 4 * 18_000_000
     assert found["nap"]["time_ns"] >= found["nap"]["waited_ns"]
-    assert found["await"]["inside"] == found["await"]["count"]
+    wait = found["await sleep"]
+    assert wait["inside"] == wait["count"] == 4 and wait["line"] == 3
+    assert found["nap"]["ready_ns"] >= wait["ready_ns"] >= wait["ready_longest_ns"] > 0
     assert found["job"]["open"] == 1
     text = text_of(path)
     section = text[text.index("Tasks and async spans") :]
     assert re.search(r"\b4 .*nap", section) and "(async span)" in section
-    assert "await" not in section.split("Threads")[0], "waits are a column, not rows"
+    lanes, waits = section.split("Threads")[0].split("Where tasks waited")
+    assert "await" not in lanes, "there waits are a column, not rows"
+    assert re.search(r"\b4 .*await sleep", waits) and "await gather" in waits
 
 
 def test_gaps_are_listed(tmp_path: Path, run_code: RunCode) -> None:
@@ -607,7 +614,7 @@ def test_gaps_are_listed(tmp_path: Path, run_code: RunCode) -> None:
         pytest.skip("the disk was fast enough for everything")
     assert sum(row["records"] for row in done["gap_list"]) == done["lost_records"]
     assert {row["reason"] for row in done["gap_list"]} <= {"budget", "disk", "nested"}
-    assert "Gaps: records that were given up" in run(path).stdout
+    assert "Gaps: missing records" in run(path).stdout
 
 
 def test_functions_by_total_time_are_there_too(traced: Path) -> None:
@@ -619,19 +626,21 @@ def test_functions_by_total_time_are_there_too(traced: Path) -> None:
     assert text_of(traced, "--sort", "total").count("Functions by total time") == 1
 
 
-def test_until_is_to(traced: Path) -> None:
+def test_until_is_an_alias_of_to(traced: Path) -> None:
     assert text_of(traced, "--until", "1ms") == text_of(traced, "--to", "1ms")
     assert "mean the same" in run(traced, "--until", "1ms", "--to", "1ms").stderr
 
 
 @pytest.mark.parametrize("verb", ["report", "info"])
-def test_a_file_without_its_end_is_not_said_to_be_whole(
+def test_a_truncated_file_is_not_reported_as_complete(
     traced: Path, tmp_path: Path, verb: str
 ) -> None:
     short = tmp_path / "short.kymo"
     short.write_bytes(traced.read_bytes()[:-200])
 
-    done = subprocess.run([PROGRAM, verb, short], capture_output=True, encoding="utf-8", timeout=60)
+    done = subprocess.run(
+        [PROGRAM, verb, short], capture_output=True, encoding="utf-8", timeout=400
+    )
 
     assert done.returncode == 0
-    assert "  lost      not known: the end of the file is missing\n" in done.stdout
+    assert "  lost      unknown: the end of the file is missing\n" in done.stdout

@@ -196,7 +196,7 @@ def test_arguments_of_the_wrong_type_raise_whether_recording_or_not(
         (kymograph.async_end, "name", 1, 2),
         (kymograph.thread_name, 1),
         (kymograph.process_name, b"name"),
-        (kymograph.metadata, "key", 1),
+        (kymograph.metadata, 1, "value"),
     ]
     if recording:
         with record():
@@ -211,7 +211,7 @@ def check_type_errors(calls: list[tuple[object, ...]]) -> None:
             function(*arguments)  # type: ignore[operator]
 
 
-def test_a_span_cannot_be_entered_twice_at_a_time() -> None:
+def test_a_span_cannot_be_entered_twice_at_once() -> None:
     span = kymograph.span("once")
 
     with span, pytest.raises(RuntimeError, match="open already"), span:

@@ -283,7 +283,7 @@ def interrupt(*command: str) -> tuple[int, str, str]:
         assert process.stdout and process.stdout.readline() == "ready\n"
         time.sleep(0.2)  # until it sleeps
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=400)
         return process.returncode, out, err
 
 
@@ -353,6 +353,21 @@ POOL = """
             results = pool.map(work, range(8), chunksize=1)
         print([square for square, _ in results], os.getpid() in {pid for _, pid in results})
 """
+
+
+def test_forked_workers_end_when_they_are_terminated() -> None:
+    write(
+        "script.py",
+        """
+        import multiprocessing
+
+        for _ in range(20):  # each time they may wait in C when the signal comes
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                pool.map(abs, range(4), chunksize=1)
+        """,
+    )
+
+    assert recorded("script.py").returncode == 0
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from ran import RUN, calls, execute, write
+from traced import BUDGETS
 
 import kymograph
 from kymograph import _summary
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 SUMMARY = re.compile(
     r"kymograph: recorded ([\d ]+) calls? on (\d+) threads? in [\d.]+ m?s → (\S+) "
     r"\([\d.]+ (?:bytes|kB|MB)\); nothing lost\n"
-    r"kymograph: next: kymograph report (\S+) · kymograph export (\S+) --to chrome\n"
+    r"kymograph: next: kymograph report (\S+) · kymograph export (\S+) --to perfetto\n"
 )
 
 
@@ -83,15 +85,16 @@ def test_the_summary_says_what_was_lost() -> None:
 
     assert lost
     assert " in 1 h 01 min → v1.kymo (" in line
-    assert line.endswith(f"; {lost} records lost, 'kymograph info' says why")
+    assert f"; {lost} records lost, see 'kymograph info'" in line
+    assert "nothing lost" not in line
 
 
-def test_a_capture_that_cannot_be_read_is_told_in_one_line() -> None:
+def test_an_unreadable_capture_is_reported_in_one_line() -> None:
     write("x.kymo", "no capture at all")
 
     line = _summary.recorded("x.kymo", "x.kymo", "x.kymo", 1)
 
-    assert line.startswith("recorded into x.kymo, which cannot be summarised: ")
+    assert line.startswith("recorded into x.kymo, but cannot read it: ")
     assert "not a kymograph capture" in line and "\n" not in line
 
 
@@ -99,7 +102,7 @@ def test_a_capture_that_cannot_be_read_is_told_in_one_line() -> None:
     ("seconds", "text"),
     [(0.01234, "12.3 ms"), (31.44, "31.4 s"), (59.97, "1 min 00 s"), (725, "12 min 05 s")],
 )
-def test_durations_are_told_for_people(seconds: float, text: str) -> None:
+def test_durations_are_readable(seconds: float, text: str) -> None:
     assert _summary.duration(seconds) == text
 
 
@@ -114,11 +117,11 @@ def test_durations_are_told_for_people(seconds: float, text: str) -> None:
         (5 * 10**12, "5.0 TB"),
     ],
 )
-def test_sizes_are_told_for_people(number: int, text: str) -> None:
+def test_sizes_are_readable(number: int, text: str) -> None:
     assert _summary.size(number) == text
 
 
-def test_a_recording_that_fails_is_told_in_one_line() -> None:
+def test_a_failed_recording_is_reported_in_one_line() -> None:
     write(
         "script.py",
         """
@@ -132,7 +135,9 @@ def test_a_recording_that_fails_is_told_in_one_line() -> None:
     done = execute(*RUN, "--budget", "2M", "script.py")
 
     assert done.returncode == 0
-    assert done.stderr.startswith("kymograph: recording failed: File too large; script.kymo holds")
+    assert done.stderr.startswith(
+        "kymograph: recording failed: File too large; script.kymo has everything"
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -152,31 +157,38 @@ def refused(*arguments: object, code: int = 2) -> str:
     [
         ([], "'run' needs a script, -m MODULE or -c CODE; see 'kymograph help run'"),
         (["-q"], "'run' needs a script, -m MODULE or -c CODE; see 'kymograph help run'"),
-        (["-"], "a program cannot be read from standard input; write it to a file"),
-        (["missing.py"], "there is no script missing.py"),
+        (["-"], "cannot run a program from standard input; write it to a file"),
+        (["missing.py"], "no script missing.py"),
         (["empty"], "empty has no __main__.py to run"),
-        (["-m", "missing"], "there is no module missing"),
-        (["-m", "script.py"], "there is no module script.py; a script is run without -m: "),
+        (["-m", "missing"], "no module missing"),
+        (["-m", "script.py"], "no module script.py; run a script without -m: "),
         (["-m", "empty"], "No module named empty.__main__; 'empty' is a package"),
         (["-m", "json.missing"], "No module named json.missing"),
-        (["-m"], "-m needs something behind it; see 'kymograph help run'"),
-        (["-o"], "-o needs something behind it; see 'kymograph help run'"),
-        (["--budget"], "--budget needs something behind it; see 'kymograph help run'"),
+        (["-m"], "-m needs a value; see 'kymograph help run'"),
+        (["-o"], "-o needs a value; see 'kymograph help run'"),
+        (["--budget"], "--budget needs a value; see 'kymograph help run'"),
         (["--ouput", "x.kymo", "script.py"], "'run' has no option --ouput; did you mean --output?"),
         (["-x", "script.py"], "'run' has no option -x; 'kymograph help run' lists them"),
-        (["--quiet=yes", "script.py"], "--quiet takes no value; write it alone"),
+        (["--quiet=yes", "script.py"], "--quiet takes no value"),
+        (
+            ["--c-calls", "fast", "script.py"],
+            "--c-calls fast is not available any more; use on or off, or --overhead 5% for less",
+        ),
         (["--gc", "maybe", "script.py"], "--gc maybe is not on or off; see 'kymograph help run'"),
         (["--level", "20", "script.py"], "--level 20 is not a number from 1 to 19; see"),
-        (["--budget", "much", "script.py"], "--budget much is not a size like 64M or 1G; see"),
+        (
+            ["--budget", "much", "script.py"],
+            "--budget much is not a size like 64M or 1G, of at least 1M; see",
+        ),
         (["--policy", "wait", "script.py"], "--policy wait is not help or drop; see"),
         (["--max-depth", "-1", "script.py"], "--max-depth -1 is not a number from 1 to"),
-        (["-o", "x.txt", "script.py"], "-o x.txt: the name chooses the format; it ends in"),
-        (["-o", "no/x.kymo", "script.py"], "no/x.kymo cannot be recorded into: No such file"),
-        (["-o", "no/x.json", "script.py"], "no/x.json cannot be recorded into: No such file"),
-        (["-o", "folder.kymo", "script.py"], "folder.kymo cannot be recorded into: Is a directory"),
+        (["-o", "x.txt", "script.py"], "-o x.txt: the extension chooses the format: .kymo,"),
+        (["-o", "no/x.kymo", "script.py"], "cannot record into no/x.kymo: No such file"),
+        (["-o", "no/x.json", "script.py"], "cannot record into no/x.json: No such file"),
+        (["-o", "folder.kymo", "script.py"], "cannot record into folder.kymo: Is a directory"),
         (["-o", "folder.json", "script.py"], "folder.json: this is a directory; name a file in it"),
-        (["-o", "other", "script.py"], "-o other: the name chooses the format"),
-        (["-o", "other.kymo", "script.py"], "other.kymo cannot be recorded into: the file exists"),
+        (["-o", "other", "script.py"], "-o other: the extension chooses the format"),
+        (["-o", "other.kymo", "script.py"], "cannot record into other.kymo: the file exists"),
     ],
 )
 def test_what_cannot_be_run_is_refused_in_one_line(arguments: list[str], line: str) -> None:
@@ -197,22 +209,26 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_program_runs() -> 
     write("x.json", "{}")
     os.chmod("x.json", 0o400)
 
-    assert refused("-o", "x.json", "script.py") == "x.json cannot be written: Permission denied"
+    assert refused("-o", "x.json", "script.py") == "cannot write x.json: Permission denied"
     assert not Path("was-run").exists()
 
 
 def test_a_capture_that_is_being_recorded_is_left_alone() -> None:
     write("script.py", "")
     with kymograph.trace("script.kymo", calls=False):
-        line = refused("script.py")
+        done = execute(*RUN, "script.py")
 
-    assert line.startswith("script.kymo cannot be recorded into: another process")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in Path().glob("*.kymo")) == [
+        re.search(r"→ (script-\d+\.kymo) ", done.stderr)[1],  # type: ignore[index]
+        "script.kymo",
+    ]
 
 
 # ---------------------------------------------------------------------- its options
 
 
-def test_the_help_tells_of_every_option_there_is() -> None:
+def test_help_lists_every_option() -> None:
     if native.find() is None:
         pytest.skip("the program is not installed beside this Python")
 
@@ -226,7 +242,7 @@ def test_the_help_tells_of_every_option_there_is() -> None:
     assert execute(*RUN, "-h").stdout == text
 
 
-def test_options_behind_the_script_are_the_programs() -> None:
+def test_options_after_the_script_belong_to_the_program() -> None:
     write("script.py", "import sys; print(sys.argv[1:])")
 
     done = execute(*RUN, "-qo", "x.kymo", "script.py", "--help", "-o", "y.kymo", "--", "-m", "z")
@@ -235,7 +251,170 @@ def test_options_behind_the_script_are_the_programs() -> None:
     assert Path("x.kymo").exists() and not Path("y.kymo").exists()
 
 
-def test_a_script_with_a_dash_is_named_behind_two_dashes() -> None:
+def test_a_script_with_a_dash_is_named_after_two_dashes() -> None:
     write("-script.py", "print('here')")
 
     assert execute(*RUN, "-q", "--", "-script.py").stdout == "here\n"
+
+
+# ------------------------------------------------------------ what is not in a capture
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    """What the summary says of what is missing."""
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()[0].partition("); ")[2]
+
+
+def test_children_that_are_not_recorded_are_missing() -> None:
+    write("script.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'pass'])\n")
+
+    text = said(execute(*RUN, "script.py"))
+
+    assert re.fullmatch(r"not in it: child processes \([\d.]+ m?s of CPU time\)", text)
+
+
+def test_children_from_before_are_not_missing() -> None:
+    write("script.py", "pass\n")
+    before = "import os, subprocess, sys; subprocess.run([sys.executable, '-c', 'pass']); "
+
+    done = execute(sys.executable, "-c", before + f"os.execv({RUN[0]!r}, {[*RUN, 'script.py']!r})")
+
+    assert said(done) == "nothing lost"
+
+
+@pytest.mark.skipif(not BUDGETS, reason="no overhead budget on 3.11.0 to 3.11.3")
+def test_calls_that_a_budget_switched_off_are_missing() -> None:
+    write(
+        "script.py",
+        """
+        def f(): pass
+        for _ in range(2_000_000): f()
+        """,
+    )
+
+    text = said(execute(*RUN, "--overhead", "1%", "script.py"))
+
+    assert re.match(r"not in it: calls of \d+ functions? .*overhead budget", text), text
+
+
+def test_recording_nothing_is_warned_of() -> None:
+    write("script.py", "def f(): pass\nf()\n")
+
+    off = execute(*RUN, "--calls", "off", "script.py")
+    nothing = execute(*RUN, "--include", "nosuch", "script.py")
+    something = execute(*RUN, "--include", "f", "script.py")
+
+    assert "\nkymograph: --calls off alone records only the program's own marks" in off.stderr
+    assert "\nkymograph: no called function matches --include nosuch\n" in nothing.stderr
+    assert "matches" not in something.stderr
+
+
+# ----------------------------------------------------------------- whose files they are
+
+
+def test_a_file_that_is_not_an_export_is_not_replaced() -> None:
+    write("notes.json", '{"my": "notes about kymograph"}')
+
+    line = refused("-o", "notes.json", "-c", "print(1)")
+
+    assert line.startswith("notes.json exists and was not written by kymograph; ")
+    assert Path("notes.json").read_text() == '{"my": "notes about kymograph"}'
+    assert execute(*RUN, "--force", "-o", "notes.json", "-c", "pass").returncode == 0
+    assert "traceEvents" in Path("notes.json").read_text()
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.json.gz", "x.html", "x.pftrace", "x.callgrind"])
+def test_an_export_is_replaced_by_the_next(name: str) -> None:
+    for _ in range(2):
+        done = execute(*RUN, "-o", name, "-c", "pass")
+        assert done.returncode == 0, done.stderr
+        assert f"→ {name} (" in done.stderr
+
+
+def test_a_file_that_the_program_writes_is_not_replaced_either() -> None:
+    done = execute(*RUN, "-o", "x.json", "-c", "open('x.json', 'w').write('mine')")
+
+    assert Path("x.json").read_text() == "mine"
+    assert "x.json was not written: a file of that name was created in the meantime" in done.stderr
+    assert Path("x.json.kymo").exists()
+
+
+def test_a_capture_that_was_deleted_is_not_kept() -> None:
+    write("script.py", "import glob, os\nfor each in glob.glob('*.kymo*'): os.unlink(each)\n")
+
+    for name in ("x.kymo", "x.json"):
+        done = execute(*RUN, "-o", name, "script.py")
+
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr.count("\n") == 1
+        assert "deleted" in done.stderr or "there is no x." in done.stderr
+        assert "kept" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root")
+@pytest.mark.parametrize("what", ["os.chroot('.')", "os.chdir('/'); os.setgid(1); os.setuid(1)"])
+@pytest.mark.parametrize("output", ["x.kymo", "x.json"])
+def test_a_program_that_changed_its_root_or_user_ends_without_a_traceback(
+    what: str, output: str
+) -> None:
+    done = execute(*RUN, "-o", output, "-c", f"import os; {what}; print(1)")
+
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("kymograph: ")
+
+
+def test_too_little_memory_is_one_line() -> None:
+    code = (
+        "import resource, sys; from kymograph.__main__ import main; "
+        "resource.setrlimit(resource.RLIMIT_AS, (80 << 20, -1)); "
+        "sys.exit(main(['run', '-c', 'print(1)']))"
+    )
+
+    done = execute(sys.executable, "-c", code)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "memory" in done.stderr
+
+
+# ------------------------------------------------------------------ installed programs
+
+
+def test_an_installed_program_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("bin/serve", f"#!{sys.executable}\nimport sys\ndef f(): print(*sys.argv[1:])\nf()\n")
+    Path("bin/serve").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{Path('bin').resolve()}:{os.environ['PATH']}")
+
+    done = execute(*RUN, "serve", "--port", "80")
+
+    assert (done.returncode, done.stdout) == (0, "--port 80\n"), done.stderr
+    assert calls("serve.kymo")["f"] == 1
+
+
+def test_the_console_scripts_of_this_python_need_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    done = execute(*RUN, "-q", "pip", "--version")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("pip ")
+
+
+def test_what_python_does_not_run_is_refused() -> None:
+    assert refused("ls").endswith("is not a Python program; add --memory to record its memory")
+    assert refused("no-such-program") == ("no script no-such-program, and no such program in PATH")
+
+
+def test_the_arguments_can_be_left_out_of_the_capture() -> None:
+    write("script.py", "import sys\nassert sys.argv[1:] == ['--password', 'sesame']\n")
+
+    for options in ([], ["--no-command"]):
+        done = execute(*RUN, *options, "script.py", "--password", "sesame")
+        assert done.returncode == 0, done.stderr
+        with kymograph.open("script.kymo") as capture:
+            noted = [value for value in capture.metadata.values() if "sesame" in value]
+        assert bool(noted) is not bool(options)
+        if options:
+            assert b"sesame" not in Path("script.kymo").read_bytes()

@@ -1,8 +1,10 @@
-"""Sampled stacks: `kymograph run --sample`, `kymograph.start(sample=...)`."""
+"""Sampled stacks, by `kymograph run --sample` and `kymograph.start(sample=...)`."""
 
 from __future__ import annotations
 
 import json
+import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -19,21 +21,39 @@ from kymograph.verbs.native import find
 
 Done = subprocess.CompletedProcess[str]
 
-# Time is that of the thread, so that a busy machine changes nothing.
+# Time is that of the thread, so that a busy machine changes little. Where the machine is a guest
+# whose host takes its cores away, that counts as time of the thread, in pieces of a tenth of a
+# second: so the program says how much each function and its caller really spent.
 WORK = """
-import asyncio, hashlib, os, select, signal, subprocess, sys, threading, time
+import asyncio, atexit, collections, hashlib, json, os, select, signal, subprocess, sys, threading
+import time
+
+spent = collections.Counter()
+
+def write_spent(pid=os.getpid()):
+    if os.getpid() == pid:
+        with open(__file__ + ".spent", "w") as file:
+            json.dump(spent, file)
+if "__file__" in globals():
+    atexit.register(write_spent)
 
 def turn(seconds):
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
+    began = now = time.thread_time()
+    while now < began + seconds:
         for i in range(2000):
             i * i
+        now = time.thread_time()
+    for name in "turn", sys._getframe(1).f_code.co_name:
+        spent[name] += now - began
 
 def digest(seconds):
     data = bytes(1_000_000)
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
+    began = now = time.thread_time()
+    while now < began + seconds:
         hashlib.sha256(data).digest()
+        now = time.thread_time()
+    for name in "digest", sys._getframe(1).f_code.co_name:
+        spent[name] += now - began
 """
 
 
@@ -55,7 +75,7 @@ def run(path: Path, code: str, *options: str, check: bool = True) -> Done:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=400,
     )
     if check:
         assert done.returncode == 0, done.stderr
@@ -69,7 +89,7 @@ def sampled(path: Path, most_lost: int = 0) -> dict[str, Any]:
         [str(find()), "report", "--json", str(path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=400,
         check=True,
     )
     report = json.loads(done.stdout)
@@ -83,30 +103,65 @@ def seconds(samples: dict[str, Any], name: str, key: str = "total_ns") -> float:
     return float(sum(found)) / 1e9
 
 
+def part_seen(path: Path, samples: dict[str, Any], name: str, key: str = "total_ns") -> float:
+    """The time that the samples give function NAME, as a part of what it really spent."""
+    spent = json.loads(path.with_suffix(".py.spent").read_text())
+    return seconds(samples, name, key) / float(spent[name])
+
+
+@pytest.mark.timing
 def test_the_hot_function_and_the_c_code_that_it_calls_are_found(capture_path: Path) -> None:
     done = run(capture_path, "turn(0.4)\ndigest(0.4)", "--sample", "1000", "--calls", "off")
     assert "recorded " in done.stderr and " samples on 1 thread in " in done.stderr
     samples = sampled(capture_path)
-    assert 0.35 < seconds(samples, "turn") < 0.6
-    assert 0.35 < seconds(samples, "digest") < 0.6
+    assert 0.85 < part_seen(capture_path, samples, "turn") < 1.5
+    assert 0.85 < part_seen(capture_path, samples, "digest") < 1.5
     # sha256 runs in C, in whichever library has it.
-    assert seconds(samples, "digest", "self_ns") < 0.1
+    assert part_seen(capture_path, samples, "digest", "self_ns") < 0.25
     inside = [each for each in samples["functions"] if each["class"] == "native"]
-    assert sum(each["self_ns"] for each in inside) / 1e9 > 0.3
+    assert sum(each["self_ns"] for each in inside) / 1e9 > 0.75 * seconds(samples, "digest")
     with kymograph.open(capture_path) as capture:
         assert capture.metadata["sample.period_ns"] == "1000000"
         assert capture.metadata["sample.clock"] == "cpu"
         assert int(capture.metadata["sample.count"]) == capture.info.records == samples["count"]
 
 
-def test_what_runs_the_program_is_not_in_its_stacks(capture_path: Path) -> None:
+@pytest.mark.timing
+def test_time_in_the_kernel_counts_for_the_function_that_made_the_call(
+    capture_path: Path,
+) -> None:
+    code = """
+        def read_zeros(seconds):
+            began = now = time.thread_time()
+            while now < began + seconds:
+                os.read(zeros, 1_000_000)
+                now = time.thread_time()
+            spent["read_zeros"] += now - began
+
+        zeros = os.open("/dev/zero", os.O_RDONLY)
+
+        for _ in range(100):
+            read_zeros(0.003)
+            turn(0.003)
+    """
+    run(capture_path, code, "--sample", "1000", "--calls", "off")
+    samples = sampled(capture_path)
+    assert 0.7 < part_seen(capture_path, samples, "read_zeros") < 1.3
+    assert 0.7 < part_seen(capture_path, samples, "turn") < 1.3
+    with kymograph.open(capture_path) as capture:
+        assert capture.metadata["sample.timer"] in ("perf_event_open", "timer_create")
+
+
+def test_frames_that_run_the_program_are_hidden(capture_path: Path) -> None:
     run(capture_path, "turn(0.2)", "--sample", "1000", "--calls", "off")
     functions = sampled(capture_path)["functions"]
     files = {each["file"] for each in functions if each["class"] == "function"}
     assert str(capture_path.with_suffix(".py")) in files
-    assert not [file for file in files if "runpy" in file or "/kymograph/" in file]
+    ours = os.path.dirname(kymograph.__file__) + os.sep
+    assert not [file for file in files if file == runpy.__file__ or file.startswith(ours)]
 
 
+@pytest.mark.timing
 def test_samples_and_calls_go_together(capture_path: Path) -> None:
     done = run(capture_path, "turn(0.3)", "--sample", "1000")
     assert " calls and " in done.stderr and " samples on 1 thread" in done.stderr
@@ -122,6 +177,7 @@ def test_without_calls_there_are_none(capture_path: Path) -> None:
         assert not [event for event in capture.events() if event.kind in ("enter", "leave")]
 
 
+@pytest.mark.timing
 def test_every_thread_is_sampled(capture_path: Path) -> None:
     code = """
         def one(): turn(0.3)
@@ -135,10 +191,11 @@ def test_every_thread_is_sampled(capture_path: Path) -> None:
     assert " on 3 threads" in done.stderr
     samples = sampled(capture_path)
     # On a busy machine it may take a while until a thread is found.
-    assert 0.05 < seconds(samples, "one") < 0.45
-    assert 0.05 < seconds(samples, "two") < 0.45
+    assert 0.15 < part_seen(capture_path, samples, "one") < 1.5
+    assert 0.15 < part_seen(capture_path, samples, "two") < 1.5
 
 
+@pytest.mark.timing
 def test_coroutines_are_sampled_where_they_run(capture_path: Path) -> None:
     code = """
         async def part(): turn(0.05); await asyncio.sleep(0.01)
@@ -147,21 +204,23 @@ def test_coroutines_are_sampled_where_they_run(capture_path: Path) -> None:
         asyncio.run(whole())
     """
     run(capture_path, code, "--sample", "1000", "--calls", "off")
-    assert 0.2 < seconds(sampled(capture_path), "part") < 0.45
+    assert 0.65 < part_seen(capture_path, sampled(capture_path), "part") < 1.5
 
 
+@pytest.mark.timing
 def test_time_spent_waiting_counts_by_the_wall_clock(capture_path: Path) -> None:
     code = """
         def doze():
             began = time.monotonic()
             time.sleep(0.4)
-            assert time.monotonic() - began >= 0.4
+            print(time.monotonic() - began)
         doze()
     """
-    run(capture_path, code, "--sample", "200,wall", "--calls", "off")
-    assert 0.25 < seconds(sampled(capture_path), "doze") < 1.5
+    slept = float(run(capture_path, code, "--sample", "200,wall", "--calls", "off").stdout)
+    by_the_wall = seconds(sampled(capture_path), "doze")
+    assert slept / 2 < by_the_wall < slept * 1.5
     run(capture_path, code, "--sample", "200", "--calls", "off")
-    assert seconds(sampled(capture_path), "doze") < 0.1
+    assert seconds(sampled(capture_path), "doze") < slept / 4
 
 
 @pytest.mark.parametrize("options", [["--calls", "off"], []])
@@ -172,7 +231,7 @@ def test_the_exit_code_is_the_programs(capture_path: Path, options: list[str]) -
     assert done.returncode == 1 and "ZeroDivisionError" in done.stderr
 
 
-def test_a_program_that_waits_and_has_children_goes_on_as_ever(capture_path: Path) -> None:
+def test_a_program_that_waits_and_has_children_is_not_disturbed(capture_path: Path) -> None:
     code = """
         readable, writable = os.pipe()
         thread = threading.Timer(0.2, os.write, (writable, b"x"))
@@ -216,7 +275,8 @@ def test_a_program_that_blocks_every_signal_is_not_harmed(capture_path: Path) ->
     assert done.stdout == "done\n"
 
 
-def test_a_forked_child_is_not_sampled_and_nobody_is_warned(capture_path: Path) -> None:
+@pytest.mark.timing
+def test_a_forked_child_is_not_sampled_and_causes_no_warning(capture_path: Path) -> None:
     code = """
         for _ in range(5):
             turn(0.03)
@@ -230,9 +290,10 @@ def test_a_forked_child_is_not_sampled_and_nobody_is_warned(capture_path: Path) 
     """
     done = run(capture_path, code, "--sample", "1000", "--calls", "off")
     assert done.stdout == "done\n"
-    assert 0.15 < seconds(sampled(capture_path), "turn") < 0.4
+    assert 0.6 < part_seen(capture_path, sampled(capture_path), "turn") < 1.6
 
 
+@pytest.mark.timing
 def test_functions_that_are_gone_have_their_names(capture_path: Path) -> None:
     code = """
         for i in range(20):
@@ -256,6 +317,7 @@ def test_start_and_trace_take_the_same(capture_path: Path, sample: int | str) ->
     assert 5 <= sampled(capture_path)["periods"] <= 500
 
 
+@pytest.mark.timing
 def test_pause_pauses_samples_too(capture_path: Path) -> None:
     def spin(seconds: float) -> None:
         end = time.thread_time() + seconds
@@ -317,7 +379,7 @@ def test_a_wrong_rate_is_refused_in_one_line(tmp_path: Path, word: str) -> None:
         [sys.executable, "-m", "kymograph", "run", "--sample", word, "-c", "pass"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=400,
         cwd=tmp_path,
     )
     assert done.returncode == 2 and done.stdout == ""
@@ -336,3 +398,36 @@ def test_a_wrong_rate_raises(capture_path: Path, sample: Any) -> None:
 def test_rates_are_read() -> None:
     assert parse(1000) == parse("1000") == (1000, 0)
     assert parse("100,wall") == (100, 1)
+
+
+@pytest.mark.timing
+def test_threads_have_their_python_names_without_calls(tmp_path: Path) -> None:
+    capture = tmp_path / "named.kymo"
+    run(
+        capture,
+        """
+        class Shy(threading.Thread):
+            def __getattribute__(self, name):
+                if threading.get_ident() != self_ident and name in ("name", "_name"):
+                    print("the program's code ran")
+                return super().__getattribute__(name)
+
+        self_ident = threading.get_ident()
+        stop = threading.Event()
+        def work():
+            while not stop.is_set(): turn(0.02)
+        threads = [threading.Thread(target=work, name="böse Arbeit"), Shy(target=work, name="shy")]
+        for thread in threads: thread.start()
+        turn(0.1)
+        time.sleep(1)
+        stop.set()
+        for thread in threads: thread.join()
+        """,
+        "--calls",
+        "off",
+        "--sample",
+        "500",
+    )
+    with kymograph.open(capture) as opened:
+        names = {thread.name for thread in opened.threads}
+    assert {"MainThread", "böse Arbeit", "shy"} <= names

@@ -16,27 +16,95 @@ from conftest import Read, Record, RunCode
 import kymograph
 
 
-def test_running_tells_whether_a_session_runs(record: Record) -> None:
+def test_running_says_whether_a_session_runs(record: Record) -> None:
     assert not kymograph.running()
     with record():
         assert kymograph.running()
     assert not kymograph.running()
 
 
-def test_a_second_start_is_refused_and_changes_nothing(
+def test_a_second_session_is_a_range_of_the_first(
     record: Record, read: Read, tmp_path: Path
 ) -> None:
+    second = tmp_path / "second.kymo"
     with record():
         kymograph.instant("before")
-        with pytest.raises(kymograph.SessionError, match="already running"):
-            kymograph.start(tmp_path / "second.kymo", calls=False)
+        session = kymograph.start(second, calls=False)
+        assert session.nested and session.running
+        kymograph.instant("inside")
+        kymograph.stop()
+        assert not session.running
+        assert kymograph.running()
         kymograph.instant("after")
 
-    assert [event.name for event in read()] == ["before", "after"]
-    assert not (tmp_path / "second.kymo").exists()
+    name = f"session {second}"
+    assert [(event.kind, event.name) for event in read()] == [
+        ("instant", "before"),
+        ("async_begin", name),
+        ("instant", "inside"),
+        ("async_end", name),
+        ("instant", "after"),
+    ]
+    assert not second.exists()
 
 
-def test_stopping_what_does_not_run_is_an_error(record: Record) -> None:
+def test_a_session_ends_only_itself(capture_path: Path, tmp_path: Path) -> None:
+    outer = kymograph.start(capture_path, calls=False)
+    inner = kymograph.start(tmp_path / "inner.kymo")
+    innermost = kymograph.start(tmp_path / "innermost.kymo")
+
+    inner.stop()
+    assert outer.running and innermost.running
+    kymograph.stop()
+    assert not innermost.running and outer.running
+    inner.stop()
+    assert outer.running
+    outer.stop()
+    assert not kymograph.running()
+    outer.stop()
+
+
+def test_a_session_that_is_left_open_ends_with_the_one_around_it(
+    capture_path: Path, tmp_path: Path
+) -> None:
+    with kymograph.start(capture_path, calls=False):
+        inner = kymograph.start(tmp_path / "inner.kymo")
+    assert not inner.running
+
+    with kymograph.start(capture_path, calls=False) as another:
+        inner.stop()
+        assert another.running
+
+
+def test_stop_leaves_the_session_of_a_block_alone(capture_path: Path) -> None:
+    with kymograph.trace(capture_path, calls=False):
+        kymograph.stop()
+        assert kymograph.running()
+    assert not kymograph.running()
+
+
+def test_the_session_of_the_parent_is_not_the_childs(run_code: RunCode, capture_path: Path) -> None:
+    run_code(
+        """
+import os, sys, kymograph
+with kymograph.start(sys.argv[1], calls=False) as session:
+    child = os.fork()
+    if child == 0:
+        assert not session.running
+        session.stop()
+        with kymograph.start(sys.argv[1] + ".child", calls=False) as own:
+            assert own.running and not own.nested
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert session.running
+""",
+        capture_path,
+    )
+    with kymograph.open(capture_path) as capture:
+        assert capture.info.ending == "clean"
+
+
+def test_stopping_without_a_session_is_an_error(record: Record) -> None:
     with pytest.raises(kymograph.SessionError, match="no session"):
         kymograph.stop()
     with record():
@@ -102,7 +170,7 @@ def test_an_older_capture_is_replaced(record: Record, read: Read) -> None:
     assert [event.name for event in read()] == ["new"]
 
 
-def test_a_file_that_is_no_capture_is_left_alone(capture_path: Path) -> None:
+def test_a_file_that_is_not_a_capture_is_left_alone(capture_path: Path) -> None:
     capture_path.write_text("precious")
 
     with pytest.raises(FileExistsError) as raised:
@@ -143,6 +211,8 @@ def test_nothing_is_left_beside_a_finished_capture(record: Record, tmp_path: Pat
         ({"budget": 0}, "size"),
         ({"budget": -1}, "size"),
         ({"budget": "lots"}, "size"),
+        ({"c_calls": "fast"}, "was removed"),
+        ({"c_calls": "off"}, "True or False"),
     ],
 )
 def test_a_wrong_option_is_a_value_error(

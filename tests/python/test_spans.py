@@ -9,7 +9,7 @@ import pickle
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -395,6 +395,7 @@ def test_spans_lie_properly_between_the_calls_around_them(capture_path: Path) ->
     ]
 
 
+@pytest.mark.timing
 def test_a_trace_is_cheap_to_leave_in_the_program() -> None:
     """Without a session a span is a few function calls; a slow one would show."""
 
@@ -415,3 +416,87 @@ def test_a_trace_is_cheap_to_leave_in_the_program() -> None:
 
     ratio = min(spans(10_000) for _ in range(9)) / min(locks(10_000) for _ in range(9))
     assert ratio < 4
+
+
+# ---- the ways to write one
+
+
+def texts(path: Path) -> list[tuple[str, str]]:
+    with kymograph.open(path) as capture:
+        return [(e.name, e.text) for e in capture.events() if e.kind == "arg_text"]
+
+
+def test_values_given_by_keyword_are_recorded_with_a_span(
+    record: Record, capture_path: Path
+) -> None:
+    with record():
+        with kymograph.span("load", rows=3, name_of="x", ratio=0.5):
+            pass
+        with kymograph.span(name="store", args="all"):
+            pass
+
+        @kymograph.span("call", kind="decorated")
+        def call() -> None: ...
+
+        call()
+
+    assert texts(capture_path) == [
+        ("rows", "3"),
+        ("name_of", "x"),
+        ("ratio", "0.5"),
+        ("args", "all"),
+        ("kind", "decorated"),
+    ]
+
+
+@pytest.mark.parametrize("decorate", [kymograph.span, kymograph.record_function])
+def test_without_parentheses_a_span_has_the_functions_name(
+    record: Record, read: Read, decorate: Any
+) -> None:
+    @decorate
+    def work(x: int) -> int:
+        return x + 1
+
+    with record():
+        assert work(1) == 2
+
+    name = work.__qualname__
+    assert [(e.kind, e.name) for e in read()] == [("enter", name), ("leave", name)]
+
+
+def test_record_function_is_a_class() -> None:
+    assert isinstance(kymograph.record_function, type)
+    assert isinstance(kymograph.record_function("x"), kymograph.record_function)
+    assert isinstance(kymograph.span("x"), kymograph.Span)
+    assert not isinstance("x", kymograph.record_function)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: kymograph.span(),  # type: ignore[call-overload]
+        lambda: kymograph.span(3),  # type: ignore[call-overload]
+        lambda: kymograph.span("a", "b", "c"),  # type: ignore[call-overload]
+        lambda: kymograph.span("a", name="b"),  # type: ignore[call-overload]
+        lambda: kymograph.instant(),  # type: ignore[call-arg]
+        lambda: kymograph.instant("a", 1),  # type: ignore[call-arg]
+        lambda: kymograph.counter("a"),  # type: ignore[call-arg]
+        lambda: kymograph.counter("a", value=1),  # type: ignore[call-arg]
+        lambda: kymograph.metadata("a"),  # type: ignore[call-arg]
+        lambda: kymograph.thread_name(),  # type: ignore[call-arg]
+    ],
+)
+def test_errors_name_what_the_program_called(wrong: Callable[[], object]) -> None:
+    with pytest.raises(TypeError) as error:
+        wrong()
+
+    assert "_core" not in str(error.value)
+
+
+def test_metadata_may_be_any_value(record: Record, capture_path: Path) -> None:
+    with record():
+        kymograph.metadata("epoch", 3)
+        kymograph.metadata("path", Path("x"))
+
+    with kymograph.open(capture_path) as capture:
+        assert (capture.metadata["epoch"], capture.metadata["path"]) == ("3", "x")

@@ -39,7 +39,7 @@ def report(path: Path, *arguments: str) -> dict[str, Any]:
         [PROGRAM, "report", "--json", "--tree", "--threshold", "0", *arguments, str(path)],
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=400,
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found

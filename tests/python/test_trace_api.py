@@ -8,9 +8,15 @@ from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
 import pytest
-from traced import names, work
+from ran import recorded, write
+from traced import QUALIFIED, names, work
 
 import kymograph
+
+
+def ranges(path: Path) -> list[str]:
+    with kymograph.open(path) as capture:
+        return [event.name for event in capture.events() if event.kind == "async_begin"]
 
 
 def test_a_block_is_traced_from_its_begin_to_its_end(capture_path: Path) -> None:
@@ -44,7 +50,7 @@ def test_sizes() -> None:
     """Something to call."""
 
 
-def test_a_block_that_fails_is_traced_and_its_exception_goes_on(capture_path: Path) -> None:
+def test_a_block_that_fails_is_traced_and_its_exception_propagates(capture_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), kymograph.trace(capture_path):
         work()
         _ = 1 / 0
@@ -53,25 +59,63 @@ def test_a_block_that_fails_is_traced_and_its_exception_goes_on(capture_path: Pa
     assert names(capture_path)["work"] == 1
 
 
-def test_a_trace_inside_another_is_a_session_error(capture_path: Path, tmp_path: Path) -> None:
+def test_a_trace_inside_another_is_a_range_of_it(capture_path: Path, tmp_path: Path) -> None:
     with kymograph.trace(capture_path):
-        with pytest.raises(kymograph.SessionError, match="already running"):
-            with kymograph.trace(tmp_path / "second.kymo"):
-                pytest.fail("the block was entered")
-        with pytest.raises(kymograph.SessionError, match="already running"):
-            kymograph.start(tmp_path / "third.kymo")
+        with kymograph.trace(tmp_path / "second.kymo"):
+            work()
         assert kymograph.running()
         work()
 
-    assert names(capture_path)["work"] == 1
+    assert names(capture_path)["work"] == 2
+    assert ranges(capture_path) == [f"session {tmp_path / 'second.kymo'}"]
     assert [path.name for path in tmp_path.iterdir()] == [capture_path.name]
 
 
-def test_a_session_may_be_stopped_inside_its_block(capture_path: Path) -> None:
-    with kymograph.trace(capture_path):
+def test_a_decorated_function_may_call_itself(capture_path: Path) -> None:
+    @kymograph.trace(capture_path)
+    def down(n: int) -> int:
+        return down(n - 1) if n else 0
+
+    down(3)
+
+    assert not kymograph.running()
+    assert ranges(capture_path) == [f"session {capture_path}"] * 3
+
+
+def test_a_program_that_traces_itself_can_be_run_and_recorded(folder: Path) -> None:
+    write(
+        "script.py",
+        """
+        import kymograph
+        def f(): pass
+        @kymograph.trace
+        def g(): f()
+        with kymograph.trace("own.kymo"):
+            f()
+        g()
+        session = kymograph.start("third.kymo")
+        f()
         kymograph.stop()
-    with pytest.raises(kymograph.SessionError, match="no session"):
-        kymograph.stop()
+        if kymograph.running():
+            kymograph.stop()
+        f()
+        """,
+    )
+
+    done = recorded("script.py")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(Path("trace.kymo"))["f"] == 4
+    assert [path.name for path in folder.glob("*.kymo")] == ["trace.kymo"]
+
+
+def test_without_parentheses_the_capture_has_the_functions_name(folder: Path) -> None:
+    @kymograph.trace
+    def load() -> str:
+        return "loaded"
+
+    assert load() == "loaded"
+    assert names(folder / "load.kymo")[load.__qualname__ if QUALIFIED else "load"] == 1
 
 
 def test_a_decorated_function_has_a_session_for_every_call(capture_path: Path) -> None:

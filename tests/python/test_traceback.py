@@ -322,11 +322,11 @@ def test_skip() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="skip goes with Python frames only"):
+    with pytest.raises(ValueError, match="skip works only with Python frames"):
         CapturedTraceback.extract(cpp=True, skip=1)
     with pytest.raises(ValueError, match="must not be negative"):
         CapturedTraceback.extract(skip=-1)
-    with pytest.raises(TypeError, match="no argument 'depth'"):
+    with pytest.raises(TypeError, match="unexpected argument 'depth'"):
         CapturedTraceback.extract(depth=1)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="keyword arguments only"):
         CapturedTraceback.extract(1)  # type: ignore[call-arg,arg-type]
@@ -417,3 +417,13 @@ def test_captures_at_the_end_of_the_interpreter(run_code: RunCode) -> None:
         "d = D(); d.me = d\n"
         "atexit.register(lambda: kymograph.CapturedTraceback.extract().format())\n"
     )
+
+
+def test_a_traceback_given_often_has_one_list_of_frames() -> None:
+    one, other = kymograph.gather_traceback(), kymograph.gather_traceback()
+
+    found = kymograph.symbolize_tracebacks([one, other, one, one])
+
+    assert found[0] is found[2] is found[3]
+    assert [frame["name"] for frame in found[1]] == [frame["name"] for frame in found[0]]
+    assert len(kymograph.symbolize_tracebacks([one] * 100_000)) == 100_000

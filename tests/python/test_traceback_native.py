@@ -80,7 +80,7 @@ def has_symbols() -> bool:
     return {EVALUATE, "map_next"} <= set(names(found))
 
 
-def test_python_frames_stand_before_the_evaluator_that_ran_them() -> None:
+def test_python_frames_come_before_the_evaluator_that_ran_them() -> None:
     if not has_symbols():
         pytest.skip("this interpreter was stripped of its symbols")
     found: list[CapturedTraceback] = []

@@ -10,8 +10,10 @@ import sys
 import time
 import types
 import weakref
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from traced import MONITORING, Trace, Traced, read_trace, shown, trace
@@ -123,7 +125,7 @@ def test_types_and_callable_objects_are_calls(traced: Traced) -> None:
         ("builtins", "int"),
         (__name__, f"{prefix}Mine"),
         (__name__, f"{prefix}Mine"),
-        ("functools", "partial"),
+        ("builtins", "partial(len)"),
         ("operator", "itemgetter"),
         (weak.__class__.__module__, weak.__class__.__name__),
         ("types", "SimpleNamespace"),
@@ -200,7 +202,7 @@ stars = pytest.mark.skipif(not STARS, reason="reported since 3.13")
 
 
 @stars
-def test_a_method_around_c_with_star_arguments_lasts_until_its_caller_goes_on(
+def test_a_method_around_c_with_star_arguments_lasts_until_its_caller_continues(
     traced: Traced,
 ) -> None:
     """Nobody tells when it ends."""
@@ -425,7 +427,7 @@ def test_without_calls_nothing_is_recorded(traced: Traced) -> None:
     assert traced(program, calls=False).events == []
 
 
-def test_what_kymo_calls_itself_is_not_recorded(traced: Traced) -> None:
+def test_calls_made_by_kymograph_are_not_recorded(traced: Traced) -> None:
     def program() -> None:
         for _ in range(20):
             with kymograph.span("span"):
@@ -439,3 +441,71 @@ def test_what_kymo_calls_itself_is_not_recorded(traced: Traced) -> None:
     names = {call.plain for call in result.only("program").walk()}
     assert names - {"range"} == {"program", "span"}
     assert not [call.name for call in result.calls() if call.file.startswith("kymograph")]
+
+
+# ---- objects of C types that have names of their own
+
+
+@pytest.mark.skipif(not MONITORING, reason="calls of objects are reported since 3.12")
+def test_partials_are_named_after_what_they_call(traced: Traced) -> None:
+    def target(x: int) -> int:
+        return x
+
+    def program() -> None:
+        for _ in range(3):
+            functools.partial(max, 1)(2)
+            functools.partial(target, 1)()
+            functools.partial(int)("3")
+
+    counts = Counter(call.plain for call in traced(program).calls())
+
+    assert counts["partial(max)"] == counts["partial(int)"] == 3
+    assert sum(n for name, n in counts.items() if name.endswith("target)")) == 3
+
+
+@pytest.mark.skipif(not MONITORING, reason="calls of objects are reported since 3.12")
+def test_objects_that_have_a_name_are_called_by_it(traced: Traced) -> None:
+    def make(name: str) -> Any:
+        def function(x: int) -> int:
+            return x
+
+        function.__qualname__ = name
+        return functools.lru_cache(maxsize=None)(function)
+
+    def program() -> None:
+        kept = [make("first"), make("second")]
+        for i in range(3):
+            for function in kept:
+                function(i)
+        for i in range(200):
+            make(f"short_{i}")(i)  # at the address of the one before
+
+    trace = traced(program)
+
+    found = Counter(e.name for e in trace.events if e.kind == "enter" and e.file == __name__)
+    assert found["first"] == found["second"] == 3
+    assert all(found[f"short_{i}"] == 1 for i in range(200))
+
+
+@pytest.mark.skipif(not MONITORING, reason="calls of objects are reported since 3.12")
+def test_naming_an_object_runs_no_code_of_the_program(traced: Traced) -> None:
+    asked = []
+
+    class Shy:
+        def __getattribute__(self, name: str) -> Any:
+            asked.append(name)
+            return object.__getattribute__(self, name)
+
+        def __call__(self) -> None:
+            pass
+
+        @property
+        def __name__(self) -> str:  # type: ignore[override]
+            asked.append("property")
+            return "shy"
+
+    shy = Shy()
+    trace = traced(lambda: shy())
+
+    assert asked == []
+    assert trace.find("__call__") or trace.find("Shy.__call__")

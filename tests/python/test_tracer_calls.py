@@ -47,7 +47,7 @@ def test_a_function_has_its_file_and_first_line(traced: Traced) -> None:
 
 
 @pytest.mark.skipif(not QUALIFIED, reason="code objects have qualified names since 3.11")
-def test_names_tell_where_functions_are_defined(traced: Traced) -> None:
+def test_names_say_where_functions_are_defined(traced: Traced) -> None:
     class Shelf:
         def sort(self) -> list[int]:
             def by(book: int) -> int:
@@ -55,7 +55,7 @@ def test_names_tell_where_functions_are_defined(traced: Traced) -> None:
 
             return sorted([1, 2], key=by)
 
-    prefix = f"{test_names_tell_where_functions_are_defined.__name__}.<locals>."
+    prefix = f"{test_names_say_where_functions_are_defined.__name__}.<locals>."
     names = [call.name for call in traced(lambda: Shelf().sort(), c_calls=False).calls()]
 
     assert f"{prefix}Shelf.sort" in names
@@ -445,7 +445,7 @@ def test_what_ends_below_the_limit_does_not_shift_it(traced: Traced) -> None:
     assert shown(traced(outer, max_depth=2), "outer") == ["outer", *["  middle"] * 3]
 
 
-def test_the_limit_counts_anew_in_every_session(capture_path: Path) -> None:
+def test_the_limit_is_per_session(capture_path: Path) -> None:
     def down(n: int) -> None:
         if n:
             down(n - 1)

@@ -414,7 +414,7 @@ def test_gc_callbacks_of_others_stay(capture_path: Path) -> None:
     read_trace(capture_path)
 
 
-def test_garbage_is_collected_while_open_frames_are_told(capture_path: Path) -> None:
+def test_garbage_is_collected_while_open_frames_are_recorded(capture_path: Path) -> None:
     def down(n: int) -> None:
         if n:
             return down(n - 1)
@@ -432,7 +432,7 @@ def test_garbage_is_collected_while_open_frames_are_told(capture_path: Path) -> 
     assert len(read_trace(capture_path).find("down")) == 501
 
 
-def test_emptying_gc_callbacks_while_tracing_does_no_harm(capture_path: Path) -> None:
+def test_emptying_gc_callbacks_while_tracing_is_harmless(capture_path: Path) -> None:
     before = list(gc.callbacks)
     kymograph.start(capture_path)
     gc.callbacks.clear()
@@ -486,7 +486,7 @@ def test_a_session_after_a_start_that_failed_does_not_have_its_budget(
     event = "sys.monitoring.register_callback" if MONITORING else "sys.setprofile"
     code = f"""{VETO}
 from kymograph._calibration import costs
-costs(True)
+costs(True, True)
 armed = True
 try:
     kymograph.start(sys.argv[1], overhead=0.02)

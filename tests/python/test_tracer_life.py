@@ -89,7 +89,9 @@ def test_what_happens_in_a_pause_is_not_recorded(capture_path: Path) -> None:
 
 
 @pytest.mark.parametrize("c_calls", [True, False], ids=["c", "python"])
-def test_tracing_goes_on_in_a_call_that_began_in_a_pause(capture_path: Path, c_calls: bool) -> None:
+def test_tracing_continues_in_a_call_that_began_in_a_pause(
+    capture_path: Path, c_calls: bool
+) -> None:
     def inner(go_on: Callable[[], None]) -> None:
         go_on()
         leaf()

@@ -25,8 +25,8 @@ from traced import Traced, check, read_trace
 
 import kymograph
 
-# 10 000 calls by default; KYMO_CALLS=1000000 for the long run.
-CALLS = int(os.environ.get("KYMO_CALLS", "10000"))
+# 2000 calls by default; KYMO_CALLS=1000000 for the long run.
+CALLS = int(os.environ.get("KYMO_CALLS", "2000"))
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
@@ -267,8 +267,7 @@ def test_exceptions_of_signal_handlers(traced: Traced, c_calls: bool) -> None:
 
     def program() -> int:
         rung = 0
-        end = time.monotonic() + 0.3
-        while time.monotonic() < end:
+        while rung < 100:
             try:
                 signal.setitimer(signal.ITIMER_REAL, 0.0001)
                 work()
@@ -283,7 +282,7 @@ def test_exceptions_of_signal_handlers(traced: Traced, c_calls: bool) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
-    assert result.result > 10
+    assert result.result == 100
 
 
 @pytest.mark.skipif(
@@ -320,8 +319,7 @@ def test_generators_that_handle_the_exceptions_of_signal_handlers(
             yield 1
 
     def program() -> None:
-        end = time.monotonic() + 0.5
-        while time.monotonic() < end:
+        while handled < 60:
             with contextlib.suppress(Alarm):
                 for _ in outer():
                     len(())
@@ -334,7 +332,7 @@ def test_generators_that_handle_the_exceptions_of_signal_handlers(
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
-    assert handled > 10
+    assert handled >= 60
 
 
 def test_exceptions_sent_to_a_thread(traced: Traced) -> None:
@@ -342,7 +340,7 @@ def test_exceptions_sent_to_a_thread(traced: Traced) -> None:
 
     def work() -> None:
         nonlocal alarms
-        while alarms < 50:
+        while alarms < 20:
             try:
                 ready.set()
                 while True:
@@ -362,7 +360,7 @@ def test_exceptions_sent_to_a_thread(traced: Traced) -> None:
 
     with contextlib.suppress(Alarm):  # the last one may meet the thread on its way out
         traced(program)
-    assert alarms == 50
+    assert alarms == 20
 
 
 # ---- threads
@@ -414,9 +412,10 @@ def test_threads_with_c_calls_and_generators(capture_path: Path, quick_switches:
 
 
 def test_threads_that_run_when_tracing_begins_and_ends(
-    capture_path: Path, quick_switches: None
+    tmp_path: Path, quick_switches: None
 ) -> None:
     done = threading.Event()
+    paths = [tmp_path / f"{i}.kymo" for i in range(6)]
 
     def inner(n: int) -> None:
         leaf()
@@ -432,15 +431,18 @@ def test_threads_that_run_when_tracing_begins_and_ends(
     for thread in threads:
         thread.start()
     try:
-        for i in range(20):
-            kymograph.start(capture_path, c_calls=i % 2 == 0)
+        for i, path in enumerate(paths):
+            kymograph.start(path, c_calls=i % 2 == 0)
             time.sleep(0.005)
             kymograph.stop()
-            read_trace(capture_path)
     finally:
         done.set()
         for thread in threads:
             thread.join()
+
+    # Not before they ended: whoever reads while six threads want the GIL waits for minutes.
+    for path in paths:
+        read_trace(path)
 
 
 def test_a_thread_that_runs_when_tracing_begins_has_its_frames_open(capture_path: Path) -> None:
@@ -548,7 +550,7 @@ def test_threads_that_python_did_not_make(
     assert sorted(entered(capture_path, "leaf").values()) == [100] * 8
 
 
-def test_a_generator_that_goes_on_on_another_thread(capture_path: Path) -> None:
+def test_a_generator_that_continues_on_another_thread(capture_path: Path) -> None:
     def numbers() -> Iterator[int]:
         for i in range(20):
             leaf()
@@ -589,34 +591,3 @@ def test_asyncio_with_many_tasks_and_threads(traced: Traced) -> None:
         return sum(isinstance(result, BaseException) for result in results)
 
     assert traced(lambda: asyncio.run(main())).result == 21
-
-
-# ---- greenlets
-
-
-def test_greenlets_interleave_and_nothing_is_lost(traced: Traced) -> None:
-    try:
-        import greenlet  # type: ignore[import-not-found]
-    except ImportError:
-        pytest.skip("greenlet is not installed: GREENLETS ARE NOT TESTED")
-
-    def work(n: int) -> None:
-        for _ in range(10):
-            leaf()
-            main.switch()
-
-    def program() -> None:
-        greenlets = [greenlet.greenlet(work) for _ in range(5)]
-        for green in greenlets:
-            green.switch(1)
-        while any(greenlets):
-            for green in greenlets:
-                if green:
-                    green.switch()
-
-    main = greenlet.getcurrent()
-    result = traced(program, interleaved=True)
-
-    counts = Counter((e.kind, e.name.rpartition(".")[2]) for e in result.events)
-    assert counts["enter", "work"] == counts["leave", "work"] == 5
-    assert counts["enter", "leaf"] == counts["leave", "leaf"] == 50

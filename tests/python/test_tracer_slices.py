@@ -164,7 +164,7 @@ def test_yield_from_nests_generators(python: Python) -> None:
     ]
 
 
-def test_a_generator_alive_when_tracing_begins_goes_on(
+def test_a_generator_alive_when_tracing_begins_is_continued(
     traced: Traced, capture_path: Path, tmp_path: Path
 ) -> None:
     generator = counting(4)

@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -36,8 +36,18 @@ def lanes(trace: Trace, name: str) -> list[list[str]]:
         elif event.kind == "async_end" and plain == name:
             open_now.pop(event.id).append("end")
         elif event.kind in ("async_begin", "async_end") and event.id in open_now:
-            open_now[event.id].append(f"{plain} {event.kind.removeprefix('async_')}")
+            what = plain.partition(" ")[0]  # "await", or "ready"
+            open_now[event.id].append(f"{what} {event.kind.removeprefix('async_')}")
     return found
+
+
+def is_life(event: kymograph.Event, name: str) -> bool:
+    """Does the lane of a task of NAME begin?"""
+    return event.kind == "async_begin" and event.name.rpartition(".")[2] == name
+
+
+READY = ["ready begin", "ready end"]
+WAIT = ["await begin", "await end", *READY]
 
 
 def arrows(trace: Trace, name: str) -> list[tuple[str, str]]:
@@ -79,15 +89,12 @@ def test_a_task_has_a_lane_with_its_waits(traced: Traced, options: dict[str, Any
 
     trace = traced(run(main), **options)
 
-    wait = ["await begin", "await end"]
-    assert lanes(trace, "nap") == [["begin", *wait * n, "end"] for n in (2, 1, 0)]
+    assert lanes(trace, "nap") == [["begin", *READY, *WAIT * n, "end"] for n in (2, 1, 0)]
     assert len(lanes(trace, "main")) == 1
 
 
 @EVERY_WAY
-def test_arrows_lead_to_a_task_and_to_who_awaits_it(
-    traced: Traced, options: dict[str, Any]
-) -> None:
+def test_arrows_lead_to_a_task_and_to_its_awaiter(traced: Traced, options: dict[str, Any]) -> None:
     async def main() -> None:
         await asks(asyncio.create_task(nap(1)))
         first = asyncio.create_task(nap(1))
@@ -175,12 +182,12 @@ def test_the_lanes_of_tasks_too_deep_to_be_recorded_are_whole(
 
     trace = traced(run(main), max_depth=2, **options)
 
-    wait = ["await begin", "await end"]
-    assert lanes(trace, "nap") == [["begin", *wait * n, "end"] for n in (2, 1)]
+    assert lanes(trace, "nap") == [["begin", *READY, *WAIT * n, "end"] for n in (2, 1)]
 
 
 @pytest.mark.skipif(not kymograph._core.trace_can_throttle(), reason="3.11.0 to 3.11.3 cannot")
 @EVERY_WAY
+@pytest.mark.timing
 def test_the_lanes_of_a_coroutine_end_when_it_is_switched_off(
     traced: Traced, options: dict[str, Any]
 ) -> None:
@@ -201,9 +208,12 @@ def test_the_lanes_of_a_coroutine_end_when_it_is_switched_off(
     trace = traced(run(main), overhead=0.02, gc=False, **options)
 
     assert "nap" in {e.name for e in trace.events if e.kind == "off"}
-    wait = ["await begin", "await end"]
-    assert lanes(trace, "nap") == [["begin", *wait, "end"]] * 10
-    assert lanes(trace, "long") == [["begin", *wait * 2, "end"]] * 20
+    assert lanes(trace, "nap") == [["begin", *READY, *WAIT, "end"]] * 10
+    # It is called seldom, but the program does little else than wait: it may go, too.
+    found = lanes(trace, "long")
+    whole = [lane for lane in found if lane == ["begin", *READY, *WAIT * 2, "end"]]
+    assert whole and found[: len(whole)] == whole
+    assert all(lane[0] == "begin" and lane[-1] == "end" for lane in found)
 
 
 def test_a_task_at_the_place_of_one_that_never_ran_has_a_lane_of_its_own(traced: Traced) -> None:
@@ -226,8 +236,8 @@ def test_a_task_at_the_place_of_one_that_never_ran_has_a_lane_of_its_own(traced:
         trace = traced(program, c_calls=False)
 
     never_ran, *ran = lanes(trace, "nap")
-    assert never_ran in (["begin"], ["begin", "end"])
-    assert ran == [["begin", "await begin", "await end", "end"]] * 30
+    assert never_ran in (["begin", "ready begin"], ["begin", *READY, "end"])
+    assert ran == [["begin", *READY, *WAIT, "end"]] * 30
 
 
 def test_a_create_task_of_the_program_makes_no_lanes(traced: Traced) -> None:
@@ -238,3 +248,290 @@ def test_a_create_task_of_the_program_makes_no_lanes(traced: Traced) -> None:
     trace = traced(lambda: Loop().create_task())
 
     assert not [e for e in trace.events if e.kind.startswith(("async", "flow"))]
+
+
+# ---- ids
+
+
+def test_ids_of_generators_are_never_used_again(traced: Traced) -> None:
+    def numbers() -> Iterator[int]:
+        yield 1
+        yield 2
+
+    def program() -> None:
+        for _ in range(300):
+            list(numbers())
+
+    slices = [call for call in traced(program).calls() if call.plain == "numbers"]
+
+    assert len({call.id for call in slices}) == 300
+    assert all(n == 3 for n in Counter(call.id for call in slices).values())
+
+
+def test_many_generators_keep_their_ids_side_by_side(traced: Traced) -> None:
+    def numbers() -> Iterator[int]:
+        yield 1
+        yield 2
+
+    def program() -> None:
+        alive = [numbers() for _ in range(10_000)]
+        for _ in range(3):
+            for generator in alive:
+                next(generator, None)
+
+    slices = [call.id for call in traced(program, c_calls=False).calls() if call.plain == "numbers"]
+
+    assert set(Counter(slices).values()) == {3}
+    assert len(set(slices)) == 10_000
+
+
+def both_ends(trace: Trace) -> tuple[Counter[tuple[str, int]], Counter[tuple[str, int]]]:
+    out, into = (
+        Counter((e.name, e.id) for e in trace.events if e.kind == kind)
+        for kind in ("flow_out", "flow_in")
+    )
+    return out, into
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_each_arrow_that_begins_ends_once(traced: Traced, together: bool) -> None:
+    async def work() -> None:
+        await asyncio.sleep(0)
+
+    async def creator() -> None:
+        await asyncio.create_task(work())
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(work())
+        task.cancel()  # before it ran
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    async def main() -> None:
+        for _ in range(50):
+            await creator()
+        await cancelled()
+        if together:
+            await asyncio.gather(*[creator() for _ in range(50)])
+
+    trace = traced(run(main))
+    out, into = both_ends(trace)
+
+    assert out == into
+    assert set(out.values()) == {1}
+    assert sum(name == "await" for name, _ in out) >= 50
+
+
+def test_ids_of_tasks_are_never_used_again(traced: Traced) -> None:
+    async def work() -> None:
+        await asyncio.sleep(0)
+
+    async def main() -> None:
+        for _ in range(100):
+            await asyncio.create_task(work())
+
+    trace = traced(run(main))
+
+    begun = [e.id for e in trace.events if is_life(e, "work")]
+    slices = {call.id for call in trace.find("work")}
+    assert len(set(begun)) == len(begun) == 100
+    assert slices == set(begun)
+
+
+# ---- waits: what for, where, for how long
+
+
+def waits(trace: Trace, name: str) -> list[tuple[str, int]]:
+    """What the tasks of the coroutine NAME awaited: names, and lines from its first one."""
+    tasks = {e.id: e.line for e in trace.events if is_life(e, name)}
+    return [
+        (e.name, e.line - tasks[e.id])
+        for e in trace.events
+        if e.kind == "async_begin" and e.name.startswith("await") and e.id in tasks
+    ]
+
+
+def test_a_wait_has_the_name_of_what_is_awaited_and_the_line(traced: Traced) -> None:
+    async def child() -> None:
+        await asyncio.sleep(0.001)
+
+    async def parent() -> None:
+        await child()
+        await asyncio.gather(child(), child())
+        task = asyncio.create_task(child())
+        await task
+        await asyncio.get_running_loop().run_in_executor(None, time.sleep, 0.001)
+        queue: asyncio.Queue[int] = asyncio.Queue()
+        asyncio.get_running_loop().call_soon(queue.put_nowait, 1)
+        await queue.get()
+
+    trace = traced(run(parent))
+
+    assert waits(trace, "parent") == [
+        ("await child", 1),
+        ("await gather", 2),
+        ("await child", 4),
+        ("await Future", 5),
+        ("await Queue.get" if sys.version_info >= (3, 11) else "await get", 8),
+    ]
+    assert waits(trace, "child") == [("await sleep", 1)] * 3
+    files = {e.file for e in trace.events if e.name == "await sleep"}
+    assert files == {__file__}
+
+
+def test_without_the_standard_library_a_wait_still_has_its_place(traced: Traced) -> None:
+    async def parent() -> None:
+        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+
+    trace = traced(run(parent), stdlib=False, c_calls=False)
+
+    assert [line for _, line in waits(trace, "parent")] == [1, 2]
+
+
+@EVERY_WAY
+def test_time_in_which_a_task_is_ready_is_apart_from_its_wait(
+    traced: Traced, options: dict[str, Any]
+) -> None:
+    async def waiter(future: asyncio.Future[None]) -> None:
+        await future
+
+    async def main() -> None:
+        future = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(waiter(future))
+        await asyncio.sleep(0)  # until it waits
+        await asyncio.sleep(0.02)
+        future.set_result(None)
+        time.sleep(0.02)  # it could run, but the loop is busy
+        await task
+
+    trace = traced(run(main), **options)
+
+    (lane,) = [e.id for e in trace.events if is_life(e, "waiter")]
+    spans: dict[str, list[int]] = {"await": [], "ready": []}
+    for event in trace.events:
+        if event.kind.startswith("async") and event.id == lane:
+            spans.setdefault(event.name.split()[0], []).append(event.time)
+    waited, ready = spans["await"], spans["ready"]
+    assert len(waited) == 2 and len(ready) == 4
+    assert waited[1] <= ready[2]
+    assert waited[1] - waited[0] >= 19_000_000
+    assert ready[3] - ready[2] >= 20_000_000
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("how", ["gather", "wait", "group", "wait_for"])
+def test_arrows_lead_from_each_member_of_a_group_to_who_waits(
+    traced: Traced, options: dict[str, Any], how: str
+) -> None:
+    if how == "group" and sys.version_info < (3, 11):
+        pytest.skip("task groups are new in 3.11")
+
+    async def main() -> None:
+        naps = [asyncio.create_task(nap(n)) for n in (1, 3, 2)]
+        if how == "gather":
+            await asyncio.gather(*naps)
+        elif how == "wait":
+            await asyncio.wait(naps)
+        elif how == "wait_for":
+            await asyncio.wait_for(naps[1], 60)
+        else:
+            async with asyncio.TaskGroup() as group:  # type: ignore[attr-defined]
+                for n in range(3):
+                    group.create_task(nap(n + 1))
+
+    trace = traced(run(main), **options)
+
+    out, into = both_ends(trace)
+    assert out == into and set(out.values()) == {1}
+    count = 1 if how == "wait_for" else 3
+    assert arrows(trace, "await") == [("nap", "main")] * count
+
+
+@EVERY_WAY
+def test_an_arrow_leads_from_the_task_that_wakes_another(
+    traced: Traced, options: dict[str, Any]
+) -> None:
+    async def asks() -> None:
+        await queue.get()
+
+    async def main() -> None:
+        global queue
+        queue = asyncio.Queue()
+        task = asyncio.create_task(asks())
+        await asyncio.sleep(0)
+        await queue.put(1)
+        await task
+
+    trace = traced(run(main), **options)
+
+    assert arrows(trace, "wake") == [("main", "asks")]
+
+
+queue: asyncio.Queue[int]
+
+
+# ---- callbacks that block
+
+
+def blocked(trace: Trace) -> list[tuple[str, float]]:
+    """The callbacks that blocked a loop, with the seconds."""
+    found = []
+    for i, event in enumerate(trace.events):
+        if event.kind == "instant" and event.name == "loop blocked":
+            callback, length = trace.events[i + 1 : i + 3]
+            found.append((callback.text.rpartition("<locals>.")[2], length.id / 1e9))
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"c_calls": False, "stdlib": False}], ids=["all", "own"])
+def test_what_asyncio_calls_slow_is_what_blocked_the_loop(
+    traced: Traced, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    def callback() -> None:
+        time.sleep(0.1)
+
+    async def slow() -> None:
+        await asyncio.sleep(0)
+        time.sleep(0.1)
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_debug(True)
+        loop.slow_callback_duration = 0.02
+        loop.call_soon(callback)
+        await slow()
+        await asyncio.create_task(slow())
+        loop.set_debug(False)
+
+    trace = traced(run(main), **options)
+
+    told = sorted(
+        float(record.args[1])  # type: ignore[index,arg-type]
+        for record in caplog.records
+        if record.name == "asyncio" and "took" in record.msg
+    )
+    found = [(name, length) for name, length in blocked(trace) if length >= 0.1]
+    assert [name for name, _ in found] == ["callback", "main", "slow"]
+    for ours, theirs in zip(sorted(length for _, length in found), told[-3:], strict=True):
+        assert abs(ours - theirs) < 0.1
+
+
+def test_a_c_function_that_blocks_is_named(traced: Traced) -> None:
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(time.sleep, 0.02)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    assert "sleep" in [name for name, _ in blocked(traced(run(main)))]
+
+
+def test_short_callbacks_do_not_count_as_blocking(traced: Traced) -> None:
+    async def main() -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)
+
+    found = blocked(traced(run(main)))
+
+    assert all(length >= 0.01 for _, length in found)
+    assert len(found) < 50

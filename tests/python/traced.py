@@ -14,6 +14,7 @@ import kymograph
 
 QUALIFIED = sys.version_info >= (3, 11)  # before, code objects do not know where they are defined
 MONITORING = sys.version_info >= (3, 12)  # before, calls of types and instances are not reported
+BUDGETS = not (3, 11) <= sys.version_info < (3, 11, 4)  # these cannot have an overhead budget
 
 
 @dataclass(eq=False, repr=False)
@@ -54,12 +55,12 @@ class Call:
             todo += [(inner, level + 1) for inner in reversed(call.calls)]
 
 
-def check(events: Iterable[kymograph.Event], interleaved: bool = False) -> None:
+def check(events: Iterable[kymograph.Event]) -> None:
     """Raise AssertionError unless EVENTS, in the order of a capture, are well formed.
 
     On every thread times do not decrease and a leave is that of the innermost call open
-    there. (`interleaved`: of any call open there; greenlets change places.) The slices of a
-    generator follow each other: one that goes on was suspended before. No record is missing.
+    there. The slices of a generator follow each other: one that goes on was suspended before.
+    No record is missing.
     After a resync what is open is told anew.
     """
     stacks: dict[int, list[tuple[int, str, int]]] = {}
@@ -82,12 +83,9 @@ def check(events: Iterable[kymograph.Event], interleaved: bool = False) -> None:
         elif kind == "leave":
             stack = stacks.setdefault(thread, [])
             assert stack, f"{event} ({event.detail}): nothing is open"
-            at = -1
-            if interleaved:
-                at = max((i for i, s in enumerate(stack) if s[0] == key), default=-1)
-            found, name, slice_id = stack[at]
+            found, name, slice_id = stack[-1]
             assert found == key, f"{event} ({event.detail}): the innermost open is {name!r}"
-            del stack[at]
+            stack.pop()
             if slice_id:
                 suspended[slice_id, key] = event.detail == "yield"
         elif kind == "resync":
@@ -141,24 +139,22 @@ class Trace:
         return Counter((e.name, e.detail) for e in self.events if e.kind == "enter")
 
 
-def read_trace(path: Path, result: Any = None, interleaved: bool = False) -> Trace:
+def read_trace(path: Path, result: Any = None) -> Trace:
     """The checked capture at PATH."""
     with kymograph.open(path) as capture:
         events = list(capture.events())
-    check(events, interleaved)
+    check(events)
     return Trace(events, result)
 
 
-def trace(
-    path: Path, function: Callable[[], Any], interleaved: bool = False, **options: Any
-) -> Trace:
+def trace(path: Path, function: Callable[[], Any], **options: Any) -> Trace:
     """Call FUNCTION, traced with OPTIONS into PATH."""
     kymograph.start(path, **options)
     try:
         result = function()
     finally:
         kymograph.stop()
-    return read_trace(path, result, interleaved)
+    return read_trace(path, result)
 
 
 def shown(trace: Trace, name: str) -> list[str]:

@@ -128,6 +128,21 @@ function timeFound(model, node, found) {
   return time;
 }
 
+// What figures are: times, or bytes of memory, which a page about memory says first.
+let inBytes = false;
+
+function formatBytes(bytes) {
+  const units = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
+  for (const [size, unit] of units)
+    if (bytes >= size) return (bytes / size).toPrecision(bytes / size >= 1000 ? 4 : 3) + " " + unit;
+  return bytes + " B";
+}
+
+// A time in nanoseconds, or an amount of memory.
+function formatFigure(value) {
+  return inBytes ? formatBytes(value) : formatTime(value);
+}
+
 function formatTime(ns) {
   const units = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
   for (const [size, unit] of units)

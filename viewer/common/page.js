@@ -26,7 +26,7 @@ function endingNotes(capture, whose) {
 }
 
 function hiddenNote(tree) {
-  return `${formatCount(tree.hidden)} call paths, each shorter than ${formatTime(tree.shortest)}, are not drawn: they are the blank below their callers.`;
+  return `${formatCount(tree.hidden)} call paths, each ${inBytes ? "smaller" : "shorter"} than ${formatFigure(tree.shortest)}, are not drawn: they are the blank below their callers.`;
 }
 
 class Page {
@@ -34,7 +34,7 @@ class Page {
   constructor(model, part) {
     this.model = model;
     this.part = part;
-    this.state = { view: "flame", part: this.firstPart(), node: 0, query: "" };
+    this.state = { view: "flame", part: this.firstPart(), node: 0, query: "", all: false };
     this.graph = new Graph(model, $("graph"), $("scroll"), $("space"));
     this.table = new Table(this.columns(), $("heads"), $("rows"), $("more"), (fn) => this.find(fn));
     this.describe();
@@ -81,6 +81,7 @@ class Page {
     if (next.view !== "flame") pairs.push("view=" + next.view);
     if (next.part !== this.firstPart()) pairs.push(this.part + "=" + next.part);
     if (next.node) pairs.push("node=" + next.node);
+    if (next.all) pairs.push("all=1");
     if (next.query) pairs.push("q=" + encodeURIComponent(next.query));
     const address = "#" + pairs.join("&");
     const typing = "query" in change && Object.keys(change).length === 1;
@@ -97,18 +98,20 @@ class Page {
       return Number.isInteger(value) && value >= least && value < most ? value : otherwise;
     };
     const part = number(this.part, 0, this.partCount(), this.firstPart());
-    this.use(part);
+    const all = given.get("all") === "1";
+    this.use(part, all);
     this.show({
       view: given.get("view") === "functions" ? "functions" : "flame",
       part,
       node: number("node", 0, this.model.count, this.rootOf(part)),
       query: given.get("q") || "",
+      all,
     });
   }
 
   show(state) {
     const before = this.state;
-    this.use(state.part);
+    this.use(state.part, state.all);
     this.state = state;
     const flame = state.view === "flame";
     const nothing = this.isEmpty(state.view);
@@ -162,7 +165,8 @@ class Page {
   }
 
   reset() {
-    this.graph.chosen = -1;
+    this.graph.chosen = this.graph.hovered = -1;
+    this.showTip(-1);
     $("status").textContent = "";
     this.go({ node: 0, part: this.partOf(0), query: "" });
   }
@@ -233,6 +237,7 @@ class Page {
     $("part").addEventListener("change", () => this.go({ part: Number($("part").value) }));
     $("search").addEventListener("input", () => this.go({ query: $("search").value }));
     $("reset").addEventListener("click", () => this.reset());
+    $("unfold").addEventListener("click", () => this.unfold());
     $("help").addEventListener("click", () => this.toggleKeys());
     $("theme").addEventListener("click", () => {
       document.documentElement.dataset.theme = this.isDark() ? "light" : "dark";
@@ -249,6 +254,11 @@ class Page {
     this.graph.draw();
     this.tell(node);
     this.showTip(node, event.clientX, event.clientY);
+  }
+
+  // Another tree: the call in view may not be in it.
+  unfold() {
+    if (!$("unfold").hidden) this.go({ all: !this.state.all, node: 0, part: this.partOf(0) });
   }
 
   toggleKeys() {
@@ -288,6 +298,8 @@ class Page {
       this.go({ view: "flame" });
     } else if (event.key === "t") {
       this.go({ view: "functions" });
+    } else if (event.key === "u") {
+      this.unfold();
     } else if (event.key === "?") {
       this.toggleKeys();
     }

@@ -7,6 +7,7 @@ function functionColour(f, dark) {
   const vary = (hash(f.name) % 7) / 100;
   const light = (dark ? 0.46 : 0.82) + vary * (dark ? 1.2 : 1);
   if (f.kind === CLASS_GC) return `oklch(${dark ? 0.5 : 0.72} 0.15 25)`;
+  if (f.waits) return `oklch(${dark ? 0.36 : 0.91} 0.006 245)`;
   if (f.kind === CLASS_SPAN) return `oklch(${light} ${dark ? 0.1 : 0.085} ${285 + (hash(f.name) % 41)})`;
   if (f.kind !== CLASS_PYTHON) return `oklch(${light} 0.035 245)`;
   const hue = HUES[hash(f.file) % HUES.length] + (hash(f.name) % 9) - 4;
@@ -16,6 +17,7 @@ function functionColour(f, dark) {
 const LEGEND = [
   ["Python, by file", (dark) => `oklch(${dark ? 0.5 : 0.85} ${dark ? 0.085 : 0.1} 62)`],
   ["C", (dark) => `oklch(${dark ? 0.5 : 0.85} 0.035 245)`],
+  ["waiting", (dark) => `oklch(${dark ? 0.36 : 0.91} 0.006 245)`],
   ["span", (dark) => `oklch(${dark ? 0.5 : 0.85} 0.09 305)`],
   ["garbage collection", (dark) => `oklch(${dark ? 0.5 : 0.72} 0.15 25)`],
 ];

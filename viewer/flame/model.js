@@ -1,8 +1,8 @@
 // model.js — a capture's calls: below node 0 are its threads, below them their outermost calls.
 
 function readCapture(data) {
-  data.functions = data.functions.map(([name, file, line, kind, calls, resumes, self, total]) =>
-    ({ ...describeFunction(name, file, line, kind), calls, resumes, self, total }));
+  data.functions = data.functions.map(([name, file, line, kind, calls, resumes, self, total, origin, waits]) =>
+    ({ ...describeFunction(name, file, line, kind), calls, resumes, self, total, origin, waits }));
   const STRIDE = 6, busy = data.threads.reduce((sum, thread) => sum + thread.busy, 0);
   const count = data.threads.reduce((sum, thread) => sum + 1 + thread.nodes.length / STRIDE, 1);
   return readModel(data, count, "all threads", (add, model) => {
@@ -15,11 +15,11 @@ function readCapture(data) {
   });
 }
 
-// What the functions called below NODE cost. Everything together was counted before anything
-// was left out, and so is exact.
+// What the functions called below NODE cost. Everything together, unless it is folded, was
+// counted before anything was left out, and so is exact.
 function costsBelow(model, node) {
   const functions = model.data.functions;
-  if (node === 0) return functions.map((f, fn) => ({ fn, calls: f.calls, resumes: f.resumes, self: f.self, total: f.total }));
+  if (node === 0 && !model.folded) return functions.map((f, fn) => ({ fn, calls: f.calls, resumes: f.resumes, self: f.self, total: f.total }));
   const costs = new Map();
   const open = []; // nodes around node i
   const active = new Map(); // by function: how many of them are its

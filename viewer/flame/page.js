@@ -16,7 +16,7 @@ class CapturePage extends Page {
   }
 
   rootOf(part) {
-    return part < 0 ? 0 : this.model.roots[part];
+    return part < 0 ? 0 : this.model.roots[part] || 0;
   }
 
   // Where a part that was chosen is looked at first.
@@ -24,35 +24,54 @@ class CapturePage extends Page {
     return this.rootOf(part);
   }
 
-  use() {} // all parts are in one model
+  // All parts are in one model, but there are two of it: everything, and folded.
+  use(part, all) {
+    const { models } = this.model;
+    $("unfold").hidden = models.length < 2;
+    $("unfold").setAttribute("aria-pressed", Boolean(all));
+    const model = models[models.length > 1 && !all ? 1 : 0];
+    if (model === this.model) return;
+    this.model = this.graph.model = model;
+    this.graph.hovered = this.graph.chosen = -1;
+    this.searched = false;
+    this.describe();
+    this.paint();
+  }
 
   // ---- what is said
 
   describe() {
     const { data } = this.model, busy = this.model.total[0], title = shown(data.title) || "kymograph";
-    const calls = data.samples || data.functions.reduce((sum, f) => sum + f.calls, 0);
-    const what = data.samples ? "samples" : "calls";
+    const calls = data.samples || data.functions.reduce((sum, f) => sum + (f.calls || 0), 0);
+    const what = inBytes ? "blocks" : data.samples ? "samples" : "calls";
     const notes = endingNotes(data, "The");
-    if (data.samples) notes.push("Times are estimates: how often threads were found there, times the time between two samples.");
+    if (inBytes) notes.push("Sizes are what the program requested; of mappings, what it mapped. Neither is resident memory.");
+    else if (data.samples) notes.push("Times are estimates: how often threads were found there, times the time between two samples.");
     if (data.hidden) notes.push(`${hiddenNote(data)} The table of all threads has them all.`);
-    if (data.folded) notes.push(`${formatCount(data.folded)} ${what} on rare paths count as time of their callers.`);
+    if (this.model.waiting) notes.push(`${formatTime(this.model.waiting)} of waiting (locks, sleep, sockets, ...) are not drawn.`);
+    if (this.model.folded) notes.push("Calls inside libraries and imports count for the call that led there.");
+    if (this.model.waiting || this.model.folded) notes.push("Unfold shows everything.");
+    if (data.folded) notes.push(`${formatCount(data.folded)} ${what} on rare paths count for their callers.`);
     $("title").textContent = title;
     this.head(`${title} — flame graph`, [
       new Date(data.start / 1e6).toLocaleString(), formatTime(data.duration),
-      `${formatCount(calls)} ${what}`, `${data.threads.length} thread${data.threads.length === 1 ? "" : "s"}`,
-      `${formatTime(busy)} in ${what}`,
+      `${formatCount(calls)} ${what}`,
+      ...(inBytes ? [] : [`${data.threads.length} thread${data.threads.length === 1 ? "" : "s"}`]),
+      inBytes ? `${formatBytes(busy)}: ${data.threads.map((thread) => shown(thread.name)).join(", ")}`
+        : `${formatTime(busy)} ${this.model.folded ? "of work in" : "in"} ${what}`,
     ].join(" · "), notes);
+    if (data.memory) drawMemory(data.memory, data.duration, $("memory"));
     this.offer("Thread", [[-1, "All threads"], ...data.threads.map((thread, i) =>
-      [i, `${shown(thread.name).slice(0, 80)} · ${formatShare(thread.busy, busy)}`])]);
+      [i, `${shown(thread.name).slice(0, 80)} · ${formatShare(this.model.total[this.model.roots[i]] || 0, busy)}`])]);
   }
 
   figures(node) {
     const { model } = this, whole = model.total[0], view = model.total[this.state.node];
-    const rows = [["Total", formatTime(model.total[node]), `${formatShare(model.total[node], view)} of the view` +
+    const rows = [["Total", formatFigure(model.total[node]), `${formatShare(model.total[node], view)} of the view` +
       (this.state.node ? `, ${formatShare(model.total[node], whole)} of all` : "")]];
     if (model.fn[node] >= 0) {
-      rows.push(["Self", formatTime(model.self[node]), `${formatShare(model.self[node], view)} of the view`]);
-      if (model.data.samples) rows.push(["Samples", formatCount(model.calls[node]), ""]);
+      rows.push(["Self", formatFigure(model.self[node]), `${formatShare(model.self[node], view)} of the view`]);
+      if (model.data.samples) rows.push([inBytes ? "Blocks" : "Samples", formatCount(model.calls[node]), ""]);
       else rows.push(["Calls", formatCount(model.calls[node]), model.calls[node] > 1
         ? `${formatTime(Math.round(model.total[node] / model.calls[node]))} each` : ""]);
       if (model.resumes[node]) rows.push(["Resumes", formatCount(model.resumes[node]), ""]);
@@ -65,14 +84,14 @@ class CapturePage extends Page {
   columns() {
     const mean = (cost) => cost.total / (cost.calls || 1), { samples } = this.model.data;
     return [
-      { title: "Self", first: true, figure: (cost) => cost.self, show: (cost) => formatTime(cost.self) },
+      { title: "Self", first: true, figure: (cost) => cost.self, show: (cost) => formatFigure(cost.self) },
       {
         title: "Self %", kind: "share", figure: (cost) => cost.self,
         show: (cost) => withBar(formatShare(cost.self, this.model.total[this.state.node]), cost.self / this.most),
       },
-      { title: "Total", figure: (cost) => cost.total, show: (cost) => formatTime(cost.total) },
+      { title: "Total", figure: (cost) => cost.total, show: (cost) => formatFigure(cost.total) },
       {
-        title: samples ? "Samples" : "Calls", figure: (cost) => cost.calls, show: (cost) => formatCount(cost.calls),
+        title: inBytes ? "Blocks" : samples ? "Samples" : "Calls", figure: (cost) => cost.calls, show: (cost) => formatCount(cost.calls),
         hint: (cost) => cost.resumes ? `and resumed ${formatCount(cost.resumes)} times` : "",
       },
       ...(samples ? []
@@ -99,4 +118,9 @@ class CapturePage extends Page {
   }
 }
 
-new CapturePage(readCapture(readData()), "thread");
+const data = readData();
+inBytes = data.unit === "bytes";
+const capture = readCapture(data);
+capture.models = [capture];
+if (hasOwn(capture)) capture.models.push(Object.assign(foldModel(capture), { models: capture.models }));
+new CapturePage(capture.models[capture.models.length - 1], "thread");

@@ -24,6 +24,7 @@ from kymograph.profiler._base import _KinetoProfile
 from kymograph.profiler._config import _ExperimentalConfig
 from kymograph.profiler._devices import DeviceType, kineto_available
 from kymograph.profiler._events import EventList, FunctionEvent
+from kymograph.profiler._execution_trace import ExecutionTraceObserver
 from kymograph.profiler._handlers import tensorboard_trace_handler
 from kymograph.profiler._profile import profile
 from kymograph.profiler._schedule import schedule
@@ -31,6 +32,7 @@ from kymograph.profiler._schedule import schedule
 __all__ = [
     "DeviceType",
     "EventList",
+    "ExecutionTraceObserver",
     "FunctionEvent",
     "FunctionEventAvg",
     "ProfilerAction",

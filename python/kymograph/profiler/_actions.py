@@ -15,9 +15,9 @@ class ProfilerAction(enum.Enum):
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
-    DEVICE_STOPPED = 4  # never the result of a schedule
+    DEVICE_STOPPED = 4  # a schedule never returns this
 
-    # That of Enum is a function of another module, whose calls would be recorded.
+    # Enum's own is a Python function in another module; its calls would be recorded.
     def __hash__(self) -> int:
         return id(self)
 
@@ -58,13 +58,13 @@ _DEVICE_TYPES = frozenset(
 )
 _MTIA_TYPES = frozenset("MTIA_CCP_EVENTS MTIA_RUNTIME MTIA_INSIGHT MTIA_COUNTERS".split())
 
-# The names that may stand in the list of an activity; None: any.
+# The type names allowed for each activity; None allows any.
 _TYPES: dict[ProfilerActivity, frozenset[str] | None] = {
     ProfilerActivity.CPU: _CPU_TYPES,
     ProfilerActivity.CUDA: _DEVICE_TYPES,
     ProfilerActivity.MTIA: _MTIA_TYPES,
     ProfilerActivity.HPU: frozenset({"HPU_OP"}),
-    ProfilerActivity.XPU: None,  # names of hardware metrics too
+    ProfilerActivity.XPU: None,  # also names of hardware metrics
     ProfilerActivity.PrivateUse1: None,
 }
 
@@ -75,7 +75,7 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def activity_of(value: Any) -> ProfilerActivity:
-    """`value`, ours or torch's, as one of ours. Raises TypeError when it is neither."""
+    """Convert `value`, ours or torch's, to ours. Raises TypeError when it is neither."""
     if isinstance(value, ProfilerActivity):
         return value
     name = str(getattr(value, "name", ""))
@@ -101,10 +101,10 @@ def _types_of(activity: ProfilerActivity, names: Any) -> frozenset[str] | None:
 def parse_activities(
     activities: Iterable[Any] | Mapping[Any, Iterable[str]] | None,
 ) -> dict[ProfilerActivity, frozenset[str] | None]:
-    """What is to be recorded: for each activity the names of its types, None for all.
+    """Return what to record: for each activity the names of its types, None for all.
 
-    Raises ValueError for an activity given twice and for an unknown type, TypeError for
-    what is no activity, and AssertionError when there is none at all.
+    Raises ValueError for an activity given twice and for an unknown type, TypeError for anything
+    that is not an activity, and AssertionError when there is none.
     """
     if activities is None:
         return dict.fromkeys(supported_activities())
@@ -134,7 +134,7 @@ _warned = False
 
 
 def _warn_of_devices(chosen: Iterable[ProfilerActivity]) -> None:
-    """Say once that devices are not recorded."""
+    """Warn once that devices are not recorded."""
     global _warned
     missing = sorted(a.name for a in set(chosen) - supported_activities())
     if missing and not _warned:

@@ -9,15 +9,15 @@ from kymograph import _core
 _MOST = 64  # values of an annotation; more are left out
 _LONGEST = 30  # elements of a list or tuple whose values are shown
 _INPUTS = tuple(f"input {i}" for i in range(_MOST))
-_name_of_type = type.__dict__["__name__"].__get__  # also where a metaclass has its own idea of it
+_name_of_type = type.__dict__["__name__"].__get__  # even if a metaclass overrides it
 
 
 def _plain(value: object) -> str | None:
-    """The text of a number, a str, a bool or None; of anything else None."""
+    """Return the text of a number, str, bool or None; for anything else None."""
     if type(value) is str:
         return value
     if type(value) is int:
-        # The text of a huge one takes long, and may be refused.
+        # Converting a huge int is slow and may raise.
         return str(value) if value.bit_length() <= 128 else None
     if type(value) is float or type(value) is bool or value is None:
         return str(value)
@@ -35,7 +35,7 @@ def _listed(values: Sequence[object]) -> str | None:
 
 
 def _text(value: object) -> str:
-    """What is recorded of `value`. No code of the program runs for it."""
+    """Return what to record for `value`, without running any of the program's code."""
     text = _plain(value)
     if (type(value) is list or type(value) is tuple) and len(value) <= _LONGEST:
         text = _listed(value)
@@ -44,7 +44,7 @@ def _text(value: object) -> str:
 
 
 def _texts(inputs: Sequence[object], keywords: Mapping[str, object]) -> Iterator[str]:
-    """Names and texts in turn."""
+    """Return names and texts, alternating."""
     for name, value in zip(_INPUTS, inputs, strict=False):
         yield name
         yield _text(value)
@@ -69,8 +69,8 @@ def _RecordFunctionFast(
     input_values: Sequence[object] | None = None,
     keyword_values: Mapping[str, object] | None = None,
 ) -> _core.Span:
-    """An annotation with the texts of values: numbers and str as they are, and of what is
-    neither the name of its type."""
+    """An annotation with the texts of values: numbers and str as they are, anything else as the
+    name of its type."""
     if input_values is None and keyword_values is None:
         return _core.span(name)
     return _annotation(name, input_values, keyword_values)
@@ -79,7 +79,7 @@ def _RecordFunctionFast(
 def _record_function_with_args_enter(name: str, *args: object) -> _core.Span:
     """Begin an annotation with the texts of `args`. Returns what
     `_record_function_with_args_exit` takes."""
-    # Texts are made only where they can be recorded: it begins now or never.
+    # Make texts only if they can be recorded now.
     span = _annotation(name, args, None) if args and _core.running() else _core.span(name)
     span.__enter__()
     return span

@@ -1,19 +1,22 @@
-"""Rows of `key_averages`: all calls that are alike, added up by the library."""
+"""Rows of `key_averages`: calls grouped and summed by the library."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import kymograph
 from kymograph import _core
-from kymograph.profiler._names import Callee, display, is_annotation, is_step
+from kymograph.profiler._events import Grouping, Options, Part
+from kymograph.profiler._names import FUNCTION, NAME, OPERATOR, Callee, display, is_marked, is_step
 from kymograph.profiler._table import Rows
 from kymograph.profiler._times import Times
 
 if TYPE_CHECKING:
     from kymograph.profiler._recording import Recording
 
-# What callers are looked at for every call.
+# Group by all callers of a call.
 ALL_CALLERS = -1
 
 
@@ -21,7 +24,8 @@ class FunctionEventAvg(Times):
     """All calls of one function or annotation. Times are in microseconds."""
 
     cpu_parent: FunctionEventAvg | None = None
-    input_shapes: str = ""
+    input_shapes: Any = ""
+    overload_name: str = ""
     scope: int = 0
 
     def __init__(self, key: str = "Total", stack: Iterable[str] = ()) -> None:
@@ -39,10 +43,11 @@ class FunctionEventAvg(Times):
         return self.key
 
     def add(self, other: Times) -> None:
-        """Count `other` in, a row or an event."""
+        """Add `other`, a row or an event."""
         self.count += other.count
         self.cpu_time_total += other.cpu_time_total
         self.self_cpu_time_total += other.self_cpu_time_total
+        self.flops += other.flops
         self.outermost |= getattr(other, "outermost", False)
 
     def __iadd__(self, other: Times) -> FunctionEventAvg:
@@ -60,22 +65,105 @@ def _key(callee: Callee) -> str:
     return "ProfilerStep*" if is_step(callee) else display(callee)
 
 
-def rows_of(recordings: Iterable[Recording], stack: int, functions: bool) -> Rows:
-    """The averages over `recordings`, taken apart by `stack` callers."""
-    merged: dict[tuple[str, tuple[str, ...]], FunctionEventAvg] = {}
+Merged = dict[tuple[Any, ...], FunctionEventAvg]
+
+
+def _add_operators(merged: Merged, part: Part, stack: int, grouping: Grouping) -> None:
+    """Add the operators of `part` to the rows in `merged`."""
+    timeline = part.timeline
+    open_now: dict[int, list[tuple[int, FunctionEventAvg]]] = {}
+    for number in part.shown:
+        callee, start, end, self_ns, parent, thread, *_ = timeline[number]
+        if callee[3] != OPERATOR:
+            continue
+        key: tuple[Any, ...] = (_key(callee), part.is_annotation(number))
+        op = None
+        if grouping.shapes or grouping.overloads or part.options.flops:
+            op = part.operator(number)
+        shapes = op.shapes if op and grouping.shapes else ""
+        overload = op.overload if op and grouping.overloads else ""
+        callers: list[str] = []
+        while parent >= 0 and (stack < 0 or len(callers) < stack):
+            callers.append(display(timeline[parent][0]))
+            parent = timeline[parent][4]
+        row = merged.get(key := (*key, str(shapes), overload, *callers))
+        if row is None:
+            row = merged[key] = FunctionEventAvg(key[0], callers)
+            row.is_user_annotation = key[1]
+            row.input_shapes, row.overload_name = shapes, overload
+            known = op or part.operator(number)
+            row.scope = known.scope if known else 0
+        # In an operator that calls itself, the time is counted once.
+        around = open_now.setdefault(thread, [])
+        while around and around[-1][0] <= start:
+            around.pop()
+        if not any(each is row for _, each in around):
+            row.cpu_time_total += (end - start) / 1000
+        row.count += 1
+        row.self_cpu_time_total += self_ns / 1000
+        row.flops += op.flops if op and part.options.flops else 0
+        row.outermost |= not around
+        around.append((end, row))
+
+
+def rows_of(
+    recordings: Iterable[Recording],
+    stack: int,
+    functions: bool,
+    grouping: Grouping,
+    options: Options,
+) -> Rows:
+    """Return the averages over `recordings`, grouped by `stack` callers."""
+    merged: Merged = {}
     for recording in recordings:
         found = _core.averages(recording.capture, recording.start, recording.end, stack, functions)
+        operators = False
         for callee, callers, calls, resumes, self_ns, total_ns, outermost in found:
-            annotation = is_annotation(callee)
+            if callee[3] == OPERATOR:
+                operators = True
+                continue
             shown = [display(caller) for caller in callers]
-            key = _key(callee)
-            row = merged.get((key, tuple(shown)))
+            name = _key(callee)
+            key = (name, callee[3] == NAME, *shown)
+            row = merged.get(key)
             if row is None:
-                row = merged[key, tuple(shown)] = FunctionEventAvg(key, shown)
-                row.is_user_annotation = annotation
-                row.is_python_function = not annotation
+                row = merged[key] = FunctionEventAvg(name, shown)
+                row.is_user_annotation = callee[3] == NAME
+                row.is_python_function = not is_marked(callee)
             row.count += calls or (1 if resumes else 0)
             row.self_cpu_time_total += self_ns / 1000
             row.cpu_time_total += total_ns / 1000
             row.outermost |= outermost
+        if operators:
+            _add_operators(merged, Part(recording, functions, options), stack, grouping)
+    return Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))
+
+
+_PACKAGE = os.path.dirname(kymograph.__file__ or "") + os.sep
+
+
+def sampled_rows(recordings: Iterable[Recording]) -> Rows:
+    """Return the time in functions by the samples of `recordings`; counts are samples."""
+    merged: dict[str, FunctionEventAvg] = {}
+    for recording in recordings:
+        capture = recording.capture
+        period = int(capture.metadata.get("sample.period_ns", 0)) / 1000
+        stacks: dict[int, list[str]] = {
+            number: [
+                display((frame.name, frame.file, frame.first_line, FUNCTION))
+                for frame in frames
+                if frame.kind == "python" and not frame.file.startswith(_PACKAGE)
+            ]
+            for number, frames in capture.stacks(symbols=False).items()
+        }
+        samples = capture.samples(start=recording.start, end=recording.end)
+        for stack, periods in zip(samples["stack"], samples["periods"], strict=True):
+            names = stacks.get(stack, [])
+            for name in dict.fromkeys(names):
+                row = merged.setdefault(name, FunctionEventAvg(name))
+                row.is_python_function = True
+                row.count += periods
+                row.cpu_time_total += periods * period
+                row.self_cpu_time_total += periods * period * (name == names[0])
+                row.outermost |= name == names[-1]
     return Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))

@@ -1,4 +1,4 @@
-"""A profiler without a schedule: recordings one after the other, and what they tell."""
+"""A profiler without a schedule: a series of recordings, and their results."""
 
 from __future__ import annotations
 
@@ -12,21 +12,39 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import kymograph
+import kymograph._torch
 from kymograph import _core
 from kymograph.profiler import _metadata, _torch
 from kymograph.profiler._actions import ProfilerActivity, activity_of, parse_activities
 from kymograph.profiler._averages import FunctionEventAvg
 from kymograph.profiler._config import option
-from kymograph.profiler._events import EventList
+from kymograph.profiler._events import EventList, Grouping, Options
+from kymograph.profiler._execution_trace import ExecutionTraceObserver
 from kymograph.profiler._recording import Recording
 from kymograph.profiler._results import Results
 from kymograph.profiler._table import Rows
 
 Path = str | os.PathLike[str]
 
-# Profilers between start and stop. They live as long as they record, whether or not the
-# program remembers them.
+# Profilers between start and stop. They are kept alive while they record, even if the program
+# drops them.
 _active: dict[int, _KinetoProfile] = {}
+
+
+_warned = False
+
+
+def _warn_of_memory() -> None:
+    """Warn once that allocations are not recorded."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "profile_memory is noted in the trace, but no allocations are recorded; use "
+            "kymograph.start(memory=True)",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _stop_at_exit() -> None:
@@ -46,7 +64,7 @@ class _KinetoProfile:
         activities: Iterable[Any] | Mapping[Any, Iterable[str]] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | None = None,
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: Any = None,
@@ -64,14 +82,20 @@ class _KinetoProfile:
                 FutureWarning,
                 stacklevel=3,
             )
+        if profile_memory:
+            _warn_of_memory()
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
         self.record_shapes = record_shapes or with_flops
         self.with_flops = with_flops
         self.profile_memory = profile_memory
-        self.with_stack = with_stack
+        self.with_stack = bool(with_stack)
+        # By default take samples, so that there is something to show without annotations.
+        self._samples = with_stack is None
         self.with_modules = with_modules
         self.experimental_config = experimental_config
+        if execution_trace_observer is None:
+            execution_trace_observer = ExecutionTraceObserver.build_execution_trace_obs_from_env()
         self.execution_trace_observer = execution_trace_observer
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
@@ -91,16 +115,24 @@ class _KinetoProfile:
         types = self._types[ProfilerActivity.CPU]
         return types is None or kind in types
 
+    def _ops_mode(self) -> str:
+        """How operators are recorded; "" if they are not."""
+        if not self._wants("CPU_OP") or not kymograph._torch.is_imported():
+            return ""
+        observer = self.execution_trace_observer
+        if isinstance(observer, ExecutionTraceObserver) and observer.is_registered:
+            return "full"
+        return "shapes" if self.record_shapes else "names"
+
     def prepare_trace(self) -> None:
-        """Begin to warm up: everything is done as if it were recorded, and thrown away."""
+        """Start warming up: record everything, and discard it."""
         self._begin()
 
     def _begin(self) -> None:
-        if kymograph.running():
-            owner = next(iter(_active.values()), None)
-            what = "another profile" if owner else "a session of kymograph.start or kymograph run"
+        if kymograph.running() and _active:
             raise kymograph.SessionError(
-                f"{what} records this process already; profilers do not nest, so stop it first"
+                "another profile records this process already; profilers do not nest, so stop it "
+                "first"
             )
         recording = Recording()
         calls = self.with_stack and self._wants("PYTHON_FUNCTION")
@@ -110,16 +142,20 @@ class _KinetoProfile:
             if self.custom_trace_id_callback
             else _metadata.new_trace_id()
         )
-        _torch.before_start(calls)
+        ops = self._ops_mode()
+        _torch.before_start(ops=bool(ops))
         try:
-            recording.begin(calls=calls, gc=gc, budget=self.budget)
+            samples = self._samples and self._wants("PYTHON_FUNCTION")
+            recording.begin(calls=calls, gc=gc, budget=self.budget, samples=samples, ops=ops)
         except BaseException:
             _torch.after_stop()
             raise
         self._recording = recording
         _active[id(self)] = self
         atexit.unregister(_stop_at_exit)
-        atexit.register(_stop_at_exit)  # behind the finalizer of the recording: runs before it
+        atexit.register(
+            _stop_at_exit
+        )  # registered after the recording's finalizer, so it runs first
 
     def start_trace(self) -> None:
         """Record, from now on."""
@@ -130,13 +166,16 @@ class _KinetoProfile:
             if getattr(self, flag):
                 self._metadata[flag] = "1"
         if self.execution_trace_observer:
+            _core.torch_others(
+                not isinstance(self.execution_trace_observer, ExecutionTraceObserver)
+            )
             self.execution_trace_observer.start()
-        # Last, so that what was done here does not show.
+        # Last, so that the work above is not recorded.
         assert self._recording is not None
         self._recording.open_window()
 
     def stop_trace(self) -> None:
-        """End the recording. Its results can be asked for from now on."""
+        """End the recording. Its results are available from now on."""
         recording, self._recording = self._recording, None
         _active.pop(id(self), None)
         if recording is None:
@@ -146,15 +185,16 @@ class _KinetoProfile:
             if self.execution_trace_observer:
                 self.execution_trace_observer.stop()
         finally:
+            _core.torch_others(False)
             _torch.after_stop()
-            # Should writing have failed, what was written can be asked for nevertheless.
+            # If writing failed, results for what was written are still available.
             try:
                 recording.stop()
             finally:
                 self._take(recording)
 
     def _take(self, recording: Recording) -> None:
-        """`recording` is complete: answer from it."""
+        """`recording` is complete: take results from it."""
         if recording.owner != os.getpid():
             return  # a forked child: the recording is its parent's
         if not (self._wants("USER_ANNOTATION") or self._wants("PYTHON_FUNCTION")):
@@ -163,7 +203,11 @@ class _KinetoProfile:
         if info is not None:
             self._metadata.setdefault("distributedInfo", json.dumps(info))
         kept = self._results.recordings if self._results and self.acc_events else []
-        self._results = Results([*kept, recording], self.with_stack)
+        options = Options(
+            flops=self.with_flops,
+            overloads=bool(option(self.experimental_config, "capture_overload_names")),
+        )
+        self._results = Results([*kept, recording], self.with_stack, options)
 
     def start(self) -> None:
         """Warm up and record."""
@@ -175,7 +219,7 @@ class _KinetoProfile:
         self.stop_trace()
 
     def _finish_at_exit(self) -> None:
-        """The program ends and has not stopped this profiler."""
+        """Called at exit if the program has not stopped this profiler."""
         recording = self._recording
         self.stop()
         if recording and recording.stopped and self._keeps_nothing():
@@ -190,7 +234,9 @@ class _KinetoProfile:
 
     # ---- results
 
-    def _found(self, what: str) -> Results:
+    def _found(self, what: str, of_trace: bool = True) -> Results:
+        if not of_trace and option(self.experimental_config, "trace_only"):
+            raise RuntimeError(f"the profiler was asked for trace_only; {what} is not possible")
         assert self._results is not None or self._recording is not None, (
             f"Profiler must be initialized before {what}"
         )
@@ -202,7 +248,7 @@ class _KinetoProfile:
 
     @property
     def profiler(self) -> Results | None:
-        """What was found so far; None before the end of the first recording."""
+        """Return the results so far; None before the end of the first recording."""
         return self._results
 
     @property
@@ -224,10 +270,10 @@ class _KinetoProfile:
     ) -> None:
         """Write the trace as JSON for chrome://tracing, Perfetto, TensorBoard, HTA.
 
-        A path that ends in .gz is compressed. May be called any number of times. The file
-        appears whole or not at all. Raises AssertionError before `start`, RuntimeError
-        before the end of the first recording, and OSError when it cannot be written. The
-        other arguments are accepted: there is one exporter, and no device.
+        A path that ends in .gz is compressed. May be called any number of times. The file appears
+        only when it is complete. Raises AssertionError before `start`, RuntimeError before the end
+        of the first recording, and OSError when it cannot be written. The other arguments are
+        accepted: there is one exporter, and no device.
         """
         results = self._found("exporting chrome trace")
         metadata = dict(self._metadata)
@@ -245,8 +291,11 @@ class _KinetoProfile:
         self._found("exporting stacks").export_stacks(path, metric)
 
     def events(self) -> EventList:
-        """Every recorded call and annotation; objects are made when they are looked at."""
-        return self._found("calling events()").events()
+        """Every recorded operator, call and annotation; objects are made when they are looked at.
+
+        Raises RuntimeError if the experimental config says trace_only.
+        """
+        return self._found("calling events()", of_trace=False).events()
 
     def key_averages(
         self,
@@ -258,14 +307,16 @@ class _KinetoProfile:
         """The calls added up by name.
 
         group_by_stack_n: and by this many callers.
-        include_python_functions: functions too, beside annotations; None: when they were
-            recorded.
-        group_by_input_shape, group_by_overload_name: nothing of this is recorded.
+        include_python_functions: functions too, beside operators and annotations; None: when they
+            were recorded, and, from samples, when there is nothing else.
+        group_by_input_shape: and by the shapes of their inputs, with record_shapes=True.
+        group_by_overload_name: and by the overload of the operator.
         """
         if group_by_stack_n < 0:
-            raise ValueError(f"group_by_stack_n must not be negative, and is {group_by_stack_n}")
-        results = self._found("calling key_averages()")
-        return results.key_averages(group_by_stack_n, include_python_functions)
+            raise ValueError(f"group_by_stack_n must not be negative, got {group_by_stack_n}")
+        results = self._found("calling key_averages()", of_trace=False)
+        grouping = Grouping(group_by_input_shape, group_by_overload_name)
+        return results.key_averages(group_by_stack_n, include_python_functions, grouping)
 
     def total_average(self) -> FunctionEventAvg:
         """Everything added up."""
@@ -304,10 +355,10 @@ class _KinetoProfile:
     # ---- on and off
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[Any]) -> None:
-        """Stop recording calls and annotations, or go on. `activities` must name CPU; others do
-        nothing.
+        """Pause or resume recording of calls and annotations. `activities` must include CPU;
+        others have no effect.
 
-        An annotation that is open then is recorded to its end.
+        An annotation that is open at that time is recorded to its end.
         """
         if ProfilerActivity.CPU not in {activity_of(activity) for activity in activities}:
             return

@@ -7,9 +7,9 @@ from typing import Any
 
 
 class _ExperimentalConfig:
-    """Takes every option that torch's has. Of these, kymograph heeds `record_python_gc_info`;
-    what `verbose` and `profile_all_threads` ask for is always there. The others are kept
-    and do nothing."""
+    """Takes every option that torch's has. `record_python_gc_info`, `capture_overload_names` and
+    `trace_only` have an effect; what `verbose` and `profile_all_threads` request is always
+    recorded. The others are stored and ignored."""
 
     _defaults: dict[str, Any] = {  # noqa: RUF012
         "profiler_metrics": [],
@@ -61,6 +61,43 @@ class _ExperimentalConfig:
     __hash__ = None  # type: ignore[assignment]
 
 
+# The values of __getstate__ of torch's class, in its order.
+_STATE = (
+    "verbose",
+    "performance_events",
+    "enable_cuda_sync_events",
+    "adjust_profiler_step",
+    "disable_external_correlation",
+    "profile_all_threads",
+    "capture_overload_names",
+    "record_python_gc_info",
+    "expose_kineto_event_metadata",
+    "custom_profiler_config",
+    "adjust_timestamps",
+    "trace_only",
+)
+# Before 2.14 or so, these came first.
+_OLDER = ("profiler_metrics", "profiler_measure_per_kernel")
+
+
+def _state(config: object) -> dict[str, Any]:
+    """Return the options of torch's own class, which shows few of them as attributes."""
+    get = getattr(config, "__getstate__", None)
+    try:
+        values = get() if get else None
+    except Exception:
+        return {}  # an object that cannot be pickled
+    if not isinstance(values, tuple) or not values:
+        return {}
+    names = _STATE if isinstance(values[0], bool) else (*_OLDER, *_STATE)
+    known = _ExperimentalConfig._defaults
+    pairs = zip(names, values, strict=False)
+    return {name: value for name, value in pairs if type(value) is type(known[name])}
+
+
 def option(config: object, name: str) -> Any:
     """What `config`, ours or torch's or None, says about `name`."""
-    return getattr(config, name, _ExperimentalConfig._defaults[name])
+    default = _ExperimentalConfig._defaults[name]
+    if config is None:
+        return default
+    return getattr(config, name, _state(config).get(name, default))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from kymograph import _core
-from kymograph.profiler._names import display, is_annotation
+from kymograph.profiler._names import NAME, OPERATOR, Callee, display, is_marked
+from kymograph.profiler._operators import HIDDEN, USER_SCOPE, Operator
 from kymograph.profiler._table import Rows, table
 from kymograph.profiler._times import Times
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from kymograph.profiler._averages import FunctionEventAvg
     from kymograph.profiler._recording import Recording
     from kymograph.profiler._results import Results
+
+
+_EVALUATE = "autograd::engine::evaluate_function"
 
 
 class Interval(NamedTuple):
@@ -29,22 +33,25 @@ class Interval(NamedTuple):
 
 
 class FunctionEvent(Times):
-    """One call of a function, or one pass through an annotation."""
+    """One call of an operator or a function, or one pass through an annotation."""
 
-    __slots__ = ("_part", "id")
+    __slots__ = ("_described", "_part", "id")
 
     count = 1
     kernels: tuple[()] = ()
-    input_shapes: tuple[()] = ()
-    concrete_inputs: tuple[()] = ()
-    kwinputs: dict[str, object] = {}  # noqa: RUF012
-    sequence_nr = -1
     device_index = 0
-    fwd_thread: int | None = None
 
     def __init__(self, part: Part, number: int) -> None:
         self._part = part
         self.id = number
+        self._described: Operator | Literal[False] | None = False  # False: not asked yet
+
+    @property
+    def _operator(self) -> Operator | None:
+        """What is known about it if it is an operator."""
+        if self._described is False:
+            self._described = self._part.operator(self.id)
+        return self._described
 
     @property
     def name(self) -> str:
@@ -57,6 +64,86 @@ class FunctionEvent(Times):
     @property
     def trace_name(self) -> str:
         return self.name
+
+    # ---- operators
+
+    @property
+    def scope(self) -> int:
+        """torch's RecordScope: 0 operator, 1 backward, 7 annotation."""
+        op = self._operator
+        return op.scope if op else USER_SCOPE if self.is_user_annotation else 0
+
+    @property
+    def _node(self) -> Operator | None:
+        """The operator that has the numbers of this one: the engine's own have those of the node
+        they evaluate."""
+        op = self._operator
+        if op is None or op.sequence_nr >= 0 or not op.name.startswith(_EVALUATE):
+            return op
+        inside = (self._part.operator(child) for child in self._part.children(self.id))
+        return next((each for each in inside if each and each.sequence_nr >= 0), op)
+
+    @property
+    def sequence_nr(self) -> int:
+        op = self._node
+        return op.sequence_nr if op else -1
+
+    @property
+    def fwd_thread(self) -> int:
+        """torch's number of the thread of the forward operator, or 0."""
+        op = self._node
+        return op.fwd_thread if op and op.sequence_nr >= 0 else 0
+
+    @property
+    def external_id(self) -> int:
+        """Its `External id` in the trace, or 0."""
+        op = self._operator
+        return op.rf_id if op else 0
+
+    @property
+    def overload_name(self) -> str:  # type: ignore[override]
+        op = self._operator if self._part.options.overloads else None
+        return op.overload if op else ""
+
+    @property
+    def input_shapes(self) -> list[Any]:
+        """The shape of each input, [] for one that is not a tensor."""
+        op = self._operator
+        return op.shapes if op else []
+
+    @property
+    def structured_input_shapes(self) -> list[Any]:
+        """The same, with the shapes of all tensors in a list."""
+        op = self._operator
+        return op.structured_shapes if op else []
+
+    @property
+    def structured_input_strides(self) -> list[Any]:
+        op = self._operator
+        return op.structured_strides if op else []
+
+    @property
+    def input_dtypes(self) -> list[str]:
+        op = self._operator
+        return op.dtypes if op else []
+
+    @property
+    def concrete_inputs(self) -> list[Any]:
+        """The numbers and lists of numbers among the inputs; None in place of others."""
+        op = self._operator
+        return op.concrete if op else []
+
+    @property
+    def kwinputs(self) -> dict[str, Any]:
+        op = self._operator
+        return dict(op.kwinputs) if op and op.inputs is not None else {}
+
+    @property
+    def flops(self) -> int:  # type: ignore[override]
+        op = self._operator if self._part.options.flops else None
+        return op.flops if op else 0
+
+    # ---- times and places
 
     @property
     def time_range(self) -> Interval:
@@ -80,15 +167,36 @@ class FunctionEvent(Times):
 
     @property
     def is_user_annotation(self) -> bool:
-        return is_annotation(self._part.timeline[self.id][0])
+        return self._part.is_annotation(self.id)
 
     @property
     def is_python_function(self) -> bool:
-        return not self.is_user_annotation
+        return not is_marked(self._part.timeline[self.id][0])
+
+    @property
+    def python_id(self) -> int:
+        """A number from 1 on if it is a Python function, else -1."""
+        return self.id + 1 if self.is_python_function else -1
+
+    @property
+    def python_parent_id(self) -> int:
+        """The python_id of the function that called it, or -1."""
+        at = self._part.timeline[self.id][4]
+        while at >= 0 and is_marked(self._part.timeline[at][0]):
+            at = self._part.timeline[at][4]
+        return at + 1 if at >= 0 and self.is_python_function else -1
+
+    @property
+    def python_module_id(self) -> int:
+        """The 0 of `nn.Module: Linear_0`; -1 if it is not a call of a module."""
+        number = self.name.rpartition("_")[2] if self.name.startswith("nn.Module: ") else ""
+        return int(number) if number.isdigit() else -1
 
     @property
     def activity_type(self) -> str:
-        return "user_annotation" if self.is_user_annotation else "python_function"
+        if self.is_python_function:
+            return "python_function"
+        return "user_annotation" if self.is_user_annotation else "cpu_op"
 
     @property
     def finished(self) -> bool:
@@ -111,18 +219,18 @@ class FunctionEvent(Times):
         at = self._part.timeline[self.id][4]
         while at >= 0:
             callee, _, _, _, above, *_ = self._part.timeline[at]
-            if not is_annotation(callee):
+            if not is_marked(callee):
                 callers.append(display(callee))
             at = above
         return callers
 
     @property
     def outermost(self) -> bool:
-        """Is it outside every annotation?"""
+        """Is it outside every annotation and operator?"""
         at = self._part.timeline[self.id][4]
         while at >= 0:
             callee, _, _, _, above, *_ = self._part.timeline[at]
-            if is_annotation(callee):
+            if is_marked(callee):
                 return False
             at = above
         return True
@@ -142,20 +250,62 @@ class FunctionEvent(Times):
         )
 
 
+class Grouping(NamedTuple):
+    """What `key_averages` groups calls by, besides their names."""
+
+    shapes: bool = False
+    overloads: bool = False
+
+
+class Options(NamedTuple):
+    """What the profiler was asked for."""
+
+    flops: bool = False
+    overloads: bool = False
+
+
 class Part:
     """The calls of one recording."""
 
-    def __init__(self, recording: Recording, functions: bool) -> None:
+    def __init__(
+        self, recording: Recording, functions: bool, options: Options | None = None
+    ) -> None:
         capture = recording.capture
         self.timeline = _core.timeline(capture, recording.start, recording.end, functions)
         self.first = recording.first
         self.tids = [thread.tid for thread in capture.threads]
+        self.options = options or Options()
         self._children: dict[int, list[int]] | None = None
+        self._annotations: dict[Callee, bool] = {}
+        self.shown: Sequence[int] = range(len(self.timeline))
+        kinds = {(each.name, each.kind) for each in capture.callables}
+        self.has_operators = any(kind == "operator" for _, kind in kinds)
+        if any((name, "operator") in kinds for name in HIDDEN):
+            self.shown = [i for i in self.shown if self.timeline[i][0][0] not in HIDDEN]
+
+    def operator(self, number: int) -> Operator | None:
+        """Return what is known about an operator; None for anything else."""
+        callee = self.timeline[number][0]
+        note = self.timeline.operator(number) if callee[3] == OPERATOR else None
+        return Operator(callee[0], note) if note else None
+
+    def is_annotation(self, number: int) -> bool:
+        """Did the program mark it itself?"""
+        callee = self.timeline[number][0]
+        if callee[3] != OPERATOR:
+            return callee[3] == NAME
+        known = self._annotations.get(callee)
+        if known is None:
+            note = self.timeline.operator(number)
+            known = note is not None and note["scope"] == USER_SCOPE
+            if note:
+                self._annotations[callee] = known
+        return known
 
     def children(self, number: int) -> list[int]:
         if self._children is None:
             self._children = {}
-            for i in range(len(self.timeline)):
+            for i in self.shown:
                 self._children.setdefault(self.timeline[i][4], []).append(i)
         return self._children.get(number, [])
 
@@ -168,7 +318,7 @@ class EventList(Sequence[FunctionEvent]):
         self._parts = parts
         self._starts = [0]
         for part in parts:
-            self._starts.append(self._starts[-1] + len(part.timeline))
+            self._starts.append(self._starts[-1] + len(part.shown))
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -185,11 +335,12 @@ class EventList(Sequence[FunctionEvent]):
         if not 0 <= number < len(self):
             raise IndexError(f"there is no event {index}")
         at = bisect_right(self._starts, number) - 1
-        return FunctionEvent(self._parts[at], number - self._starts[at])
+        part = self._parts[at]
+        return FunctionEvent(part, part.shown[number - self._starts[at]])
 
     def __iter__(self) -> Iterator[FunctionEvent]:
         for part in self._parts:
-            for number in range(len(part.timeline)):
+            for number in part.shown:
                 yield FunctionEvent(part, number)
 
     def __repr__(self) -> str:
@@ -206,7 +357,11 @@ class EventList(Sequence[FunctionEvent]):
         include_python_functions: bool | None = None,
     ) -> Rows:
         """As `profile.key_averages`."""
-        return self._results.key_averages(group_by_stack_n, include_python_functions)
+        return self._results.key_averages(
+            group_by_stack_n,
+            include_python_functions,
+            Grouping(group_by_input_shapes, group_by_overload_name),
+        )
 
     def table(
         self,

@@ -1,4 +1,4 @@
-"""What stands in a trace beside its events."""
+"""The metadata of a trace."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def distributed_info() -> dict[str, Any] | None:
             version = sys.modules["torch"].cuda.nccl.version()
             info["nccl_version"] = ".".join(str(part) for part in version)
     except (AttributeError, RuntimeError):
-        return None  # a torch that has it otherwise
+        return None  # a torch with a different API
     return info

@@ -6,6 +6,7 @@ Callee = tuple[str, str, int, int]  # name, file or module, line, class
 
 # enum kymo_class
 NAME, FUNCTION, NATIVE, METHOD, TYPE, CALLABLE, GC = range(7)
+OPERATOR = 8
 
 
 def display(callee: Callee) -> str:
@@ -28,9 +29,9 @@ def display(callee: Callee) -> str:
     return name
 
 
-def is_annotation(callee: Callee) -> bool:
-    """Did the program mark it itself?"""
-    return callee[3] == NAME
+def is_marked(callee: Callee) -> bool:
+    """Is it an operator, or did the program mark it itself?"""
+    return callee[3] in (NAME, OPERATOR)
 
 
 def is_step(callee: Callee) -> bool:

@@ -28,17 +28,25 @@ class profile(_KinetoProfile):
     schedule: from the number of a step to a ProfilerAction, as `kymograph.schedule` makes it. The
         program calls `step` at the end of every step. Without one, everything is recorded.
     on_trace_ready: called with the profiler when a recording is complete.
-    with_stack: record every call of a function, on every thread. Without it only
-        annotations are recorded.
-    experimental_config: `record_python_gc_info` records garbage collections.
-    execution_trace_observer: an object whose start, stop and cleanup are called.
+    with_stack: record every call of a function, on every thread. With False only operators and
+        annotations are recorded. None, the default, also takes samples, which `key_averages`
+        shows when there is neither.
+    record_shapes: record the inputs of operators: shapes, strides, types, numbers.
+    with_flops: count floating-point operations, for the operators that torch counts; implies
+        record_shapes.
+    experimental_config: `record_python_gc_info` records garbage collections,
+        `capture_overload_names` gives events their overload. Torch's own object is understood.
+    execution_trace_observer: an ExecutionTraceObserver, or any object whose start, stop and cleanup
+        are called. Default: one if the environment asks for it.
     acc_events: keep the events of all recordings, not only of the latest.
     custom_trace_id_callback: gives the id of each recording.
     budget: memory for records not yet written, as for `kymograph.start`.
-    record_shapes, profile_memory, with_flops, with_modules, post_processing_timeout_s: noted
-        in the trace; what they ask for is not recorded yet.
+    profile_memory, with_modules, post_processing_timeout_s: noted in the trace; what they ask for
+        is not recorded yet.
 
-    Starting raises SessionError when another profiler or session records the process.
+    While a session of `kymograph run`, `start` or `trace` records the process, this is a part
+    of its capture, and records what that records. Starting raises SessionError while another
+    profiler records.
     """
 
     def __init__(
@@ -49,7 +57,7 @@ class profile(_KinetoProfile):
         on_trace_ready: Callable[[Any], Any] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | None = None,
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: Any = None,

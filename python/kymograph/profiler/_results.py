@@ -1,4 +1,4 @@
-"""What a profiler found: questions to the captures of its finished recordings."""
+"""The results of a profiler, read from the captures of its finished recordings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 
 from kymograph import _core
-from kymograph.profiler._averages import ALL_CALLERS, rows_of
-from kymograph.profiler._events import EventList, Part
+from kymograph.profiler._averages import ALL_CALLERS, rows_of, sampled_rows
+from kymograph.profiler._events import EventList, Grouping, Options, Part
 from kymograph.profiler._names import display
 from kymograph.profiler._recording import Recording
 from kymograph.profiler._table import Rows
@@ -17,7 +17,7 @@ _METRICS = {"self_cpu_time_total", "self_device_time_total"} | {
     f"self_{device}_time_total" for device in ("cuda", "xpu", "privateuse1")
 }
 
-# In a line of a stack file these would end a name.
+# These characters would end a name in a line of a stack file.
 _UNSAFE = str.maketrans(" ;\t\n", "____")
 
 
@@ -25,9 +25,12 @@ class Results:
     """The recordings to ask, the latest last. All but the latest are there only when events
     are accumulated."""
 
-    def __init__(self, recordings: list[Recording], with_stack: bool) -> None:
+    def __init__(
+        self, recordings: list[Recording], with_stack: bool, options: Options | None = None
+    ) -> None:
         self.recordings = recordings
         self.with_stack = with_stack
+        self.options = options or Options()
 
     @property
     def latest(self) -> Recording:
@@ -44,19 +47,24 @@ class Results:
             if key not in _RESERVED
         )
         recording.capture.export(
-            path, "chrome", start=recording.start, end=recording.end, _extra=members
+            path, "chrome", start=recording.start, end=recording.end, of="calls", _extra=members
         )
 
     def events(self) -> EventList:
-        return EventList(self, [Part(r, self.with_stack) for r in self.recordings])
+        return EventList(self, [Part(r, self.with_stack, self.options) for r in self.recordings])
 
     @property
     def function_events(self) -> EventList:
         return self.events()
 
-    def key_averages(self, stack: int = 0, functions: bool | None = None) -> Rows:
+    def key_averages(
+        self, stack: int = 0, functions: bool | None = None, grouping: Grouping | None = None
+    ) -> Rows:
         include = self.with_stack if functions is None else functions
-        return rows_of(self.recordings, stack, include)
+        rows = rows_of(self.recordings, stack, include, grouping or Grouping(), self.options)
+        if not rows and functions is None:
+            return sampled_rows(self.recordings)
+        return rows
 
     def total_average(self) -> object:
         return self.key_averages(0, True).total_average()
@@ -82,12 +90,12 @@ class Results:
                 times[line] = times.get(line, 0) + self_ns
         _write_whole(
             path,
-            # What took less than a microsecond took some time nevertheless.
+            # At least 1, so that short calls do not count as 0.
             "".join(f"{line} {max(1, ns // 1000)}\n" for line, ns in times.items() if ns > 0),
         )
 
 
-# Members of a trace that are no metadata.
+# Members of a trace that are not metadata.
 _RESERVED = {
     "schemaVersion",
     "deviceProperties",
@@ -100,7 +108,7 @@ _RESERVED = {
 
 
 def _write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """The file appears whole or not at all."""
+    """Write the file so that it appears only when complete."""
     target = os.fspath(path)
     temporary = f"{target}.{os.getpid()}.tmp"
     try:

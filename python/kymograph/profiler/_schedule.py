@@ -19,10 +19,9 @@ def schedule(
 ) -> Callable[[int], ProfilerAction]:
     """A function from the number of a step to what the profiler does in it.
 
-    After `skip_first` steps come cycles: `wait` steps in which nothing happens, `warmup`
-    steps that are recorded and thrown away, `active` steps that are kept. After `repeat`
-    cycles nothing happens any more; 0 means that they never end. With `skip_first_wait`
-    not 0 the first cycle does not wait.
+    After `skip_first` steps come cycles: `wait` steps in which nothing happens, `warmup` steps
+    that are recorded and thrown away, `active` steps that are kept. After `repeat` cycles nothing
+    more happens; 0 means no limit. If `skip_first_wait` is not 0, the first cycle skips its wait.
     """
     assert wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0, (
         "Invalid profiler schedule arguments: wait, warmup, repeat and skip_first must not be "
@@ -30,7 +29,7 @@ def schedule(
     )
     if warmup == 0:
         warnings.warn(
-            "the schedule has no warmup: the first active step bears the cost of starting",
+            "the schedule has no warmup: the first active step includes the cost of starting",
             stacklevel=2,
         )
     cycle = wait + warmup + active

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kymograph.profiler._times import format_share, format_time
+from kymograph.profiler._times import flops_unit, format_share, format_time
 
 if TYPE_CHECKING:
     from kymograph.profiler._averages import FunctionEventAvg
@@ -22,8 +22,14 @@ def _cut(text: str, most: int | None) -> str:
 
 
 def _cut_front(text: str, most: int | None) -> str:
-    """The end of a path tells more than its beginning."""
+    """Keep the end of a path: it says more than the start."""
     return text if most is None or len(text) <= most else "..." + text[len(text) - most + 3 :]
+
+
+def _name(row: Any, most: int | None) -> str:
+    """Return the name of a row; cut functions at the start, since they end in their name."""
+    cut = _cut_front if getattr(row, "is_python_function", False) else _cut
+    return cut(row.key, most)
 
 
 def _sorted(rows: Sequence[Any], sort_by: str | None) -> list[Any]:
@@ -35,12 +41,12 @@ def _sorted(rows: Sequence[Any], sort_by: str | None) -> list[Any]:
             f"a table cannot be sorted by {sort_by!r}; use cpu_time_total, self_cpu_time_total, "
             "cpu_time or count"
         )
-    # The largest first; of names, the first.
+    # Largest first; names in alphabetical order.
     return sorted(rows, key=lambda row: getattr(row, field), reverse=field != "key")
 
 
 class Column:
-    """A heading, its width, and what stands below it."""
+    """A heading, its width, and the cells below it."""
 
     def __init__(self, title: str, text: Callable[[Any], str], width: int = _WIDTH) -> None:
         self.title, self.text, self.width = title, text, max(width, len(title))
@@ -73,20 +79,39 @@ def table(
     more = 0 <= row_limit < len(shown)
     shown = shown[:row_limit] if row_limit >= 0 else shown
 
-    names = [_cut(row.key, max_name_column_width) for row in shown]
+    for row in shown:
+        row.self_cpu_percent = format_share(row.self_cpu_time_total, whole)
+    names = [_name(row, max_name_column_width) for row in shown]
     columns = [
         Column(
             "Name",
-            lambda row: _cut(row.key, max_name_column_width),
+            lambda row: _name(row, max_name_column_width),
             max((len(name) for name in names), default=0) + 4,
         ),
-        Column("Self CPU %", lambda row: format_share(row.self_cpu_time_total, whole)),
+        Column("Self CPU %", lambda row: str(row.self_cpu_percent)),
         Column("Self CPU", lambda row: format_time(row.self_cpu_time_total, time_unit)),
         Column("CPU total %", lambda row: format_share(row.cpu_time_total, whole)),
         Column("CPU total", lambda row: format_time(row.cpu_time_total, time_unit)),
         Column("CPU time avg", lambda row: format_time(row.cpu_time, time_unit)),
         Column("# of Calls", lambda row: str(row.count)),
     ]
+    if any(row.overload_name for row in shown):
+        columns.insert(1, Column("Overload Name", lambda row: _cut(row.overload_name, 55)))
+    shapes = [_cut(str(row.input_shapes or ""), max_shapes_column_width) for row in shown]
+    if any(shapes):
+        columns.append(
+            Column(
+                "Input Shapes",
+                lambda row: _cut(str(row.input_shapes or "[]"), max_shapes_column_width),
+                max(len(shape) for shape in shapes) + 4,
+            )
+        )
+    counted = [row.flops for row in rows if row.flops > 0]
+    if counted:
+        scale, unit = flops_unit(min(counted))
+        columns.append(
+            Column(f"Total {unit}", lambda row: f"{row.flops / scale:.3f}" if row.flops else "--")
+        )
     places = max(
         (len(_cut_front(s, max_src_column_width)) for r in shown for s in r.stack), default=0
     )

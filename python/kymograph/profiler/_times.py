@@ -23,11 +23,20 @@ def format_share(part: float, whole: float) -> str:
     return f"{part * 100.0 / whole:.2f}%"
 
 
-class Times:
-    """What can be told from `cpu_time_total`, `self_cpu_time_total` and `count`.
+def flops_unit(least: int) -> tuple[int, str]:
+    """Return a divisor for numbers of FLOPs, the least of them `least`, and the unit it gives."""
+    prefixes = ["", "K", "M", "G", "T", "P"]
+    power = 0
+    while least >= 1000 ** (power + 1) and power < len(prefixes) - 1:
+        power += 1
+    return 1000**power, f"{prefixes[power]}FLOPs"
 
-    Devices, memory and operations are other sources' and not recorded by kymograph.profile; the
-    fields are there, and 0, so that scripts that print them run.
+
+class Times:
+    """Fields derived from `cpu_time_total`, `self_cpu_time_total` and `count`.
+
+    kymograph.profile does not record devices and memory; their fields exist and are 0, so that
+    scripts that print them work.
     """
 
     count: int = 1
@@ -48,6 +57,7 @@ class Times:
     use_device: str | None = None
     device_type: DeviceType = DeviceType.CPU
     overload_name: str = ""
+    self_cpu_percent: str | int = -1  # the share of all rows, once there was a table of them
 
     @property
     def cpu_time(self) -> float:
@@ -82,7 +92,7 @@ class Times:
     def self_device_time_total_str(self) -> str:
         return format_time(self.self_device_time_total)
 
-    # The names that these had before there were other devices.
+    # Older names, from before torch supported other devices.
     @property
     def cuda_time(self) -> float:
         return self.device_time
@@ -101,4 +111,24 @@ class Times:
 
     @property
     def self_cuda_memory_usage(self) -> int:
+        return self.self_device_memory_usage
+
+    @property
+    def xpu_time(self) -> float:
+        return self.device_time
+
+    @property
+    def xpu_time_total(self) -> float:
+        return self.device_time_total
+
+    @property
+    def self_xpu_time_total(self) -> float:
+        return self.self_device_time_total
+
+    @property
+    def xpu_memory_usage(self) -> int:
+        return self.device_memory_usage
+
+    @property
+    def self_xpu_memory_usage(self) -> int:
         return self.self_device_memory_usage

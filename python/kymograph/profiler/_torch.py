@@ -1,15 +1,18 @@
-"""What is done about torch when the program has it. Nothing of torch is imported here.
+"""Hooks into torch if the program has imported it. This module never imports torch.
 
-While a recording lasts, torch's own annotations, those of optimizers and data loaders among
-them, are spans of kymograph too, and calls of modules are named after the module.
+During a recording, calls of modules are named after the module. If operators are not recorded,
+torch's own annotations, including those of optimizers and data loaders, are recorded as spans.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kymograph import _core
+
+if TYPE_CHECKING:
+    from types import CodeType
 
 # The class whose methods are replaced, and what they were.
 _patched: list[tuple[Any, Any, Any]] = []
@@ -19,7 +22,7 @@ def _patch(annotations: Any) -> None:
     enter, leave = annotations.__enter__, annotations.__exit__
 
     def both_enter(self: Any) -> Any:
-        # torch's too, so that one which ends after the recording ends as it should.
+        # Call torch's too, so that an annotation that ends after the recording ends correctly.
         result = enter(self)
         args = getattr(self, "args", None)
         self._kymo_span = _core.record_function(
@@ -38,11 +41,16 @@ def _patch(annotations: Any) -> None:
     annotations.__enter__, annotations.__exit__ = both_enter, both_leave
 
 
-def before_start(calls: bool) -> None:
-    """A recording is about to begin; `calls` when functions are recorded."""
+def module_call() -> CodeType | None:
+    """The code whose calls are named after the module they are made on, if torch is there."""
     module = getattr(sys.modules.get("torch.nn"), "Module", None)
-    code = getattr(vars(module).get("__call__"), "__code__", None) if module else None
-    _core.trace_named(code if calls else None, "nn.Module: ")
+    return getattr(vars(module).get("__call__"), "__code__", None) if module else None
+
+
+def before_start(ops: bool = False) -> None:
+    """A recording is about to begin, with the operators of torch or without."""
+    if ops and _core.torch_found():
+        return  # its annotations come as operators do
     annotations = getattr(sys.modules.get("torch.autograd.profiler"), "record_function", None)
     if isinstance(annotations, type) and not _patched:
         _patch(annotations)

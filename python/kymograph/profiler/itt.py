@@ -8,5 +8,5 @@ __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 
 
 def is_available() -> bool:
-    """False: no ITT collector is told of these ranges; kymograph records them itself."""
+    """False: these ranges go to kymograph, not to an ITT collector."""
     return False

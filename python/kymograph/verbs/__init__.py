@@ -1,14 +1,15 @@
-"""The verbs of the command `kymograph` that live in Python: one module each, with a `run`."""
+"""The verbs of `kymograph` that are written in Python: one module each, with a `run`."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A verb and the module whose `run(arguments) -> exit code` it is. Modules are imported when
-# their verb is used, so that one verb does not pay for another.
+# Verbs, and the modules whose `run(arguments) -> exit code` implements them. A module is imported
+# only when its verb is used.
 VERBS: dict[str, str] = {
+    "check-et": "kymograph.verbs.check_et",
     "export-tables": "kymograph.verbs.export_tables",
     "python-info": "kymograph.verbs.python_info",
     "run": "kymograph.verbs.run",
@@ -16,7 +17,7 @@ VERBS: dict[str, str] = {
 
 
 def load(verb: str) -> Callable[[list[str]], int]:
-    """The function that runs `verb`, one of VERBS."""
+    """Return the function that runs `verb`, one of VERBS."""
     from importlib import import_module
 
     run: Callable[[list[str]], int] = import_module(VERBS[verb]).run

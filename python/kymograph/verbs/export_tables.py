@@ -1,7 +1,7 @@
-"""`export-tables`: what the native `kymograph export --to parquet` hands over, everything decided.
+"""`export-tables`: writes Parquet for the native `kymograph export --to parquet`.
 
-Rows come in columns from the extension, so that none of them becomes a Python object, and
-leave as row groups; memory does not depend on the length of the capture.
+The extension delivers rows as columns, decoded on all cores, so no row becomes a Python object, and
+they are written as row groups; memory use does not depend on the length of the capture.
 """
 
 from __future__ import annotations
@@ -10,33 +10,34 @@ import os
 import shutil
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
 import kymograph
+from kymograph import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-KINDS = ["", "", "", "instant", "counter", "flow_out", "flow_in", "async_begin", "async_end"]
-KINDS += ["gap", "complete", "", "off", "", "sample", ""]
+WORDS = _core.words()
+KINDS = WORDS["kind"]
 COUNTER, GAP, SAMPLE = (KINDS.index(kind) for kind in ("counter", "gap", "sample"))
-CLOCKS = ["cpu", "wall"]
-REASONS = ["unknown", "budget", "disk", "nested", "damaged", "flight"]
-ENTERS = ["call", "resume", "throw", "open"]
-LEAVES = ["return", "yield", "unwind"]
-CATEGORIES = {"function": "python", "name": "span", "gc": "gc"}
+# enum kymo_field_type of payload.h, by column type.
+NUMBERS, INT, FLOAT = [1, 6, 7, 8, 9, 10], 2, 3
+LONG = [4, 5, *range(0x11, 0x1C), *range(0x21, 0x2C)]
+CATEGORIES = {"function": "python", "span": "span", "gc": "gc", "operator": "operator"}
 
 TABLES = (
     *("slices", "functions", "threads", "counters", "marks", "args", "gaps", "clock", "meta"),
-    *("samples", "frames"),  # where something was sampled
+    *("samples", "frames"),  # only with samples
 )
 
 
 class Refused(Exception):
-    """Why the export cannot be; the text is the line to print."""
+    """Why the export is impossible; the text is the message to print."""
 
 
 class Stopped(Exception):
@@ -51,7 +52,7 @@ class Writer:
     """The Parquet files of one capture in a directory that exists."""
 
     def __init__(self, capture: kymograph.Capture, directory: Path) -> None:
-        # By name, since they are an extra that the package does without.
+        # Imported by name: pyarrow is an optional extra.
         self.arrow: Any = import_module("pyarrow")
         self.compute: Any = import_module("pyarrow.compute")
         self.parquet: Any = import_module("pyarrow.parquet")
@@ -98,13 +99,13 @@ class Writer:
             self.open[name].write_table(table, row_group_size=table.num_rows)
 
     def array(self, view: memoryview) -> Any:
-        """The numbers of `view` as an array, not copied."""
+        """Return the numbers of `view` as an array, without copying."""
         kinds = {"q": "int64", "Q": "uint64", "I": "uint32", "B": "uint8", "d": "float64"}
         kind = getattr(self.arrow, kinds[view.format])()
         return self.arrow.Array.from_buffers(kind, len(view), [None, self.arrow.py_buffer(view)])
 
     def words(self, indices: Any, words: list[str]) -> Any:
-        """Words by their numbers; null for those that are not known."""
+        """Return words by number; null for unknown ones."""
         known = self.compute.if_else(self.compute.less(indices, len(words)), indices, None)
         numbers = known.cast(self.arrow.int8())
         return self.arrow.DictionaryArray.from_arrays(numbers, self.arrow.array(words))
@@ -114,7 +115,7 @@ class Writer:
         return self.arrow.DictionaryArray.from_arrays(numbers, self.names)
 
     def place(self, columns: dict[str, Any], time: Any) -> dict[str, Any]:
-        """The columns that every event has: when, and on which thread."""
+        """Return the columns that every event has: time and thread."""
         return {
             "ts_ns": self.compute.add(time, self.arrow.scalar(self.shift, self.arrow.int64())),
             "monotonic_ns": time,
@@ -124,7 +125,7 @@ class Writer:
         }
 
     def slices(self, unsorted: dict[str, Any]) -> None:
-        # They come in the order of their ends; ids follow that of their starts.
+        # Slices come in the order of their ends; ids are in the order of their starts.
         order = self.compute.sort_indices(unsorted["id"])
         columns = {name: column.take(order) for name, column in unsorted.items()}
         compute, flags = self.compute, columns["flags"]
@@ -148,8 +149,8 @@ class Writer:
                 "function": columns["function"],
                 "name": self.name_of(columns["function"]),
                 "category": self.arrow.DictionaryArray.from_arrays(category, self.categories),
-                "enter": self.words(columns["enter"], ENTERS),
-                "leave": self.words(columns["leave"], LEAVES),
+                "enter": self.words(columns["enter"], WORDS["enter"]),
+                "leave": self.words(columns["leave"], WORDS["leave"]),
                 "generator": columns["generator"],
                 "started": clear(1),
                 "finished": clear(2),
@@ -158,7 +159,7 @@ class Writer:
         )
 
     def marks(self, all_columns: dict[str, Any]) -> None:
-        """Counters, gaps and samples have tables of their own; the rest are marks."""
+        """Counters, gaps and samples have separate tables; the rest are marks."""
         compute, kind = self.compute, all_columns["kind"]
 
         def only(mask: Any) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class Writer:
             {
                 **self.place(columns, columns["time"]),
                 "events": columns["number"],
-                "reason": self.words(columns["detail"], REASONS),
+                "reason": self.words(columns["detail"], WORDS["gap"]),
             },
         )
         if self.sampled:
@@ -195,7 +196,7 @@ class Writer:
                     **self.place(columns, columns["time"]),
                     "stack": compute.bit_wise_and(columns["number"], low).cast("uint32"),
                     "periods": periods.cast("uint32"),
-                    "clock": self.words(columns["detail"], CLOCKS),
+                    "clock": self.words(columns["detail"], WORDS["sample"]),
                 },
             )
         columns = only(compute.invert(compute.or_(compute.or_(counters, gaps), samples)))
@@ -211,17 +212,36 @@ class Writer:
             },
         )
 
-    def args(self, columns: dict[str, Any]) -> None:
-        """Numbers and texts: one of the two is null."""
-        choose, number = self.compute.if_else, self.compute.less(columns["text"], 0)
+    def args(self, columns: dict[str, Any], texts: dict[str, Any]) -> None:
+        """Numbers, texts and payload fields: two of `value`, `real` and `text` are null."""
+        choose, arrow = self.compute.if_else, self.arrow
+        kind, text = (
+            columns["type"],
+            self.name_of(choose(self.compute.less(columns["text"], 0), None, columns["text"])),
+        )
+        if len(texts["byte"]):
+            ends = columns["end"].cast(arrow.int32())
+            offsets = arrow.concat_arrays([arrow.array([0], arrow.int32()), ends])
+            own = arrow.Array.from_buffers(
+                arrow.string(), len(ends), [None, offsets.buffers()[1], texts["byte"].buffers()[1]]
+            )
+            text = choose(self.compute.is_in(kind, arrow.array(LONG, kind.type)), own, text)
+        number = self.compute.is_in(kind, arrow.array(NUMBERS, kind.type))
+        real = self.compute.equal(kind, FLOAT)
+        bits = columns["value"]
         self.write(
             "args",
             {
                 "table": self.words(columns["of"], ["slices", "marks"]),
                 "id": columns["owner"].cast(self.arrow.int64()),
                 "name": self.name_of(columns["function"]),
-                "value": choose(number, columns["value"], None),
-                "text": self.name_of(choose(number, None, columns["text"])),
+                "value": choose(number, bits, None),
+                "integer": choose(self.compute.equal(kind, INT), bits.view(arrow.int64()), None),
+                "real": choose(real, bits.view(arrow.float64()), None),
+                "text": text,
+                "schema": self.name_of(
+                    choose(self.compute.equal(columns["schema"], 0), None, columns["schema"])
+                ),
             },
         )
 
@@ -232,10 +252,10 @@ class Writer:
         }
         self.slices(arrays["slices"])
         self.marks(arrays["marks"])
-        self.args(arrays["args"])
+        self.args(arrays["args"], arrays["texts"])
 
     def frames(self) -> None:
-        """The functions of every stack, the innermost first."""
+        """The functions of every stack, innermost first."""
         arrow = self.arrow
         stacks = self.capture.stacks()
         rows = [(stack, i, f) for stack, frames in stacks.items() for i, f in enumerate(frames)]
@@ -314,7 +334,7 @@ class Writer:
 
 
 def clean(text: str) -> str:
-    """Text that UTF-8 can hold: U+FFFD for lone surrogates."""
+    """Return text that is valid UTF-8: U+FFFD for lone surrogates."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
@@ -323,17 +343,21 @@ def write_tables(path: str, directory: Path, thread: int, start: int, end: int) 
     with kymograph.open(path) as capture, Writer(capture, directory) as writer:
         writer.small()
         part = capture.columns(thread=None if thread < 0 else thread, start=start, end=end)
-        for batch in part:
-            writer.batch(batch)
+        # Decode the next rows, on all cores and without the GIL, while these are written.
+        with ThreadPoolExecutor(1, "kymograph") as reader:
+            coming = reader.submit(next, part, None)
+            while batch := coming.result():
+                coming = reader.submit(next, part, None)
+                writer.batch(batch)
 
 
 def check_place(output: Path) -> None:
-    """Raise Refused unless `output` is free, or an older export that may be replaced."""
+    """Raise Refused unless `output` does not exist or is an older export that may be replaced."""
     if str(output) == "-" or output.name.endswith(".gz"):
         raise Refused(f"-o {output}: parquet is a directory of compressed files; name a directory")
     if not output.is_symlink() and not output.exists():
         if not output.absolute().parent.is_dir():
-            raise Refused(f"{output}: there is no such directory")
+            raise Refused(f"{output}: no such directory")
         return
     if not output.is_dir() or output.is_symlink():
         raise Refused(f"{output} exists and is not a directory; name another with -o")
@@ -343,11 +367,11 @@ def check_place(output: Path) -> None:
 
 
 def export(path: str, output: Path, thread: int, start: int, end: int) -> None:
-    """Write `output` beside itself and then put it in its place, whole."""
+    """Write next to `output`, then move the complete result into place."""
     part = output.with_name(f"{output.name}.part-{os.getpid()}")
     old = output.with_name(f"{output.name}.old-{os.getpid()}")
-    part.mkdir()
     try:
+        part.mkdir()  # in here, because a signal may end the export right after it
         write_tables(path, part, thread, start, end)
         if output.exists():
             output.rename(old)
@@ -366,7 +390,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 def run(arguments: list[str]) -> int:
     """Run with `parquet CAPTURE OUTPUT THREAD FROM TO`; returns the exit code."""
     if len(arguments) != 6 or arguments[0] != "parquet":
-        return complain("export-tables is used by kymograph export --to parquet, not by people")
+        return complain("export-tables is internal; use kymograph export --to parquet")
     path, output, *numbers = arguments[1:]
     thread, start, end = map(int, numbers)
     try:
@@ -385,13 +409,13 @@ def run(arguments: list[str]) -> int:
     try:
         export(path, Path(output), thread, start, end)
     except OSError as error:
-        return complain(f"{output} could not be written: {error.strerror or error}")
+        return complain(f"cannot write {output}: {error.strerror or error}")
     except MemoryError:
-        return complain("there is not enough memory to export it")
+        return complain("not enough memory to export it")
     except kymograph.CaptureError as error:
         return complain(str(error))
     except Stopped as stopped:
-        # End as the signal would have ended us, so that shells know.
+        # End by the signal, so that the shell sees it.
         signal.signal(stopped.number, signal.SIG_DFL)
         os.kill(os.getpid(), stopped.number)
     return 0

@@ -1,8 +1,8 @@
-"""Handing a verb over to the native program `kymograph`.
+"""Hands a verb over to the native program `kymograph`.
 
-The program hands verbs it does not have to Python. A verb that neither has would go back
-and forth for ever, so the first hand-over leaves a note in the environment: the process id,
-which stays the same across exec and is another one in every child that inherits the note.
+The native program hands verbs written in Python back to Python. To keep a verb unknown to both
+from going back and forth for ever, the first hand-over sets an environment variable to the process
+id, which survives exec but differs in every child that inherits the variable.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -19,40 +19,30 @@ NOTE = "KYMO_HANDED_OVER"
 
 
 def _candidates() -> Iterator[Path]:
-    """Where the program may be: beside this interpreter, else where the package put it."""
-    # Imported here: `kymograph run` needs only the first, and imports nothing it can do without.
+    """Return where the program may be: in the package, which includes it, or next to the
+    interpreter."""
+    # Imported here because `kymograph run` imports as little as possible.
     from pathlib import Path
 
+    yield Path(__file__).parents[1] / "bin" / "kymograph"
     if sys.executable:
         yield Path(sys.executable).with_name("kymograph")
-    import importlib.metadata
-    import sysconfig
-
-    yield Path(sysconfig.get_path("scripts"), "kymograph")
-    try:
-        files = importlib.metadata.files("kymograph") or []
-    except importlib.metadata.PackageNotFoundError:
-        return
-    for file in files:
-        if file.parts[-2:] == ("bin", "kymograph"):
-            yield Path(str(file.locate())).resolve()
 
 
 def find() -> Path | None:
-    """The native program, or None."""
+    """Return the path of the native program, or None."""
     return next((p for p in _candidates() if p.is_file() and os.access(p, os.X_OK)), None)
 
 
 def execute(arguments: list[str]) -> int:
-    """Become the native program. Returns 2, after one line on stderr, when that fails."""
+    """Replace this process with the native program. On failure print one line to stderr and return
+    2."""
     if os.environ.get(NOTE) == str(os.getpid()):
         verb = arguments[0] if arguments else ""
-        return _fail(f"neither the program nor the package has a verb '{verb}'")
+        return _fail(f"unknown verb '{verb}'")
     program = find()
     if program is None:
-        return _fail(
-            f"the program 'kymograph' is not installed beside {sys.executable}; reinstall kymograph"
-        )
+        return _fail("the program 'kymograph' is missing from the package; reinstall kymograph")
     environment = dict(os.environ)
     environment[NOTE] = str(os.getpid())
     if sys.executable:
@@ -60,7 +50,7 @@ def execute(arguments: list[str]) -> int:
     try:
         os.execve(program, [str(program), *arguments], environment)
     except OSError as error:
-        return _fail(f"{program} cannot be run: {error.strerror}")
+        return _fail(f"cannot run {program}: {error.strerror}")
 
 
 def _fail(message: str) -> int:

@@ -1,4 +1,4 @@
-"""`python-info`: which Python and which libkymo answer here, as JSON for the native program."""
+"""`python-info`: prints facts about this Python and its libkymo as JSON, for the native program."""
 
 from __future__ import annotations
 

@@ -1,22 +1,20 @@
 """`kymograph run`: run a Python program as `python` does, and record it.
 
-The options are told to people by the native program (src/cli/verb_run.c); a test sees that
-it and this file know the same ones.
+The native program prints the help (src/cli/run/verb_run.c); a test checks that both have the same
+options.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
-import time
 
 import kymograph
-from kymograph import _patterns, _program, _summary
+from kymograph import _program, _summary, _units
 from kymograph._program import Refused
-from kymograph._size import parse_size
+from kymograph._recording import Recording
 
-TYPE_CHECKING = False  # typing is not imported for it
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -30,19 +28,22 @@ def _on_off(text: str) -> bool:
     return text == "on"
 
 
-def _c_calls(text: str) -> bool | str:
-    if text not in ("on", "off", "fast"):
-        raise ValueError("on, off or fast")
-    return text if text == "fast" else text == "on"
+def _c_calls(text: str) -> bool:
+    if text == "fast":
+        raise ValueError("available any more; use on or off, or --overhead 5% for less cost")
+    return _on_off(text)
+
+
+def _unit(parse: Callable[[str], Any], text: str, what: str) -> Any:
+    """Return `parse(text)`. Raises ValueError with `what`, a description of valid text."""
+    try:
+        return parse(text)
+    except ValueError:
+        raise ValueError(what) from None
 
 
 def _share(text: str) -> float:
-    try:
-        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        share = 0
-    if not 0 < share <= 10:
-        raise ValueError("a share of the program's time like 5%")
+    share: float = _unit(_units.parse_share, text, "a share like 5%, above 0% and below 100%")
     if not kymograph._core.trace_can_throttle():
         raise ValueError("possible with Python 3.11.0 to 3.11.3")
     return share
@@ -67,30 +68,21 @@ def _word(*words: str) -> Callable[[str], str]:
     return read
 
 
-def _size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except ValueError:
-        raise ValueError("a size like 64M or 1G") from None
+def _budget(text: str) -> int:
+    def parse(text: str) -> int:
+        return _units.parse_size(text, _units.LEAST_BUDGET)
+
+    size: int = _unit(parse, text, "a size like 64M or 1G, of at least 1M")
+    return size
 
 
 def _flight(text: str) -> str:
-    from kymograph._flight import parse
-
-    try:
-        parse(text, None)
-    except ValueError:
-        raise ValueError("a part to keep like 10s or 100M") from None
+    _unit(_units.parse_flight, text, "a time or size to keep like 10s or 100M, of at least 64K")
     return text
 
 
 def _slow(text: str) -> str:
-    from kymograph._flight import parse_duration
-
-    try:
-        parse_duration(text)
-    except ValueError:
-        raise ValueError("a time like 200ms or 1s") from None
+    _unit(_units.parse_slow, text, "a time like 200ms or 1s, or PATTERN=200ms")
     return text
 
 
@@ -104,8 +96,46 @@ def _sample(text: str) -> str:
     return text
 
 
+def _source(text: str) -> tuple[str, bool]:
+    name, _, value = text.rpartition("=")
+    if not name or value not in ("on", "off"):
+        raise ValueError("NAME=on or NAME=off")
+    return name, value == "on"
+
+
+def _ops(text: str) -> str:
+    from kymograph._torch import MODES
+
+    return _word(*MODES)(text)
+
+
+def _memory_mode(text: str) -> str:
+    from kymograph.memory import MODES
+
+    return _word(*MODES)(text)
+
+
+def _memory_rate(text: str) -> int:
+    size: int = _unit(_units.parse_size, text, "a size like 512K or 1M")
+    return size
+
+
+def _memory_domains(text: str) -> str:
+    from kymograph.memory import DOMAINS, domains_from
+
+    _unit(domains_from, text, f"a list of {', '.join(DOMAINS)}")
+    return text
+
+
+def _memory_signal(text: str) -> int:
+    from kymograph.memory import signal_from
+
+    number: int = _unit(signal_from, text, "a signal like USR2")
+    return number
+
+
 class _Option:
-    """How an option is read; `keyword` is what `kymograph.start` calls it, if it does."""
+    """How an option is parsed; `keyword` is its name in `kymograph.start`, if it has one."""
 
     def __init__(
         self,
@@ -113,11 +143,13 @@ class _Option:
         keyword: str = "",
         read: Callable[[str], Any] | None = None,
         repeats: bool = False,
+        usual: str = "",
     ) -> None:
         self.letter = letter
         self.keyword = keyword
         self.read = read  # None for a switch
         self.repeats = repeats
+        self.usual = usual  # the value when none is given; "": it needs one
 
 
 OPTIONS = {
@@ -126,6 +158,15 @@ OPTIONS = {
     "sample": _Option(keyword="sample", read=_sample),
     "c-calls": _Option(keyword="c_calls", read=_c_calls),
     "gc": _Option(keyword="gc", read=_on_off),
+    "source": _Option(keyword="sources", read=_source, repeats=True),
+    "ops": _Option(keyword="ops", read=_ops, usual="full"),
+    "memory": _Option(read=_memory_mode, usual="exact"),
+    "memory-rate": _Option(read=_memory_rate),
+    "memory-domains": _Option(read=_memory_domains),
+    "memory-stacks": _Option(read=_word("python", "native", "both", "none")),
+    "memory-objects": _Option(),
+    "memory-signal": _Option(read=_memory_signal),
+    "memory-preload": _Option(),
     "include": _Option(keyword="include", read=str, repeats=True),
     "exclude": _Option(keyword="exclude", read=str, repeats=True),
     "no-stdlib": _Option(),
@@ -133,24 +174,26 @@ OPTIONS = {
     "overhead": _Option(keyword="overhead", read=_share),
     "flight": _Option(keyword="flight", read=_flight),
     "slow": _Option(keyword="slow", read=_slow),
-    "budget": _Option(keyword="budget", read=_size),
+    "budget": _Option(keyword="budget", read=_budget),
     "policy": _Option(keyword="policy", read=_word("help", "drop")),
     "level": _Option(keyword="level", read=_number(1, 19)),
     "on-crash": _Option(read=_word("stacks")),
+    "no-command": _Option(),
+    "force": _Option(),
     "quiet": _Option("q"),
 }
 
 
 class Request:
-    """A command line taken apart."""
+    """A parsed command line."""
 
     def __init__(self) -> None:
         self.help = False
-        self.given: dict[str, Any] = {}  # by the name of the option
+        self.given: dict[str, Any] = {}  # by option name
         self.program: _program.Program | None = None
 
     def settings(self) -> dict[str, Any]:
-        """What was given of the options of `kymograph.start`."""
+        """Return the given options that `kymograph.start` takes."""
         settings = {
             OPTIONS[name].keyword: value
             for name, value in self.given.items()
@@ -158,10 +201,24 @@ class Request:
         }
         if "no-stdlib" in self.given:
             settings["stdlib"] = False
+        if "sources" in settings:
+            settings["sources"] = dict(settings["sources"])
+        if "memory" in self.given:
+            settings["memory"] = self._memory()
+        if "no-command" in self.given:
+            settings["command"] = False
         return settings
 
+    def _memory(self) -> dict[str, Any]:
+        words = {"memory": "mode", "memory-signal": "snapshot_signal"}
+        return {
+            words.get(name, name.removeprefix("memory-")): value
+            for name, value in self.given.items()
+            if name.startswith("memory") and name != "memory-preload"
+        }
+
     def take(self, name: str, value: str) -> None:
-        """Note that the option `name` was given. Raises Refused for a wrong value."""
+        """Store the option `name`. Raises Refused for an invalid value."""
         option = OPTIONS[name]
         if option.read is None:
             self.given[name] = True
@@ -186,8 +243,18 @@ def _unknown(option: str) -> Refused:
 
 def _value(name: str, words: list[str]) -> str:
     if not words:
-        raise Refused(f"{name} needs something behind it; see 'kymograph help run'")
+        raise Refused(f"{name} needs a value; see 'kymograph help run'")
     return words.pop(0)
+
+
+def _optional(option: _Option, words: list[str]) -> str:
+    """Return the next of `words` if it is a value of `option` and not a script of that name."""
+    assert option.read is not None
+    try:
+        option.read(words[0])
+    except (ValueError, IndexError):
+        return option.usual
+    return option.usual if os.path.exists(words[0]) else words.pop(0)
 
 
 def _take_long(request: Request, word: str, words: list[str]) -> None:
@@ -196,10 +263,12 @@ def _take_long(request: Request, word: str, words: list[str]) -> None:
         request.help = True
     elif name not in OPTIONS:
         raise _unknown(f"--{name}")
+    elif OPTIONS[name].usual and not equals:
+        request.take(name, _optional(OPTIONS[name], words))
     elif OPTIONS[name].read is not None:
         request.take(name, value if equals else _value(f"--{name}", words))
     elif equals:
-        raise Refused(f"--{name} takes no value; write it alone")
+        raise Refused(f"--{name} takes no value")
     else:
         request.take(name, "")
 
@@ -227,7 +296,7 @@ def _take_short(request: Request, word: str, words: list[str]) -> None:
 
 
 def parse(arguments: list[str]) -> Request:
-    """Take `arguments` apart. Raises Refused."""
+    """Parse `arguments`. Raises Refused."""
     request = Request()
     words = list(arguments)
     while words and not request.help and not request.program:
@@ -239,159 +308,23 @@ def parse(arguments: list[str]) -> Request:
         elif word.startswith("-") and word not in ("-", "--"):
             _take_short(request, word, words)
         elif word == "-":
-            raise Refused("a program cannot be read from standard input; write it to a file")
+            raise Refused("cannot run a program from standard input; write it to a file")
         elif word != "--":
             request.program = _program.Script([word, *words])
     if "slow" in request.given and "flight" not in request.given and not request.help:
-        raise Refused(
-            "--slow needs --flight, of which it writes what is kept; see 'kymograph help run'"
-        )
+        raise Refused("--slow works only with --flight; see 'kymograph help run'")
+    if not request.help:
+        for name in request.given:
+            if name.startswith("memory-") and "memory" not in request.given:
+                raise Refused(f"--{name} works only with --memory; see 'kymograph help run'")
+        if "memory-rate" in request.given and request.given["memory"] != "sampled":
+            raise Refused("--memory-rate works only with --memory=sampled")
     if not request.program and not request.help:
         raise Refused("'run' needs a script, -m MODULE or -c CODE; see 'kymograph help run'")
     return request
 
 
-# ---- the recording
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass  # it is gone already, or stays
-
-
-class Recording:
-    """The session of a program, and what becomes of its capture."""
-
-    def __init__(self, request: Request) -> None:
-        assert request.program is not None
-        output: str = request.given.get("output", request.program.stem + ".kymo")
-        self.output = os.path.abspath(output)
-        self.shown = output
-        chosen = "" if output.endswith(".kymo") else kymograph._core.export_format(output)
-        if chosen is None:
-            raise Refused(
-                f"-o {output}: the name chooses the format; it ends in .kymo, or as 'kymograph "
-                "help export' says: .json, .pftrace, .html, ..."
-            )
-        self.format = chosen  # of the export; "" for the capture itself
-        # An export is made from a capture, which lies beside it until that is done.
-        beside = ".kymo" if self.format else ""
-        self.capture = self.output + beside
-        self.shown_capture = self.shown + beside
-        self.quiet = "quiet" in request.given
-        self.on_crash = "on-crash" in request.given
-        self.settings = request.settings()
-        self.pid = os.getpid()
-        self.began = 0.0
-        self.native = ""
-
-    def check(self) -> None:
-        """Raise Refused for an export that could not be written at the end."""
-        if not self.format:
-            return  # its start will say so
-        from kymograph.verbs.native import find
-
-        program = find()
-        if program is None:
-            raise Refused("the program 'kymograph', which exports, is missing; reinstall kymograph")
-        self.native = str(program)
-        if os.path.isdir(self.output):
-            raise Refused(f"{self.shown}: this is a directory; name a file in it")
-        if os.path.exists(self.output) and not os.access(self.output, os.W_OK):
-            raise Refused(f"{self.shown} cannot be written: Permission denied")
-
-    def start(self) -> None:
-        """Start the session. Raises Refused."""
-        exclude = [*self.settings.pop("exclude", ()), *_patterns.main_runner()]
-        if "sample" in self.settings:
-            from kymograph import _sample
-
-            _sample.root = _program.execute.__code__.co_filename
-        self.began = time.perf_counter()
-        try:
-            kymograph.start(self.capture, exclude=exclude, **self.settings)
-        except OSError as error:
-            path = self.shown_capture if os.path.exists(self.capture) else self.shown
-            raise Refused(f"{path} cannot be recorded into: {error.strerror}") from None
-        except (ValueError, RuntimeError) as error:
-            raise Refused(str(error)) from None
-        if "flight" in self.settings:
-            from kymograph import _flight
-
-            _flight.watch()
-        if self.on_crash:
-            kymograph.crash_stacks()  # after the flight recorder: its handlers come second
-        # Registered before anything of the program's, and so called after all of it.
-        atexit.register(self.finish)
-
-    def finish(self) -> None:
-        """Stop the session and say what came of it."""
-        if os.getpid() != self.pid:
-            return  # a child that was forked
-        seconds = time.perf_counter() - self.began
-        try:
-            if kymograph.running():
-                kymograph.stop()
-        except OSError as error:
-            _summary.say(
-                f"recording failed: {error.strerror}; {self.shown_capture} holds what was "
-                "written until then"
-            )
-            return
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:
-                pass  # the interpreter tries again, and complains
-        try:
-            self.keep(seconds)
-        except KeyboardInterrupt:
-            _summary.say(f"interrupted; the capture is {self.shown_capture}")
-
-    def keep(self, seconds: float) -> None:
-        """Turn the capture into what was asked for."""
-        if self.format and not self.export():
-            return
-        if not self.quiet:
-            _summary.say(_summary.recorded(self.capture, self.output, self.shown, seconds))
-            _summary.say(f"next: {self.next()}")
-        if self.format:
-            _remove(self.capture)
-
-    def next(self) -> str:
-        if self.format in ("chrome", "perfetto"):
-            return f"open {self.shown} in ui.perfetto.dev"
-        if self.format:
-            return f"'kymograph help export' says what opens {self.shown}"
-        return f"kymograph report {self.shown} · kymograph export {self.shown} --to chrome"
-
-    def export(self) -> bool:
-        """Write the export; False, after one line, when that fails."""
-        import signal
-
-        arguments = ["export", self.capture, "--to", self.format, "-o", self.output]
-        try:
-            # Not with subprocess: neither its threads nor its imports are wanted at exit.
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a program may ignore its children
-            child = os.posix_spawn(self.native, [self.native, *arguments], os.environ)
-            done = os.waitpid(child, 0)[1] == 0
-        except OSError:
-            done = False
-        if not done:
-            _summary.say(
-                f"{self.shown} was not written, and the capture is kept; to try again: "
-                f"kymograph export {self.shown_capture} --to {self.format} -o {self.shown}"
-            )
-        return done
-
-    def drop(self) -> None:
-        """Forget the recording of a program that did not run."""
-        atexit.unregister(self.finish)
-        if kymograph.running():
-            kymograph.stop()
-        _remove(self.capture)
+# ---- what is run
 
 
 def _quoted(word: str) -> str:
@@ -399,22 +332,40 @@ def _quoted(word: str) -> str:
     return word if plain.isalnum() else "'" + word.replace("'", "'\\''") + "'"
 
 
-def _describe(arguments: list[str]) -> None:
-    """Note in the capture what was run."""
+def _describe(arguments: list[str], request: Request) -> None:
+    """Store in the capture what was run."""
+    assert request.program is not None
+    if "no-command" in request.given:
+        arguments = [request.program.stem]
     kymograph.metadata("command", " ".join(["kymograph run", *map(_quoted, arguments)]))
     kymograph.metadata("python", sys.version.partition(" ")[0])
+    kymograph.process_name(request.program.stem)
+    if "sample" in request.settings():  # the tracer names threads, but it may be off
+        kymograph.thread_name("MainThread")
+
+
+def _launch(request: Request, program: _program.Program) -> None:
+    """Start a program over if it needs a preloaded library; else return. Raises Refused."""
+    from kymograph import _preload
+
+    if isinstance(program, _program.Script) and program.is_native():
+        _preload.execute(program.argv, program.path, program.stem, request.given)
+    if "memory-preload" in request.given and not _preload.is_loaded():
+        _preload.again()
 
 
 def _record(request: Request, arguments: list[str]) -> int:
-    """Run and record the program of `request`; its exit code. Raises Refused."""
+    """Run and record the program of `request`; return its exit code. Raises Refused."""
     assert request.program is not None
-    recording = Recording(request)
+    if "memory" in request.given:
+        _launch(request, request.program)
+    recording = Recording(request.given, request.settings(), request.program.stem)
     recording.check()
     error = _program.prepare(request.program)
     if error is not None:
         return _program.report(error)
     recording.start()
-    _describe(arguments)
+    _describe(arguments, request)
     try:
         return _program.execute(request.program)
     except Refused:
@@ -423,7 +374,7 @@ def _record(request: Request, arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the program that `arguments` ask for; its exit code, or 2 when it was not run."""
+    """Run the program that `arguments` name; return its exit code, or 2 when it was not run."""
     try:
         request = parse(arguments)
         if request.help or request.program is None:

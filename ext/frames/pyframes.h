@@ -1,0 +1,20 @@
+/* pyframes.h — Python's frames for stack.h of libkymo. */
+#ifndef KYMO_EXT_PYFRAMES_H
+#define KYMO_EXT_PYFRAMES_H
+
+#include "compat.h"
+
+#include <stdbool.h>
+
+/* Add Python's frames to stacks if this interpreter's frames have the expected layout; otherwise
+   warn and leave them out. Once per process. Returns 0, or -1 with an exception. */
+int kymo__walk_register(void);
+
+/* Do they have the expected layout? SKEW is added to what is read, to test this check. */
+int kymo__walk_check(unsigned skew);
+
+/* Did they when the module was imported? KNOW overrides the answer, for a test. */
+bool kymo__frames_known(void);
+void kymo__frames_know(bool known);
+
+#endif

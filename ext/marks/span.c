@@ -1,0 +1,569 @@
+/* span.c — kymograph.Span: a span as a context manager and as a decorator.
+
+   Everything for a with block is here. A decorated function calls through kymograph/_decorate.py,
+   which marks the slices of generators and coroutines with _enter and _leave, because a span must
+   not stay open while its thread runs other code.
+
+   A with statement looks up __enter__ and __exit__ and calls them. Bound methods would create two
+   objects, which is most of the cost. So the lookup returns the span itself, which is then called:
+   without arguments it begins, with the three arguments of __exit__ it ends. */
+#include <kymo/lane.h>
+#include <stddef.h>
+
+#include "marks.h"
+
+struct span {
+    PyObject ob_base;
+    vectorcallfunc call;
+    PyObject *name;  /* owned str */
+    PyObject *texts; /* owned tuple, as in kymo__span_with; NULL if there are none */
+    PyObject *heard; /* owned handle of the other listener, or NULL */
+    struct kymo_span span;
+    bool open;
+    bool awaited; /* a future was attached to it */
+
+    /* For slices: the name's key, and the session it belongs to. */
+    uint32_t key, key_session;
+};
+
+static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names);
+
+/* Spans are created for every block, so the memory of a few is kept in a list protected by the GIL;
+   without a GIL nothing is kept. */
+#ifdef Py_GIL_DISABLED
+enum { SPARES_MOST = 0 };
+#else
+enum { SPARES_MOST = 16 };
+#endif
+
+/* In spare memory: pointer to the next. */
+static struct span **next_of(struct span *spare)
+{
+    return (struct span **)(void *)&spare->name;
+}
+
+PyObject *kymo__span_new(PyObject *module, PyObject *name)
+{
+    struct core *core = kymo__core_of_module(module);
+    if (!PyUnicode_Check(name))
+        return PyErr_Format(PyExc_TypeError, "a name must be a str, not %.100s",
+                            Py_TYPE(name)->tp_name);
+    struct span *self;
+    if (core->spare_spans) {
+        self = core->spare_spans;
+        core->spare_spans = *next_of(self);
+        core->spare_count--;
+        *self = (struct span){0};
+        PyObject_Init((PyObject *)self, core->span_type);
+    } else {
+        self = (struct span *)core->span_type->tp_alloc(core->span_type, 0);
+        if (!self)
+            return NULL;
+    }
+    self->call = span_call;
+    self->name = Py_NewRef(name);
+    return (PyObject *)self;
+}
+
+PyObject *kymo__span_with(PyObject *module, PyObject *texts)
+{
+    bool good = PyTuple_CheckExact(texts) && PyTuple_GET_SIZE(texts) % 2 == 1 &&
+                PyTuple_GET_SIZE(texts) <= KYMO__TEXTS_MOST;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(texts); i++)
+        if (!PyUnicode_Check(PyTuple_GET_ITEM(texts, i)))
+            return PyErr_Format(PyExc_TypeError, "a name must be a str, not %.100s",
+                                Py_TYPE(PyTuple_GET_ITEM(texts, i))->tp_name);
+    if (!good)
+        return PyErr_Format(PyExc_TypeError, "expected a name, then pairs of name and text");
+    PyObject *self = kymo__span_new(module, PyTuple_GET_ITEM(texts, 0));
+    if (self)
+        ((struct span *)self)->texts = Py_NewRef(texts);
+    return self;
+}
+
+/* Another span with the name and the texts of OTHER. */
+PyObject *kymo__span_like(PyObject *module, PyObject *other)
+{
+    if (!Py_IS_TYPE(other, kymo__core_of_module(module)->span_type))
+        return PyErr_Format(PyExc_TypeError, "expected a kymograph.Span");
+    PyObject *self = kymo__span_new(module, ((struct span *)other)->name);
+    if (self)
+        ((struct span *)self)->texts = Py_XNewRef(((struct span *)other)->texts);
+    return self;
+}
+
+static void span_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    /* Not kymo__core_of: at interpreter exit the type may have been cleared. */
+    PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
+    struct core *core = SPARES_MOST > 0 && module ? kymo__core_of_module(module) : NULL;
+    Py_DECREF(((struct span *)object)->name);
+    Py_XDECREF(((struct span *)object)->texts);
+    Py_XDECREF(((struct span *)object)->heard);
+    if (core && core->spare_count < SPARES_MOST) {
+        *next_of((struct span *)object) = core->spare_spans;
+        core->spare_spans = (struct span *)object;
+        core->spare_count++;
+    } else {
+        type->tp_free(object);
+    }
+    Py_DECREF(type);
+}
+
+void kymo__spans_free(struct core *core)
+{
+    while (core->spare_spans) {
+        struct span *spare = core->spare_spans;
+        core->spare_spans = *next_of(spare);
+        PyObject_Free(spare);
+    }
+    core->spare_count = 0;
+}
+
+/* ---- quiet */
+
+static uint32_t muted; /* the session whose spans are muted, or 0 */
+
+PyObject *kymo__spans_mute(PyObject *module, PyObject *flag)
+{
+    (void)module;
+    int mute = PyObject_IsTrue(flag);
+    if (mute < 0)
+        return NULL;
+    uint32_t session = mute ? __atomic_load_n(kymo__switch, __ATOMIC_RELAXED) : 0;
+    __atomic_store_n(&muted, session, __ATOMIC_RELAXED);
+    Py_RETURN_NONE;
+}
+
+/* The number of the session in which a span may begin, or 0. */
+static inline uint32_t marking(void)
+{
+    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    return session == __atomic_load_n(&muted, __ATOMIC_RELAXED) ? 0 : session;
+}
+
+/* ---- begin */
+
+static inline struct kymo_span begin_span(struct core *core, PyObject *text)
+{
+    struct kymo_span span = {0};
+    const char *name = kymo__name_hold(core, text);
+    if (name)
+        span = kymo_span_begin(name);
+    kymo__name_release();
+    return span;
+}
+
+/* Attach texts to the event just recorded. NAMES are those of the span's tuple. */
+static void put_texts(const char *const *names, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 1; i < count; i += 2)
+        kymo_arg_text(names[i], names[i + 1]);
+}
+
+/* Begin a span with texts. All of them are looked up first, so that nothing comes in between and
+   the work does not count as the span's. Not inlined: other spans need no room for names. */
+static __attribute__((noinline)) struct kymo_span begin_with(struct core *core, PyObject *texts)
+{
+    const char *names[KYMO__TEXTS_MOST];
+    struct kymo_span span = {0};
+    if (kymo__names_hold(core, texts, names)) {
+        span = kymo_span_begin(names[0]);
+        if (span.key)
+            put_texts(names, PyTuple_GET_SIZE(texts));
+    }
+    kymo__name_release();
+    return span;
+}
+
+/* ---- a block */
+
+/* Mark the span open; returns whether it was open already. */
+static inline bool open_now(struct span *self)
+{
+#ifdef Py_GIL_DISABLED
+    return __atomic_exchange_n(&self->open, true, __ATOMIC_RELAXED);
+#else
+    bool before = self->open; /* guarded by the GIL: no exchange is needed */
+    self->open = true;
+    return before;
+#endif
+}
+
+const struct kymo__span_listener *kymo__span_listener;
+
+/* The text that record_function takes besides the name, or NULL. */
+static PyObject *text_of(const struct span *self)
+{
+    bool has = self->texts && PyTuple_GET_SIZE(self->texts) >= 3 &&
+               PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(self->texts, 1), "args") == 0;
+    return has ? PyTuple_GET_ITEM(self->texts, 2) : NULL;
+}
+
+/* Entering an open span again, by recursion or on a second thread, is a bug in the program, and
+   raises whether or not a session runs. */
+static PyObject *span_enter(PyObject *object)
+{
+    struct span *self = (struct span *)object;
+    if (open_now(self)) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "this span is open already; make one with kymograph.span() for each block");
+        return NULL;
+    }
+    self->span = (struct kymo_span){0};
+    bool recorded = false;
+    if (__builtin_expect(kymo__span_listener != NULL, 0))
+        self->heard = kymo__span_listener->begin(self->name, text_of(self), &recorded);
+    if (!recorded && marking()) {
+        struct core *core = kymo__core_of(object);
+        self->span = __builtin_expect(self->texts != NULL, 0) ? begin_with(core, self->texts)
+                                                              : begin_span(core, self->name);
+    }
+    return Py_NewRef(object);
+}
+
+static PyObject *span_exit(PyObject *object)
+{
+    struct span *self = (struct span *)object;
+    kymo_span_end(self->span);
+    self->span = (struct kymo_span){0};
+    PyObject *heard = self->heard;
+    self->heard = NULL;
+    if (__builtin_expect(heard != NULL, 0))
+        kymo__span_listener->end(heard);
+    self->awaited = false;
+    __atomic_store_n(&self->open, false, __ATOMIC_RELAXED);
+    Py_RETURN_NONE;
+}
+
+/* ---- the slices of a generator or coroutine */
+
+/* The key of the name in SESSION, or 0. */
+static uint32_t key_in(struct span *self, uint32_t session)
+{
+    if (__atomic_load_n(&self->key_session, __ATOMIC_ACQUIRE) == session)
+        return self->key;
+    PyObject *owner;
+    const char *utf8 = kymo__text_utf8(self->name, &owner);
+    uint32_t key = 0;
+    if (utf8)
+        key = kymo_function_key(
+            &(struct kymo_function){.size = sizeof(struct kymo_function), .name = utf8});
+    else
+        PyErr_Clear();
+    Py_XDECREF(owner);
+    if (key) {
+        self->key = key;
+        __atomic_store_n(&self->key_session, session, __ATOMIC_RELEASE);
+    }
+    return key;
+}
+
+/* Record WORD, with ID unless that is 0, if SESSION still runs. */
+static bool store_record(uint32_t session, uint64_t word, uint64_t id)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    if (!at)
+        return false;
+    bool same = lane->session == session;
+    struct kymo_record *after = at;
+    if (same)
+        kymo_lane_store(after++, kymo_ticks(), word);
+    if (same && id)
+        kymo_lane_store(after++, id, KYMO_VALUE_WORD);
+    kymo_lane_commit(lane, after);
+    return same;
+}
+
+/* The same with TEXTS. */
+static __attribute__((noinline)) bool store_with(struct core *core, PyObject *texts,
+                                                 uint32_t session, uint64_t word, uint64_t id)
+{
+    const char *names[KYMO__TEXTS_MOST];
+    bool stored = kymo__names_hold(core, texts, names) && store_record(session, word, id);
+    if (stored)
+        put_texts(names, PyTuple_GET_SIZE(texts));
+    kymo__name_release();
+    return stored;
+}
+
+/* _enter(detail, id): a slice of ID begins. Returns a value for _leave. */
+static PyObject *slice_enter(PyObject *object, PyObject *args)
+{
+    int detail;
+    PyObject *id;
+    if (!PyArg_ParseTuple(args, "iO!:_enter", &detail, &PyLong_Type, &id))
+        return NULL;
+    struct span *self = (struct span *)object;
+    uint32_t session = marking();
+    uint32_t key = session ? key_in(self, session) : 0;
+    uint64_t word = kymo_word(KYMO_ENTER, (unsigned)detail | KYMO_HAS_ID, key);
+    uint64_t number = PyLong_AsUnsignedLongLongMask(id);
+    bool stored =
+        key && (self->texts ? store_with(kymo__core_of(object), self->texts, session, word, number)
+                            : store_record(session, word, number));
+    return PyLong_FromUnsignedLong(stored ? session : 0);
+}
+
+/* _leave(detail, entered): it ends; ENTERED is the result of _enter. */
+static PyObject *slice_leave(PyObject *object, PyObject *args)
+{
+    int detail;
+    unsigned session;
+    if (!PyArg_ParseTuple(args, "iI:_leave", &detail, &session))
+        return NULL;
+    if (session)
+        store_record(
+            session,
+            kymo_word(KYMO_LEAVE, (unsigned)detail, key_in((struct span *)object, session)), 0);
+    Py_RETURN_NONE;
+}
+
+/* ---- a function */
+
+static PyObject *span_decorate(PyObject *object, PyObject *function)
+{
+    PyObject *module = PyImport_ImportModule("kymograph._decorate");
+    PyObject *result =
+        module ? PyObject_CallMethod(module, "recorded", "OO", object, function) : NULL;
+    Py_XDECREF(module);
+    return result;
+}
+
+/* _call_end_callbacks_on_future(future), as torch's: once for each block. */
+static PyObject *span_await(PyObject *object, PyObject *future)
+{
+    struct span *self = (struct span *)object;
+    if (self->awaited) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "_call_end_callbacks_on_future can only be called once.");
+        return NULL;
+    }
+    self->awaited = true;
+    PyObject *module = PyImport_ImportModule("kymograph._decorate");
+    PyObject *result =
+        module ? PyObject_CallMethod(module, "awaited", "OO", self->name, future) : NULL;
+    Py_XDECREF(module);
+    return result;
+}
+
+/* ---- making one */
+
+/* @span without parentheses: a span with the function's name, which decorates it. */
+static PyObject *decorate_at_once(PyObject *module, PyObject *function)
+{
+    PyObject *name = PyObject_GetAttrString(function, "__qualname__");
+    if (!name || !PyUnicode_Check(name)) {
+        PyErr_Clear();
+        Py_XDECREF(name);
+        name = PyUnicode_FromString(Py_TYPE(function)->tp_name);
+    }
+    PyObject *span = name ? kymo__span_new(module, name) : NULL;
+    PyObject *result = span ? span_decorate(span, function) : NULL;
+    Py_XDECREF(span);
+    Py_XDECREF(name);
+    return result;
+}
+
+/* Put NAME and str(VALUE) at the end of TEXTS, which has *COUNT of its items. */
+static int add_text(PyObject *texts, Py_ssize_t *count, PyObject *name, PyObject *value)
+{
+    PyObject *text = PyObject_Str(value);
+    if (!text)
+        return -1;
+    PyTuple_SET_ITEM(texts, (*count)++, Py_NewRef(name));
+    PyTuple_SET_ITEM(texts, (*count)++, text);
+    return 0;
+}
+
+/* A span called NAME with the text ARGS, unless NULL, and the keywords NAMES, OWN of which are the
+   program's: neither "name" nor "args". */
+static PyObject *make_with(PyObject *module, PyObject *name, PyObject *args, PyObject *names,
+                           PyObject *const *values, Py_ssize_t own)
+{
+    Py_ssize_t size = 1 + 2 * (own + (args != NULL)), count = 1;
+    if (size > KYMO__TEXTS_MOST)
+        return PyErr_Format(PyExc_TypeError, "a span takes at most %d arguments besides its name",
+                            (KYMO__TEXTS_MOST - 1) / 2);
+    PyObject *texts = PyTuple_New(size), *span = NULL;
+    if (!texts)
+        return NULL;
+    PyTuple_SET_ITEM(texts, 0, Py_NewRef(name));
+    int rc = args ? add_text(texts, &count, kymo__core_of_module(module)->args_word, args) : 0;
+    for (Py_ssize_t i = 0; rc == 0 && count < size; i++) {
+        PyObject *key = PyTuple_GET_ITEM(names, i);
+        if (PyUnicode_CompareWithASCIIString(key, "name") != 0 &&
+            PyUnicode_CompareWithASCIIString(key, "args") != 0)
+            rc = add_text(texts, &count, key, values[i]);
+    }
+    if (rc == 0)
+        span = kymo__span_with(module, texts);
+    Py_DECREF(texts);
+    return span;
+}
+
+/* Span(name, args=None, **texts): what calling the type does. ARGS is a text that describes
+   the arguments, as torch.profiler's record_function has it. */
+static PyObject *make_span(PyObject *type, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(flags), own = 0;
+    PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
+    if (__builtin_expect(count == 1 && !names, 1)) {
+        if (!PyUnicode_Check(args[0]) && PyCallable_Check(args[0]))
+            return decorate_at_once(module, args[0]);
+        return kymo__span_new(module, args[0]);
+    }
+    PyObject *given[2] = {count > 0 ? args[0] : NULL, count > 1 ? args[1] : NULL};
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *key = PyTuple_GET_ITEM(names, i);
+        bool first = PyUnicode_CompareWithASCIIString(key, "name") == 0;
+        if (!first && PyUnicode_CompareWithASCIIString(key, "args") != 0)
+            own++;
+        else if (given[!first])
+            return PyErr_Format(PyExc_TypeError, "a span got two values for '%U'", key);
+        else
+            given[!first] = args[count + i];
+    }
+    if (count > 2 || !given[0])
+        return PyErr_Format(PyExc_TypeError,
+                            count > 2
+                                ? "a span takes a name and a text; give other values by keyword"
+                                : "a span needs a name");
+    if (given[1] == Py_None)
+        given[1] = NULL;
+    if (given[1] && !PyUnicode_Check(given[1]))
+        return PyErr_Format(PyExc_TypeError, "args must be a str, not %.100s",
+                            Py_TYPE(given[1])->tp_name);
+    if (!given[1] && !own)
+        return kymo__span_new(module, given[0]);
+    return make_with(module, given[0], given[1], names, args + count, own);
+}
+
+/* ---- what is called */
+
+static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (names && PyTuple_GET_SIZE(names))
+        count = -1;
+    switch (count) {
+    case 0:
+        return span_enter(object);
+    case 1:
+        return span_decorate(object, args[0]);
+    case 3:
+        return span_exit(object);
+    default:
+        PyErr_SetString(PyExc_TypeError,
+                        "a span decorator takes one positional argument, the function");
+        return NULL;
+    }
+}
+
+/* The type's __enter__ and __exit__: an object that returns the span itself when looked up on a
+   span, and calls it when looked up on the type. */
+static PyObject *method_get(PyObject *self, PyObject *span, PyObject *Py_UNUSED(type))
+{
+    return Py_NewRef(span ? span : self);
+}
+
+static PyObject *method_call(PyObject *Py_UNUSED(self), PyObject *args, PyObject *names)
+{
+    PyObject *span = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (!span || Py_TYPE(span)->tp_dealloc != span_dealloc) {
+        PyErr_SetString(PyExc_TypeError, "expected a kymograph.Span");
+        return NULL;
+    }
+    PyObject *rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+    PyObject *result = rest ? PyObject_Call(span, rest, names) : NULL;
+    Py_XDECREF(rest);
+    return result;
+}
+
+static PyType_Slot method_slots[] = {
+    {Py_tp_descr_get, method_get},
+    {Py_tp_call, method_call},
+    {0, NULL},
+};
+
+static PyType_Spec method_spec = {
+    .name = "kymograph._core.SpanMethod",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = method_slots,
+};
+
+int kymo__span_init(PyTypeObject *span_type)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(&method_spec);
+    PyObject *method = type ? type->tp_alloc(type, 0) : NULL;
+    Py_XDECREF(type);
+    int rc = method ? PyDict_SetItemString(span_type->tp_dict, "__enter__", method) : -1;
+    if (rc == 0)
+        rc = PyDict_SetItemString(span_type->tp_dict, "__exit__", method);
+    PyType_Modified(span_type);
+    /* Not tp_new: with blocks create spans all the time, and this needs no argument tuple. */
+    span_type->tp_vectorcall = make_span;
+    Py_XDECREF(method);
+    return rc;
+}
+
+static PyObject *span_repr(PyObject *object)
+{
+    return PyUnicode_FromFormat("<kymograph.Span %R>", ((struct span *)object)->name);
+}
+
+static PyMemberDef span_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct span, call), Py_READONLY, NULL},
+    {"name", Py_T_OBJECT_EX, offsetof(struct span, name), Py_READONLY, "The name, a str."},
+    {0},
+};
+
+static PyObject *span_has_texts(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyBool_FromLong(((struct span *)object)->texts != NULL);
+}
+
+static PyObject *span_args(PyObject *object, void *Py_UNUSED(closure))
+{
+    PyObject *text = text_of((struct span *)object);
+    return Py_NewRef(text ? text : Py_None);
+}
+
+static PyGetSetDef span_getset[] = {
+    {"args", span_args, NULL, "The text given besides the name, or None.", NULL},
+    {"_has_texts", span_has_texts, NULL, NULL, NULL},
+    {0},
+};
+
+static PyMethodDef span_methods[] = {
+    {"_enter", slice_enter, METH_VARARGS, NULL},
+    {"_leave", slice_leave, METH_VARARGS, NULL},
+    {"_call_end_callbacks_on_future", span_await, METH_O, NULL},
+    {0},
+};
+
+static PyType_Slot span_slots[] = {
+    {Py_tp_doc,
+     "Span(name, args=None, **texts)\n--\n\n"
+     "A context manager: the span begins and ends with the block, on this thread. Also a\n"
+     "decorator that records the calls of a function; without parentheses the span has the\n"
+     "function's name. Keyword arguments are recorded with it, as text."},
+    {Py_tp_dealloc, span_dealloc},
+    {Py_tp_repr, span_repr},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, span_members},
+    {Py_tp_methods, span_methods},
+    {Py_tp_getset, span_getset},
+    {0, NULL},
+};
+
+PyType_Spec kymo__span_spec = {
+    .name = "kymograph.Span",
+    .basicsize = sizeof(struct span),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = span_slots,
+};

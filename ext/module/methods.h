@@ -1,0 +1,16 @@
+/* methods.h — the functions of the module, by file. */
+#ifndef KYMO_EXT_METHODS_H
+#define KYMO_EXT_METHODS_H
+
+#include "compat.h"
+
+/* sessions.c */
+extern PyMethodDef kymo__session_methods[];
+
+/* marking.c */
+extern PyMethodDef kymo__marking_methods[];
+
+/* program.c */
+extern PyMethodDef kymo__program_methods[];
+
+#endif

@@ -1,0 +1,250 @@
+/* torchread.c — see torchread.h. */
+#include "torchread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "torchschema.h"
+
+enum {
+    DEEPEST = 6,
+    INLINE_DIMS = 5,
+    DIMS_MOST = 64,
+    INPUTS_MOST = 1 << 20, /* more is not a number of inputs */
+    INLINE_TUPLE = 3,      /* tuples up to this size may have their values inside */
+};
+
+/* A value of torch (c10::IValue). */
+struct ivalue {
+    uint64_t payload;
+    uint32_t tag;
+    uint32_t unused;
+};
+
+static struct kymo__torch_layout one;
+static const struct kymo__torch_layout *now;
+
+const struct kymo__torch_layout *kymo__torch_layout(void)
+{
+    return __atomic_load_n(&now, __ATOMIC_ACQUIRE);
+}
+
+void kymo__torch_layout_set(const struct kymo__torch_layout *layout)
+{
+    if (layout)
+        one = *layout;
+    __atomic_store_n(&now, layout ? &one : NULL, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t word_at(const void *object, int offset)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)object + offset, sizeof word);
+    return word;
+}
+
+static inline const void *pointer_at(const void *object, int offset)
+{
+    return (const void *)(uintptr_t)word_at(object, offset);
+}
+
+/* ---- names ---- */
+
+enum { DEVICES = 24, INDICES = 64 };
+
+/* As c10::Device prints itself, by DeviceType; those numbers never change. */
+static const char *const device_types[DEVICES] = {
+    "cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+    "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
+    "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone",
+};
+
+/* The name stays in place for ever, as names of events must. Two threads may write the same name at
+   the same time, and the same bytes. */
+static const char *device_name(unsigned type, int index)
+{
+    static char names[DEVICES][INDICES][24];
+    if (type >= DEVICES || !device_types[type])
+        return "unknown";
+    if (index < 0 || index >= INDICES)
+        return device_types[type];
+    char *name = names[type][index];
+    if (!__atomic_load_n(name, __ATOMIC_RELAXED))
+        snprintf(name, sizeof names[0][0], "%s:%d", device_types[type], index);
+    return name;
+}
+
+static struct kymo_op_text tag_text(uint32_t tag)
+{
+    static const char digits[] = "<tag 00><tag 01><tag 02><tag 03><tag 04><tag 05><tag 06><tag 07>"
+                                 "<tag 08><tag 09><tag 10><tag 11><tag 12><tag 13><tag 14><tag 15>"
+                                 "<tag 16><tag 17><tag 18><tag 19><tag 20><tag 21><tag 22><tag 23>"
+                                 "<tag 24><tag 25><tag 26><tag 27><tag 28><tag 29><tag 30><tag 31>";
+    enum { EACH = 8, KNOWN = 32 };
+    return tag < KNOWN ? (struct kymo_op_text){digits + EACH * tag, EACH}
+                       : (struct kymo_op_text){"<tag>", 5};
+}
+
+/* ---- tensors ---- */
+
+void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *tensor,
+                             struct kymo_op_value *value)
+{
+    const signed char *device = (const signed char *)tensor + l->device;
+    if (!device[2]) {
+        value->kind = KYMO_OP_UNDEFINED;
+        return;
+    }
+    uint64_t keys = word_at(tensor, l->keys), dims = word_at(tensor, l->sizes);
+    uint16_t dtype;
+    memcpy(&dtype, (const char *)tensor + l->dtype, sizeof dtype);
+    const int64_t *sizes = (const int64_t *)((const char *)tensor + l->sizes) + 1;
+    const int64_t *strides = sizes + INLINE_DIMS;
+    if (__builtin_expect(dims > INLINE_DIMS, 0)) {
+        sizes = dims <= DIMS_MOST ? pointer_at(sizes, 0) : NULL;
+        strides = sizes ? sizes + dims : NULL;
+    }
+    unsigned marks = 0;
+    if (__builtin_expect((keys & ~l->plain) != 0, 0))
+        marks = keys & l->opaque ? KYMO_OP_NOT_PLAIN | KYMO_OP_OPAQUE : KYMO_OP_NOT_PLAIN;
+    if (!sizes)
+        marks |= KYMO_OP_OPAQUE;
+    bool known = dtype < KYMO__TORCH_DTYPES && l->dtypes[dtype].name;
+    value->kind = KYMO_OP_TENSOR;
+    value->tensor = (struct kymo_op_tensor){
+        .tensor = (uintptr_t)tensor,
+        .storage = word_at(tensor, l->storage),
+        .offset = (int64_t)word_at(tensor, l->offset),
+        .numel = marks & KYMO_OP_OPAQUE ? 0 : word_at(tensor, l->numel),
+        .shape = sizes,
+        .strides = strides,
+        .dtype = known ? l->dtypes[dtype].name : "unknown",
+        .device = device_name((unsigned char)device[0], device[1]),
+        .dims = sizes ? (uint32_t)dims : 0,
+        .itemsize = known ? l->dtypes[dtype].bytes : 0,
+        .marks = (uint16_t)marks,
+    };
+}
+
+/* ---- values ---- */
+
+static void read_value(const struct kymo__torch_layout *l, const struct ivalue *from,
+                       struct kymo__torch_values *to, int depth);
+
+static void read_all(const struct kymo__torch_layout *l, const struct ivalue *from, uint64_t count,
+                     struct kymo__torch_values *to, int depth)
+{
+    for (uint64_t i = 0; i < count && !to->cut; i++)
+        read_value(l, from + i, to, depth);
+}
+
+static void read_list(const struct kymo__torch_layout *l, const void *vector,
+                      struct kymo_op_value *value, struct kymo__torch_values *to, int depth)
+{
+    const struct ivalue *from = pointer_at(vector, 0), *end = pointer_at(vector, 8);
+    value->count = from <= end ? (uint64_t)(end - from) : 0;
+    if (depth < DEEPEST)
+        read_all(l, from, value->count, to, depth + 1);
+    else
+        to->cut = true;
+}
+
+static void read_tuple(const struct kymo__torch_layout *l, const void *object,
+                       struct kymo_op_value *value, struct kymo__torch_values *to, int depth)
+{
+    uint64_t inside = word_at(object, l->tuple);
+    const struct ivalue *from = (const struct ivalue *)((const char *)object + l->tuple + 8);
+    if (!inside || inside > INLINE_TUPLE) {
+        read_list(l, from, value, to, depth);
+        return;
+    }
+    value->count = inside;
+    read_all(l, from, inside, to, depth + 1);
+}
+
+static void read_value(const struct kymo__torch_layout *l, const struct ivalue *from,
+                       struct kymo__torch_values *to, int depth)
+{
+    if (__builtin_expect(to->at == to->end, 0)) {
+        to->cut = true;
+        return;
+    }
+    struct kymo_op_value *value = to->at++;
+    const void *object = (const void *)(uintptr_t)from->payload;
+    uint32_t kind = from->tag < KYMO__TORCH_TAGS ? l->kinds[from->tag] : KYMO_OP_OTHER;
+    value->kind = kind;
+    value->name = NULL;
+    switch (kind) {
+    case KYMO_OP_NONE:
+        break;
+    case KYMO_OP_TENSOR:
+        kymo__torch_read_tensor(l, object, value);
+        break;
+    case KYMO_OP_INT:
+        value->integer = (int64_t)from->payload;
+        break;
+    case KYMO_OP_BOOL:
+        value->integer = (from->payload & 0xff) != 0;
+        break;
+    case KYMO_OP_FLOAT:
+        memcpy(&value->real, &from->payload, sizeof value->real);
+        break;
+    case KYMO_OP_DEVICE: {
+        const char *name =
+            device_name(from->payload & 0xff, (signed char)(from->payload >> 8 & 0xff));
+        value->text = (struct kymo_op_text){name, strlen(name)};
+        break;
+    }
+    case KYMO_OP_TEXT:
+        value->text =
+            (struct kymo_op_text){pointer_at(object, l->text), word_at(object, l->text + 8)};
+        break;
+    case KYMO_OP_COMPLEX:
+        memcpy(value->complex_parts, (const char *)object + l->complex_parts,
+               sizeof value->complex_parts);
+        break;
+    case KYMO_OP_LIST:
+        read_list(l, (const char *)object + l->list, value, to, depth);
+        break;
+    case KYMO_OP_TUPLE:
+        read_tuple(l, object, value, to, depth);
+        break;
+    default:
+        value->kind = KYMO_OP_OTHER;
+        value->text = tag_text(from->tag);
+    }
+}
+
+void kymo__torch_read_inputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
+                             const void *record, struct kymo__torch_values *values)
+{
+    const struct ivalue *from = pointer_at(record, l->inputs);
+    uint64_t have = word_at(record, l->inputs + 8), count = lib->inputs(record);
+    /* Of a boxed call the last ones of the stack. */
+    if (count <= have && have < INPUTS_MOST)
+        read_all(l, from + (have - count), count, values, 0);
+}
+
+void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const void *record,
+                              struct kymo__torch_values *values)
+{
+    const struct ivalue *from = pointer_at(record, l->outputs),
+                        *end = pointer_at(record, l->outputs + 8);
+    if (from <= end && end - from < INPUTS_MOST)
+        read_all(l, from, (uint64_t)(end - from), values, 0);
+}
+
+void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record, const char *name,
+                           struct kymo_operator *what)
+{
+    what->id = word_at(record, l->id);
+    what->sequence = (int64_t)word_at(record, l->sequence);
+    what->thread = word_at(record, l->thread);
+    what->forward_thread = word_at(record, l->forward_thread);
+    what->scope = *((const unsigned char *)record + l->scope);
+    /* A record without a schema has its name there, with nothing that points to it. */
+    const void *schema = what->scope == 0 ? pointer_at(record, l->schema) : NULL;
+    if (schema && schema != name && pointer_at(schema, 0) == name)
+        what->schema = kymo__torch_schema(schema, name, pointer_at(schema, l->overload),
+                                          word_at(schema, l->overload + 8));
+}

@@ -1,0 +1,26 @@
+/* torchschema.h — the operators that were met, by torch's schema objects: stable texts such as
+   "aten::add.Tensor", and later the whole schema. */
+#ifndef KYMO_EXT_TORCHSCHEMA_H
+#define KYMO_EXT_TORCHSCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One operator; never freed. */
+struct kymo__torch_schema {
+    const void *object;              /* torch's; another operator may get the same address later */
+    const char *text;                /* name, or name.overload */
+    const char *whole;               /* its schema as torch prints it, or NULL */
+    uint32_t session;                /* in which it was last met */
+    struct kymo__torch_schema *next; /* the one met before */
+};
+
+/* The text for OBJECT, the schema of the operator NAME with OVERLOAD of LENGTH bytes; NULL if there is
+   no room. Stays in place for ever. Any thread, without the GIL; takes a lock only for new ones. */
+const char *kymo__torch_schema(const void *object, const char *name, const char *overload,
+                               size_t length);
+
+/* All of them, the last one first; a list linked by `next`. */
+struct kymo__torch_schema *kymo__torch_schemas(void);
+
+#endif

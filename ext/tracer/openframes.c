@@ -1,0 +1,326 @@
+/* openframes.c — the frames that are open when tracing begins.
+
+   The interpreter will not report their start, but will report their end. They are recorded as
+   open from the start, so that later calls nest correctly. */
+#include "core.h"
+#include "greenlets.h"
+#include "threadnames.h"
+#include "throttle.h"
+#include "tracer.h"
+
+#include <frameobject.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The code objects of FRAME and its callers, innermost first, borrowed; *COUNT of them, to be
+   freed. The frames keep them alive, and the GIL the frames. */
+static PyObject **codes_of(PyFrameObject *frame, size_t *count)
+{
+    size_t capacity = 0;
+    PyObject **codes = NULL;
+    *count = 0;
+    Py_XINCREF(frame);
+    while (frame) {
+        if (*count == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            PyObject **grown = realloc(codes, capacity * sizeof *codes);
+            if (!grown) {
+                Py_DECREF(frame);
+                break;
+            }
+            codes = grown;
+        }
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        codes[(*count)++] = (PyObject *)code;
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return codes;
+}
+
+uint32_t kymo__frames_key(PyObject *code)
+{
+    if (kymo__throttle_is_off(code))
+        return KYMO_LEFT_OUT; /* its end would not be recorded */
+    return kymo__function_of(code)->key;
+}
+
+/* Record this thread's open frames with DETAIL; SKIP leaves out the innermost. */
+static void record_own(bool skip, unsigned detail)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    size_t count;
+    PyObject **codes = codes_of(frame, &count);
+    /* Read the clock now: creating frame objects may have collected garbage. */
+    uint64_t ticks = kymo__stamp_begin();
+    while (count-- > (size_t)skip) {
+        uint32_t key = kymo__frames_key(codes[count]);
+        if (key != KYMO_LEFT_OUT)
+            kymo__trace_at(KYMO_ENTER, detail, key, ticks);
+    }
+    kymo__stamp_end();
+    free(codes);
+}
+
+uint32_t kymo__epoch;
+__thread uint32_t kymo__epoch_recorded;
+
+/* The threads whose frames this file recorded on their behalf when tracing began. */
+static struct frames_of {
+    uint32_t tid; /* the system's id */
+    size_t frames;
+} * for_others;
+static size_t for_others_count;
+static uint64_t paused; /* tick of the last pause; 0: none */
+
+/* The entry of this thread, or NULL. */
+static const struct frames_of *entry_of_this_thread(void)
+{
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
+    for (size_t i = 0; i < for_others_count; i++)
+        if (for_others[i].tid == tid)
+            return &for_others[i];
+    return NULL;
+}
+
+#ifndef Py_GIL_DISABLED
+static void remember_recorded(uint32_t tid, size_t frames)
+{
+    static size_t for_others_capacity;
+    if (for_others_count == for_others_capacity) {
+        size_t capacity = for_others_capacity ? for_others_capacity * 2 : 64;
+        struct frames_of *grown = realloc(for_others, capacity * sizeof *for_others);
+        if (!grown)
+            return;
+        for_others = grown;
+        for_others_capacity = capacity;
+    }
+    for_others[for_others_count++] = (struct frames_of){tid, frames};
+}
+
+/* The system's id of STATE's thread, or 0. Versions that do not store it have it in the objects
+   of the module threading; not read as `native_id`, which would be a call. */
+static uint32_t system_id(PyThreadState *state)
+{
+    uint32_t id = KYMO_NATIVE_THREAD_ID(state);
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    PyObject *threading = id ? NULL : PyDict_GetItemString(modules, "threading");
+    PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
+    PyObject *ident = active ? PyLong_FromUnsignedLong(state->thread_id) : NULL;
+    PyObject *thread = ident ? PyDict_GetItemWithError(active, ident) : NULL; /* borrowed */
+    PyObject *native = thread ? kymo__own_attribute(thread, "_native_id") : NULL;
+    if (native)
+        id = (uint32_t)PyLong_AsUnsignedLong(native);
+    Py_XDECREF(native);
+    Py_XDECREF(ident);
+    Py_XDECREF(active);
+    PyErr_Clear();
+    return id;
+}
+
+/* Record the open frames of another thread, unless it must do so itself. */
+static void record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
+{
+    PyFrameObject *frame = PyThreadState_GetFrame(state);
+    size_t count;
+    PyObject **codes = codes_of(frame, &count);
+    Py_XDECREF(frame);
+    uint32_t *keys = count ? malloc(count * sizeof *keys) : NULL;
+    /* Keys first: they cannot be defined inside a claim. */
+    for (size_t i = 0; keys && i < count; i++)
+        keys[i] = kymo__frames_key(codes[i]);
+    struct kymo_record *at = NULL;
+    struct kymo_lane *lane = keys ? kymo_lane_of_thread(tid, 1, &at) : NULL;
+    for (size_t i = count; lane && i-- > 0;) {
+        if (keys[i] == KYMO_LEFT_OUT)
+            continue;
+        at = kymo_lane_more(lane, at, 1);
+        if (!at) {
+            lane = NULL;
+            break;
+        }
+        kymo_lane_store(at++, ticks, kymo_word(KYMO_ENTER, 3, keys[i]));
+    }
+    if (lane)
+        kymo_lane_commit(lane, at);
+    size_t recorded = 0;
+    for (size_t i = 0; lane && i < count; i++)
+        if (keys[i] != KYMO_LEFT_OUT) {
+            kymo__throttle_expect(codes[i]);
+            recorded++;
+        }
+    if (lane)
+        remember_recorded(tid, recorded);
+    free(keys);
+    free(codes);
+}
+
+static void record_others(void)
+{
+    uint64_t ticks = kymo_ticks();
+    /* The GIL keeps the other threads from moving. The list of threads changes only under an
+       interpreter lock that we cannot take. Even with the GIL held, native code may add or
+       remove a thread that is just starting or ending, but that changes only the ends of the
+       list. */
+    PyThreadState *own = PyThreadState_Get();
+    PyInterpreterState *interpreter = PyThreadState_GetInterpreter(own);
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
+         state = PyThreadState_Next(state)) {
+        uint32_t tid = state == own ? 0 : system_id(state);
+        if (tid)
+            record_other(state, tid, ticks);
+    }
+}
+#else
+/* Without a GIL nothing stops the others: they report their frames themselves. */
+static void record_others(void) {}
+#endif
+
+/* What was recorded as open on this thread ended at TICKS, unseen. */
+static void record_resync(uint64_t ticks)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    if (at) {
+        kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_RESYNC, 0, 0));
+        kymo_lane_store(at + 1, ticks, KYMO_VALUE_WORD);
+        kymo_lane_commit(lane, at + 2);
+    }
+}
+
+/* The outermost frame of this thread; a new reference, or NULL. */
+static PyFrameObject *outermost(void)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    for (PyFrameObject *back; frame && (back = PyFrame_GetBack(frame));) {
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return frame;
+}
+
+/* Give this thread the name that it has in the module threading: in the outermost frame of a
+   thread that threading started, the variable `self` is the Thread object. */
+static void name_thread(void)
+{
+    PyFrameObject *frame = outermost();
+    PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
+    PyObject *locals = NULL, *self = NULL, *name = NULL, *owner = NULL;
+    if (code && PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0)
+        locals = PyObject_GetAttrString((PyObject *)frame, "f_locals");
+    if (locals)
+        self = PyMapping_GetItemString(locals, "self");
+    if (self)
+        name = kymo__own_attribute(self, "_name");
+    const char *text = name && PyUnicode_Check(name) ? kymo__text_utf8(name, &owner) : NULL;
+    if (text)
+        kymo_thread_name(text);
+    else if (getpid() == (pid_t)syscall(SYS_gettid))
+        kymo_thread_name("MainThread");
+    Py_XDECREF(owner);
+    Py_XDECREF(name);
+    Py_XDECREF(self);
+    Py_XDECREF(locals);
+    Py_XDECREF(code);
+    Py_XDECREF(frame);
+    PyErr_Clear();
+}
+
+bool kymo__frames_name(void)
+{
+    static __thread uint32_t named; /* the epoch in which this thread was named */
+    if (named == kymo__epoch || !PyEval_GetFrame())
+        return named == kymo__epoch;
+    named = kymo__epoch;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    name_thread();
+    PyErr_Restore(type, value, trace);
+    return true;
+}
+
+static void record_open_frames(bool entering)
+{
+    kymo__epoch_recorded = kymo__epoch;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* an unwinding frame has its exception set */
+    kymo__greenlets_forget();
+    record_own(entering, 3);
+    PyErr_Restore(type, value, trace);
+}
+
+/* Were this thread's frames recorded when tracing began? */
+static bool recorded_before(void)
+{
+    return kymo__epoch_recorded == kymo__epoch || entry_of_this_thread();
+}
+
+void kymo__frames_record(bool entering)
+{
+    kymo__depth = 0;
+    kymo__epoch_recorded = kymo__epoch; /* first: a collection meanwhile is also an event */
+    if (paused)
+        record_resync(paused);
+    const struct frames_of *before = paused ? NULL : entry_of_this_thread();
+    if (!before)
+        record_open_frames(entering);
+    (void)kymo__frames_name();
+    kymo__greenlets_meet();
+    if (kymo__throttling() && (!before || before->frames))
+        kymo__hook_frames_recorded(entering, before ? before->frames : 0);
+}
+
+void kymo__frames_cut(uint64_t ticks)
+{
+    record_resync(ticks);
+}
+
+void kymo__frames_record_stack(bool going_on)
+{
+    record_own(false, going_on ? 1 : 3);
+    if (kymo__throttling() && !going_on)
+        kymo__hook_frames_recorded(false, 0);
+}
+
+void kymo__frames_record_again(void)
+{
+    kymo__depth = 0;
+    if (paused || recorded_before())
+        record_resync(paused ? paused : kymo_ticks());
+    record_open_frames(false);
+    if (kymo__throttling()) {
+        kymo__throttle_close_all();
+        kymo__hook_frames_recorded(false, 0);
+    }
+}
+
+void kymo__frames_prepare(void)
+{
+    paused = 0;
+    for_others_count = 0;
+    kymo__epoch++;
+    kymo__greenlets_begin();
+}
+
+void kymo__frames_begin(void)
+{
+    kymo__frames_check(false);
+    record_others();
+}
+
+void kymo__frames_pause(void)
+{
+    kymo__recent_stop(); /* lookups there bypass kymo__frames_check */
+    paused = kymo_ticks();
+    kymo__greenlets_pause();
+}
+
+void kymo__frames_resume(void)
+{
+    kymo__epoch++;
+    kymo__greenlets_begin();
+}

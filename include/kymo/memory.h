@@ -1,0 +1,226 @@
+/* memory.h — the memory tracer: every allocation with its time, its thread and its stack.
+
+   The library registers a memory tracer called "memory" (source.h). It takes part in a session that
+   switches it on (kymo_options.sources: "memory=on"); kymo_memory_start and kymo_memory_stop drive
+   it without one. It sees the malloc family, C++'s operator new and delete, and mappings, by
+   patching the relocation slots of all loaded objects. At the end every slot and every page
+   protection is as it was.
+
+   An interpreter or a library that has an allocator of its own registers a domain, which is
+   switched on and off together with the rest, and reports its calls:
+
+       void *my_malloc(size_t size)
+       {
+           if (!kymo_memory_enter())
+               return allocate(size);
+           void *block = allocate(size);
+           if (block)
+               kymo_memory_allocated(my_malloc_key, block, size);
+           kymo_memory_leave();
+           return block;
+       }
+
+       void my_free(void *block)
+       {
+           if (!kymo_memory_enter()) {
+               release(block);
+               return;
+           }
+           kymo_memory_freeing(block);
+           release(block);
+           kymo_memory_leave();
+       }
+
+   Between enter and leave nothing else that the thread allocates is recorded: an allocation counts
+   once, at the outermost level. Report a free before it happens and an allocation after it has
+   happened. Then the order of times is right, whatever other threads do with the same address.
+
+   Recording takes no lock, allocates nothing and preserves errno. */
+#ifndef KYMO_MEMORY_H
+#define KYMO_MEMORY_H
+
+#include <kymo/lane.h>
+#include <kymo/source.h>
+#include <kymo/stack.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum kymo_memory_mode {
+    KYMO_MEMORY_EXACT = 0,   /* every allocation and every free */
+    KYMO_MEMORY_SAMPLED = 1, /* some allocations, chosen by their bytes, and their frees */
+    KYMO_MEMORY_LIVE = 2,    /* no events: what is held at the end, and what was at the peak */
+};
+
+/* What is recorded. */
+enum kymo_memory_what {
+    KYMO_MEMORY_NATIVE = 1,   /* malloc, operator new, … */
+    KYMO_MEMORY_MAPPINGS = 2, /* mmap, brk, … */
+    KYMO_MEMORY_MANAGED = 4,  /* an interpreter's allocators */
+    KYMO_MEMORY_TRACKED = 8,  /* what libraries report to Python (PyTraceMalloc_Track) */
+};
+
+/* Options of the source "memory". Members that are zero have their defaults. */
+struct kymo_memory_options {
+    size_t size;         /* sizeof(struct kymo_memory_options) */
+    int mode;            /* enum kymo_memory_mode */
+    unsigned what;       /* enum kymo_memory_what bits; 0: everything */
+    uint64_t rate;       /* sampled: mean number of bytes between samples; 0: 512 KiB */
+    unsigned stacks;     /* enum kymo_stack_part bits; 0: KYMO_STACK_MANAGED */
+    int no_stacks;       /* not 0: record no stacks */
+    kymo_ns resident_ns; /* time between two samples of resident memory; 0: 10 ms, negative: none */
+};
+
+/* Set the options for kymo_memory_start, and for sessions that bring none of their own; NULL
+   restores the defaults. Copied. Returns 0, or -EINVAL for a value out of range. Any thread. */
+KYMO_API int kymo_memory_configure(const struct kymo_memory_options *options);
+
+/* ------------------------------------------------------------ reporting --- */
+
+/* For the inline functions. */
+struct kymo_memory_thread {
+    uint32_t entered;  /* 1 between enter and leave */
+    uint32_t seed;     /* of the thread's random numbers; 0: none yet */
+    int64_t countdown; /* sampled: bytes until the next sample */
+    uintptr_t last;    /* the block that was allocated last */
+};
+KYMO_API extern __thread struct kymo_memory_thread kymo__memory_thread
+    __attribute__((tls_model("initial-exec")));
+KYMO_API extern __thread uint32_t kymo__inside __attribute__((tls_model("initial-exec")));
+KYMO_API extern uint32_t kymo__memory_on;
+
+/* Sampled mode: how many sampled blocks have an address of this hash, 1 << KYMO__MEMORY_FILTER_BITS
+   counts; NULL in other modes. Nearly all calls are for blocks that are not sampled, and end with
+   one of the two functions below. */
+#define KYMO__MEMORY_FILTER_BITS 15
+KYMO_API extern uint16_t *kymo__memory_filter;
+
+KYMO_INLINE size_t kymo__memory_filter_at(uintptr_t address)
+{
+    uint64_t word = address ^ (uint64_t)address >> 32;
+    return (size_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KYMO__MEMORY_FILTER_BITS));
+}
+
+/* Is AT certainly not sampled? Then its free needs no report, and no enter. */
+KYMO_INLINE bool kymo_memory_unsampled(const void *at)
+{
+    const uint16_t *filter = __atomic_load_n(&kymo__memory_filter, __ATOMIC_RELAXED);
+    return filter &&
+           !__atomic_load_n(&filter[kymo__memory_filter_at((uintptr_t)at)], __ATOMIC_RELAXED);
+}
+
+/* Is the allocation of SIZE bytes at AT not sampled? Then it needs no report; otherwise report it. To
+   be asked once, between enter and leave. */
+KYMO_INLINE bool kymo_memory_passes(const void *at, size_t size)
+{
+    if (!__atomic_load_n(&kymo__memory_filter, __ATOMIC_RELAXED) ||
+        kymo__memory_thread.countdown < (int64_t)size)
+        return false;
+    kymo__memory_thread.countdown -= (int64_t)size;
+    kymo__memory_thread.last = (uintptr_t)at;
+    return true;
+}
+
+/* Begin an allocator call. Returns false when it must not be reported: nothing is recorded now, an
+   outer call of this thread is being reported, or the thread is Kymograph's. After true, call
+   kymo_memory_leave. Any thread, and signal handlers. */
+KYMO_INLINE bool kymo_memory_enter(void)
+{
+    if (__builtin_expect(!__atomic_load_n(&kymo__memory_on, __ATOMIC_RELAXED), 0) ||
+        (kymo__memory_thread.entered | kymo__inside))
+        return false;
+    kymo__memory_thread.entered = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return true;
+}
+
+KYMO_INLINE void kymo_memory_leave(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    kymo__memory_thread.entered = 0;
+}
+
+/* The functions below are called between enter and leave. FUNCTION is the key of the allocating
+   function's name (kymo_name_key), of this session. */
+
+/* SIZE bytes were allocated at AT, which is not NULL. */
+KYMO_API void kymo_memory_allocated(uint32_t function, void *at, size_t size);
+
+/* AT, which is not NULL, is about to be freed. */
+KYMO_API void kymo_memory_freeing(void *at);
+
+/* A block that is being resized. Opaque; on the caller's stack. */
+struct kymo_memory_move {
+    void *from;
+    uint64_t ticks;
+    uint64_t size;
+    uint32_t stack, function, known, spare;
+};
+
+/* FROM, which is not NULL, is about to be resized and perhaps moved. */
+KYMO_API void kymo_memory_moving(struct kymo_memory_move *move, void *from);
+
+/* It is now at AT and has SIZE bytes; AT is NULL if that failed and the block is as it was. If the
+   call freed the block instead (realloc to 0 bytes that returned NULL), set FREED. */
+KYMO_API void kymo_memory_moved(struct kymo_memory_move *move, uint32_t function, void *at,
+                                size_t size, bool freed);
+
+/* A range was mapped, or is about to be unmapped. Ranges and blocks are separate: blocks may lie in
+   ranges. */
+KYMO_API void kymo_memory_mapped(uint32_t function, void *at, size_t size);
+KYMO_API void kymo_memory_unmapping(void *at, size_t size);
+
+/* -------------------------------------------------------------- domains --- */
+
+/* An allocator of somebody else's that reports. All functions may be NULL; USER is what it was
+   registered with. They run on the thread that starts or stops recording or asks for a snapshot,
+   under the library's session lock: they may record, but not call kymo_start and its like. */
+struct kymo_memory_domain {
+    size_t size;
+    const char *name;
+    /* Begin to report, as OPTIONS, which are complete, say. The session runs: kymo_name_key and
+       kymo_schema_define work. Returns the enum kymo_memory_what bits that it reports, or a negative
+       code. */
+    int (*install)(void *user, const struct kymo_memory_options *options);
+    /* Put everything back as it was. Calls that are being reported may still be in progress on
+       other threads; what they report is dropped. */
+    void (*remove)(void *user);
+    /* Snapshot NUMBER was asked for; 0: the end of recording, before remove. */
+    void (*snapshot)(void *user, uint32_t number);
+    /* In a forked child: nothing is recorded any more. Only what fork's handlers may do. */
+    void (*forked)(void *user);
+};
+
+/* Register DOMAIN, which must stay valid, for the life of the process; it takes part from the next
+   start on. Returns 0, KYMO_EREGISTERED, -EINVAL or -ENOSPC when there are 8. Any thread. */
+KYMO_API int kymo_memory_domain_register(const struct kymo_memory_domain *domain, void *user);
+
+/* Do not record what the loaded object that contains ADDRESS allocates, from the next start on: for
+   libraries that belong to Kymograph. Returns 0 or -ENOSPC when there are 8. Any thread. */
+KYMO_API int kymo_memory_exclude(const void *address);
+
+/* ------------------------------------------------------------ snapshots --- */
+
+/* Record the amount of memory in use now, and, in the modes that keep it, what is held by whom.
+   REASON is UTF-8 and copied. Returns the number of the snapshot, from 2, or a negative code:
+   KYMO_EIDLE when memory is not being recorded. Any thread, not a signal handler. */
+KYMO_API int kymo_memory_snapshot(const char *reason);
+
+/* Ask one of Kymograph's threads to do so soon; domains take no part. May be called from a signal
+   handler. */
+KYMO_API void kymo_memory_snapshot_request(void);
+
+/* What has been recorded since the start. */
+struct kymo_memory_stats {
+    size_t size;
+    uint64_t patched_objects, patched_slots;
+    uint64_t missed_slots; /* could not be patched */
+    uint64_t lost;         /* events that the recorder had no room for, in its own tables */
+};
+KYMO_API int kymo_memory_stats(struct kymo_memory_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,314 @@
+"""The recording made by `kymograph run`: its session, and what happens to its capture.
+
+Some programs end in a state in which nothing can be imported: after chroot, or out of memory. So
+everything needed at the end is imported at the start and kept small.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+
+import kymograph
+from kymograph import _children, _core, _patterns, _program, _session, _summary
+from kymograph._program import Refused
+
+TYPE_CHECKING = False  # avoids importing typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+_TIMELINE_BYTES = 16 << 20  # larger captures are slow to open in timeline viewers
+_GRACE_MS = 1000  # how long the main thread may take to notice SIGTERM
+_BUSY = 16  # EBUSY; importing errno here would hide the program's own import
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # already gone, or cannot be removed
+
+
+def is_ours(path: str) -> bool:
+    """May an export replace the file at `path`? Only one of our exports, unchanged."""
+    try:
+        _core.export_check(path)
+    except OSError:
+        return False
+    return True
+
+
+class Recording:
+    """The session of a program, and what happens to its capture.
+
+    given: the options as `kymograph run` parsed them. settings: those that `kymograph.start`
+    takes. stem: the capture's name without -o.
+    """
+
+    def __init__(self, given: dict[str, Any], settings: dict[str, Any], stem: str) -> None:
+        self.given = given
+        self.settings = settings
+        self.quiet = "quiet" in given
+        self.pid = os.getpid()
+        self.began = 0.0
+        self.native = ""
+        self.session: _session.Session | None = None
+        self.finished = False
+        self.lists_threads = True
+        self._name(given.get("output", stem + ".kymo"))
+
+    def _name(self, output: str) -> None:
+        """Record into `output`."""
+        chosen = "" if output.endswith(".kymo") else _core.export_format(output)
+        if chosen is None:
+            raise Refused(
+                f"-o {output}: the extension chooses the format: .kymo, .json, .pftrace, .html, "
+                "...; see 'kymograph help export'"
+            )
+        self.output = os.path.abspath(output)
+        self.shown = output
+        self.format = chosen  # the export format; "" for a capture
+        # An export is made from a capture, which is next to it until then.
+        beside = ".kymo" if self.format else ""
+        self.capture = self.output + beside
+        self.shown_capture = self.shown + beside
+
+    def _may_write(self) -> bool:
+        """Can the export be written to its place?"""
+        return "force" in self.given or not os.path.lexists(self.output) or is_ours(self.output)
+
+    def check(self) -> None:
+        """Raise Refused if the export could not be written at the end."""
+        if not self.format:
+            return  # starting the session reports it
+        from kymograph.verbs.native import find
+
+        program = find()
+        if program is None:
+            raise Refused(
+                "the program 'kymograph', needed for exports, is missing; reinstall kymograph"
+            )
+        self.native = str(program)
+        if os.path.isdir(self.output):
+            raise Refused(f"{self.shown}: this is a directory; name a file in it")
+        if not self._may_write():
+            raise Refused(
+                f"{self.shown} exists and was not written by kymograph; name another file, or "
+                "add --force to overwrite it"
+            )
+        if os.path.exists(self.output) and not os.access(self.output, os.W_OK):
+            raise Refused(f"cannot write {self.shown}: Permission denied")
+
+    # ---- the beginning
+
+    def start(self) -> None:
+        """Start the session. Raises Refused."""
+        _patterns.runner = _patterns.main_runner()
+        # An overhead budget takes samples, too.
+        if not {"sample", "overhead", "memory"}.isdisjoint(self.settings):
+            from kymograph import _sample
+
+            _sample.root = _program.execute.__code__.co_filename
+        self.children = _children.Children()
+        self.lists_threads = os.access("/proc/self/task", os.R_OK)
+        self.began = time.perf_counter()
+        try:
+            try:
+                self._start()
+            except OSError as error:
+                if error.errno != _BUSY:
+                    raise
+                # A program that starts itself again, as a reloading server does, uses the same
+                # capture name: this is the child.
+                stem, ending = os.path.splitext(self.shown)
+                self._name(f"{stem}-{self.pid}{ending}")
+                self._start()
+        except OSError as error:
+            path = self.shown_capture if os.path.exists(self.capture) else self.shown
+            raise Refused(f"cannot record into {path}: {error.strerror}") from None
+        except MemoryError:
+            raise Refused(
+                "not enough memory to record; use --budget with less than the default 64M"
+            ) from None
+        except (ValueError, RuntimeError) as error:
+            raise Refused(str(error)) from None
+        if "flight" in self.settings:
+            from kymograph import _flight
+
+            _flight.watch()
+        else:
+            self._watch_endings()
+        if "on-crash" in self.given:
+            kymograph.crash_stacks()  # after the flight recorder, so that its handlers run second
+        # Registered before the program's handlers, so it runs after them.
+        atexit.register(self.finish)
+
+    def _start(self) -> None:
+        _core.memory_apart(True)  # until the program begins
+        session = kymograph.start(self.capture, **self.settings)
+        self.session = _session.apart(session)
+
+    def _watch_endings(self) -> None:
+        """Finish the capture on SIGTERM and os._exit, which end the process immediately."""
+        import _signal  # type: ignore[import-not-found]
+
+        def on_term(number: int, frame: object) -> None:
+            self.finish()
+            _signal.signal(number, _signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        def in_child() -> None:
+            # A handler in Python runs only when Python code does: a child that waits in C would
+            # not end. It records nothing, so it needs none.
+            if _signal.getsignal(_signal.SIGTERM) is on_term:
+                _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+
+        if _signal.getsignal(_signal.SIGTERM) == _signal.SIG_DFL:
+            _signal.signal(_signal.SIGTERM, on_term)
+            os.register_at_fork(after_in_child=in_child)
+            # The handler above waits for the main thread to run Python code.
+            _core.end_on_signal(_signal.SIGTERM, _GRACE_MS, self._ended_by_signal())
+        leave: Callable[[int], NoReturn] = os._exit
+
+        def _exit(status: int) -> NoReturn:
+            """Exit to the system with specified status, without normal exit processing."""
+            self.finish()
+            leave(status)
+
+        os._exit = _exit
+
+    def _ended_by_signal(self) -> str | None:
+        """Return what to print if SIGTERM ends the program while no Python code can run."""
+        if self.quiet:
+            return None
+        said = f"kymograph: SIGTERM ended the program; the capture is {self.shown_capture}\n"
+        if self.format:
+            said += f"kymograph: next: {self._export_again()}\n"
+        return said
+
+    # ---- the end
+
+    def finish(self) -> None:
+        """Stop the session and report the result."""
+        if os.getpid() != self.pid or self.finished:
+            return  # a forked child, or already reported
+        _core.memory_apart(True)
+        self.finished = True
+        try:
+            self._finish()
+        except KeyboardInterrupt:
+            _summary.say(f"interrupted; the capture is {self.shown_capture}")
+        except Exception as error:  # ours, whatever the program did to the process
+            _summary.say(
+                f"the recording of {self.shown} ended early: {type(error).__name__}: {error}"
+            )
+
+    def _finish(self) -> None:
+        seconds = time.perf_counter() - self.began
+        missing = self._missing()
+        try:
+            if self.session is not None:
+                self.session.stop()
+        except OSError as error:
+            _summary.say(
+                f"recording failed: {error.strerror}; {self.shown_capture} has everything "
+                "written before that"
+            )
+            return
+        except _core.CaptureError as error:  # it was deleted, or its descriptor closed
+            _summary.say(f"{self.shown_capture}: {str(error).removeprefix(self.capture + ': ')}")
+            return
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                pass  # the interpreter tries again, and reports it
+        if not os.path.exists(self.capture):
+            _summary.say(f"{self.shown_capture} is gone: it was removed or cannot be reached")
+            return
+        if self.format and not self.export():
+            return
+        if not self.quiet:
+            said = _summary.recorded(self.capture, self.output, self.shown, seconds, missing)
+            _summary.say(said)
+            for line in self._warnings():
+                _summary.say(line)
+            _summary.say(f"next: {self.next()}")
+        if self.format:
+            _remove(self.capture)
+
+    def _missing(self) -> list[str]:
+        """Return what the program did that is not in the capture, besides lost records."""
+        missing = []
+        seconds = self.children.seconds()
+        if seconds is not None:
+            kymograph.metadata("children.cpu_time", _summary.duration(seconds))
+            missing.append(f"child processes ({_summary.duration(seconds)} of CPU time)")
+        return missing
+
+    def _warnings(self) -> list[str]:
+        if "sample" in self.settings and not self.lists_threads:
+            return [
+                "/proc/self/task cannot be read: only the main thread and threads that record "
+                "calls were sampled"
+            ]
+        others = any(name in self.settings for name in ("sample", "memory", "ops"))
+        if not self.settings.get("calls", True) and not others:
+            return [
+                "--calls off alone records only the program's own marks; add --sample 1000 for "
+                "samples"
+            ]
+        patterns = self.settings.get("include")
+        if patterns and self.settings.get("calls", True) and not _core.count_calls(self.capture)[0]:
+            return [f"no called function matches --include {' '.join(patterns)}"]
+        return []
+
+    def next(self) -> str:
+        if self.format in ("chrome", "perfetto"):
+            return f"open {self.shown} in ui.perfetto.dev"
+        if self.format:
+            return f"'kymograph help export' lists what opens {self.shown}"
+        # A timeline has every call: for a large capture it is too big for the viewers.
+        small = os.path.getsize(self.output) < _TIMELINE_BYTES
+        form = "perfetto" if small else "html"
+        if "memory" in self.settings:
+            return f"kymograph report --memory {self.shown} · kymograph report {self.shown}"
+        return f"kymograph report {self.shown} · kymograph export {self.shown} --to {form}"
+
+    def export(self) -> bool:
+        """Write the export; on failure print one line and return False."""
+        import _signal
+
+        if not self._may_write():
+            return self._not_written("a file of that name was created in the meantime")
+        _remove(self.output)
+        arguments = ["export", self.capture, "--to", self.format, "-q", "-o", self.output]
+        try:
+            # Without subprocess: avoid its threads and imports at exit.
+            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # a program may ignore its children
+            child = os.posix_spawn(self.native, [self.native, *arguments], os.environ)
+            done = os.waitpid(child, 0)[1] == 0
+        except OSError as error:
+            return self._not_written(str(error.strerror))
+        return done or self._not_written("")
+
+    def _not_written(self, why: str) -> bool:
+        _summary.say(
+            f"{self.shown} was not written{': ' + why if why else ''}; the capture is kept, try "
+            f"again with: {self._export_again()}"
+        )
+        return False
+
+    def _export_again(self) -> str:
+        return f"kymograph export {self.shown_capture} --to {self.format} -o {self.shown}"
+
+    def drop(self) -> None:
+        """Discard the recording of a program that did not run."""
+        self.finished = True
+        atexit.unregister(self.finish)
+        if self.session is not None:
+            self.session.stop()
+        _remove(self.capture)

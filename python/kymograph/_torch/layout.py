@@ -1,0 +1,44 @@
+"""Where torch keeps what it knows about an operator.
+
+Nothing here may disturb the program: no random numbers, no operator on other devices, no import.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kymograph._torch.records import Records
+from kymograph._torch.tensors import OPAQUE, PLAIN, Tensors
+from kymograph._torch.values import Values
+
+
+def find(torch: Any) -> dict[str, Any]:
+    """Return the layout, as `_core.torch_layout_set` takes it. Raises NotFound."""
+    records = Records(torch)
+    records.arguments()
+    records.numbers()
+    records.scopes()
+    records.overloads()
+    values = Values(records)
+    values.simple()
+    values.lists()
+    values.texts()
+    tensors = Tensors(records)
+    for tensor in tensors.probes():
+        tensors.see(tensor)
+    tensors.meta()
+    objects = tensors.fields.pop("object")
+    plain = tensors.mask(PLAIN)
+    return {
+        **{name: field.offset() for name, field in records.fields.items()},
+        "scope": records.scope.offset(),
+        "overload": records.overload.offset(),
+        **{name: field.offset() for name, field in values.objects.items()},
+        **{name: field.offset() for name, field in tensors.fields.items()},
+        "object": next(iter(objects.left)) if len(objects.left) == 1 else -1,
+        "type": torch.Tensor,
+        "kinds": bytes(values.kinds),
+        "dtypes": tensors.dtypes(),
+        "plain": plain,
+        "opaque": tensors.mask(OPAQUE) & ~plain,
+    }

@@ -1,0 +1,110 @@
+"""How torch stores a value: its tag, and the objects that lists, tuples and texts are."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from kymograph._torch.records import (
+    MINUS_ONE,
+    Field,
+    NotFound,
+    Records,
+    Snapshot,
+    record,
+    snapshots,
+)
+
+NONE, TENSOR, INT, BOOL, FLOAT, TEXT, DEVICE, LIST, TUPLE, OTHER, COMPLEX = range(11)
+TAGS = 64
+
+
+def _double(value: float) -> int:
+    (word,) = struct.unpack("<Q", struct.pack("<d", value))
+    return int(word)
+
+
+class Values:
+    """The tags of values, and the objects that they point to."""
+
+    def __init__(self, records: Records) -> None:
+        self.torch = records.torch
+        self.full = records.full
+        self.inputs = records.fields["inputs"].offset()
+        self.kinds = bytearray([OTHER] * TAGS)
+        self.objects = {name: Field(name) for name in ("list", "tuple", "text", "complex")}
+
+    def see(self, kind: int, value: object) -> tuple[Snapshot, int, tuple[int, ...]]:
+        """Record `value`; return the snapshot, the payload and the words of its object."""
+        tensor = self.full(2, 3)
+        name = "kymograph values"
+        start = snapshots(name, lambda: record(self.torch, name, tensor, value), deep=True)[0]
+        array = start.words_at(start.words()[self.inputs // 8], 4)
+        if start.inputs != 2 or len(array) != 4 or array[0] != tensor._cdata:
+            raise NotFound("the inputs of a range")
+        tag = array[3] & 0xFFFFFFFF
+        if tag >= TAGS or self.kinds[tag] not in (OTHER, kind):
+            raise NotFound(f"the tag of {type(value).__name__}")
+        self.kinds[tag] = kind
+        return start, array[2], start.words_at(array[2], 24)
+
+    def simple(self) -> None:
+        tensor = self.full(2, 3)
+        for kind, value, payload in (
+            (TENSOR, tensor, tensor._cdata),
+            (INT, 7, 7),
+            (INT, -9, -9 & MINUS_ONE),
+            (FLOAT, 2.5, _double(2.5)),
+            (BOOL, True, None),
+            (BOOL, False, None),
+            (NONE, None, None),
+            (DEVICE, self.torch.device("cpu"), None),
+        ):
+            _, found, _ = self.see(kind, value)
+            if payload is not None and found != payload:
+                raise NotFound(f"a value of type {type(value).__name__}")
+            if kind == BOOL and found & 0xFF != value:
+                raise NotFound("a value of type bool")
+
+    def _vectors(self, start: Snapshot, words: tuple[int, ...], want: list[int]) -> Iterator[int]:
+        """Where two pointers enclose the values `want`."""
+        for i, word in enumerate(words[:-1]):
+            if words[i + 1] == word + 16 * len(want):
+                array = start.words_at(word, 2 * len(want))
+                if array[::2] == tuple(want):
+                    yield 8 * i
+
+    def lists(self) -> None:
+        tensors = [self.full(2, 3) for _ in range(5)]
+        for values in (tensors[:3], [11, 12, 13, 14]):
+            want = [v if isinstance(v, int) else v._cdata for v in values]
+            start, _, words = self.see(LIST, values)
+            self.objects["list"].narrow(self._vectors(start, words, want))
+        for count in (2, 5):
+            start, _, words = self.see(TUPLE, tuple(tensors[:count]))
+            want = [tensor._cdata for tensor in tensors[:count]]
+            self.objects["tuple"].narrow(
+                offset - 8
+                for offset in self._vectors(start, words, want)
+                if offset >= 8 and words[offset // 8 - 1] == 0
+            )
+
+    def texts(self) -> None:
+        for text in ("a text that is too long to be stored inside of its object", "abc"):
+            start, payload, words = self.see(TEXT, text)
+            memory = start.memory.get(payload, b"")
+            self.objects["text"].narrow(
+                8 * i
+                for i, word in enumerate(words[:-1])
+                if words[i + 1] == len(text)
+                and (
+                    start.memory.get(word, b"")[: len(text)] == text.encode()
+                    or memory[word - payload : word - payload + len(text)] == text.encode()
+                )
+            )
+        for value in (complex(1.5, -2.5), complex(3.25, 8.0)):
+            _, _, words = self.see(COMPLEX, value)
+            parts = (_double(value.real), _double(value.imag))
+            self.objects["complex"].narrow(
+                8 * i for i in range(len(words) - 1) if words[i : i + 2] == parts
+            )

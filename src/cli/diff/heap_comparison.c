@@ -1,0 +1,252 @@
+/* heap_comparison.c — see heap_comparison.h. */
+#include "heap_comparison.h"
+
+#include <kymo/heap.h>
+#include <stdio.h>
+
+#include "capture_file.h"
+#include "heapdiff.h"
+#include "json.h"
+#include "memory.h"
+#include "message.h"
+#include "progress.h"
+#include "report_words.h"
+#include "table.h"
+#include "terminal.h"
+#include "text.h"
+#include "units.h"
+#include "verb.h"
+
+struct sides {
+    const char *path[2];
+    struct kymo_capture *capture[2];
+    struct kymo_info file[2];
+    struct kymo_heap *heap[2];
+    struct kymo_heap_info info[2];
+    struct kymo_stack_names names[2];
+    uint64_t limit;
+};
+
+static int progress(void *arg, uint64_t done, uint64_t all)
+{
+    kymo__cli_progress_show(arg, done, all);
+    return 0;
+}
+
+static int read_side(struct sides *s, int side)
+{
+    int code = kymo__cli_capture_open_uncounted(s->path[side], &s->capture[side], &s->file[side]);
+    if (code != CLI_OK)
+        return code;
+    struct cli_progress line = kymo__cli_progress_begin(side ? "reading the second" : "reading");
+    const struct kymo_heap_options options = {
+        .size = sizeof options, .at = INT64_MAX, .progress = progress, .progress_arg = &line};
+    int error = kymo_heap_new(s->capture[side], &options, &s->heap[side]);
+    if (error == 0)
+        error = kymo__stack_names_init(&s->names[side], s->capture[side], KYMO_SYMBOL_FULL);
+    kymo__cli_progress_end(&line);
+    if (error < 0)
+        return kymo__cli_capture_broken(s->path[side], error);
+    s->info[side].size = sizeof s->info[side];
+    kymo_heap_info(s->heap[side], &s->info[side]);
+    if (s->info[side].mode != KYMO_HEAP_NONE)
+        return CLI_OK;
+    return kymo__cli_capture_no_memory(s->path[side], s->capture[side]);
+}
+
+/* +1.5 MiB, -20 bytes, ±0. */
+static struct cli_text change_text(uint64_t before, uint64_t after)
+{
+    struct cli_text text;
+    if (before == after)
+        snprintf(text.text, sizeof text.text, "±0");
+    else
+        snprintf(text.text, sizeof text.text, "%c%.60s", after > before ? '+' : '-',
+                 kymo__cli_bytes(after > before ? after - before : before - after).text);
+    return text;
+}
+
+static void print_line(const char *label, uint64_t before, uint64_t after, const char *kind)
+{
+    kymo__cli_label(label);
+    printf("%s → %s %s: %s%s%s\n", kymo__cli_bytes(before).text, kymo__cli_bytes(after).text, kind,
+           kymo__cli_colour(after > before ? CLI_RED : CLI_GREEN), change_text(before, after).text,
+           kymo__cli_colour(CLI_PLAIN));
+}
+
+static const char *kind_of(const struct sides *s, unsigned set)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint64_t *by = set == KYMO_HEAP_AT_END ? s->info[i].end_by : s->info[i].peak_by;
+        if (by[KYMO_HEAP_MAPPINGS])
+            return "requested and mapped";
+    }
+    return "requested";
+}
+
+static void print_summary(const struct sides *s)
+{
+    const struct kymo_heap_info *a = &s->info[0], *b = &s->info[1];
+    for (int i = 0; i < 2; i++) {
+        kymo__cli_label(i ? "after" : "before");
+        kymo__cli_put_clean(stdout, s->path[i]);
+        putchar('\n');
+    }
+    print_line("peak", a->set[KYMO_HEAP_AT_PEAK].bytes, b->set[KYMO_HEAP_AT_PEAK].bytes,
+               kind_of(s, KYMO_HEAP_AT_PEAK));
+    print_line("at end", a->set[KYMO_HEAP_AT_END].bytes, b->set[KYMO_HEAP_AT_END].bytes,
+               kind_of(s, KYMO_HEAP_AT_END));
+    if (a->mode != KYMO_HEAP_LIVE && b->mode != KYMO_HEAP_LIVE)
+        print_line("allocated", a->set[KYMO_HEAP_ALL].bytes, b->set[KYMO_HEAP_ALL].bytes,
+                   "requested");
+    if (a->resident_most && b->resident_most)
+        print_line("resident", a->resident_most, b->resident_most, "at most");
+    for (int i = 0; i < 2; i++)
+        if (s->info[i].lost || s->info[i].disorder)
+            kymo__cli_complain("%s is incomplete; 'kymograph report --memory --check' says why",
+                               s->path[i]);
+}
+
+static void print_changes(const struct sides *s, struct kymo_heap_diff *diff, unsigned set,
+                          const char *title, const char *where)
+{
+    const struct cli_column columns[] = {
+        {"CHANGE", true, CLI_KEEP},
+        {"BEFORE", true, CLI_KEEP},
+        {"AFTER", true, CLI_KEEP},
+        {"BLOCKS", true, CLI_DROP(1)},
+        {where, false, CLI_CUT_LEFT},
+        {"FUNCTION", false, CLI_CUT_LEFT},
+        {0},
+    };
+    struct cli_table *table = kymo__cli_table_new(columns);
+    uint64_t shown = 0, changed = 0;
+    kymo__heap_diff_sort(diff, set);
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct kymo_heap_change *change = &diff->all[i];
+        const struct kymo_heap_amount *a = &change->amount[0][set], *b = &change->amount[1][set];
+        if (a->bytes == b->bytes)
+            continue;
+        changed++;
+        if (shown >= s->limit)
+            continue;
+        shown++;
+        int64_t blocks =
+            (int64_t)(b->units / KYMO__HEAP_UNIT) - (int64_t)(a->units / KYMO__HEAP_UNIT);
+        char count[32];
+        snprintf(count, sizeof count, "%+lld", (long long)blocks);
+        struct cli_text grown = change_text(a->bytes, b->bytes);
+        struct cli_text before = kymo__cli_bytes(a->bytes), after = kymo__cli_bytes(b->bytes);
+        const struct kymo_callable at = {change->group->name, change->group->file,
+                                         change->group->line, KYMO_CLASS_FUNCTION};
+        char *place = kymo__cli_where(&at);
+        const char *const cells[] = {grown.text, before.text, after.text,
+                                     count,      place,       change->group->name};
+        kymo__cli_table_add(table, cells);
+        kymo__cli_free(place);
+    }
+    char *heading = kymo__cli_format("%s, in bytes %s", title, kind_of(s, set));
+    kymo__cli_heading(heading);
+    kymo__cli_free(heading);
+    if (shown)
+        kymo__cli_table_print(table, CLI_INDENT);
+    else
+        printf("%*sno change\n", CLI_INDENT, "");
+    kymo__cli_left_out(changed, shown);
+    kymo__cli_table_free(table);
+}
+
+static void write_changes(struct cli_json *json, struct kymo_heap_diff *diff, const char *key)
+{
+    static const char *const words[] = {"before", "after"};
+    kymo__heap_diff_sort(diff, KYMO_HEAP_AT_PEAK);
+    kymo__cli_json_array(json, key);
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct kymo_heap_change *change = &diff->all[i];
+        kymo__cli_json_object(json, NULL);
+        kymo__cli_json_string(json, "name", change->group->name);
+        kymo__cli_json_string(json, "file", change->group->file);
+        kymo__cli_json_uint(json, "line", change->group->line);
+        for (int side = 0; side < 2; side++) {
+            const struct kymo_heap_amount *amount = change->amount[side];
+            kymo__cli_json_object(json, words[side]);
+            kymo__cli_json_uint(json, "peak_bytes", amount[KYMO_HEAP_AT_PEAK].bytes);
+            kymo__cli_json_uint(json, "end_bytes", amount[KYMO_HEAP_AT_END].bytes);
+            kymo__cli_json_uint(json, "allocated_bytes", amount[KYMO_HEAP_ALL].bytes);
+            kymo__cli_json_end(json);
+        }
+        kymo__cli_json_end(json);
+    }
+    kymo__cli_json_end(json);
+}
+
+static void write_json(const struct sides *s, struct kymo_heap_diff *functions,
+                       struct kymo_heap_diff *lines)
+{
+    struct cli_json json = {.out = stdout};
+    kymo__cli_json_object(&json, NULL);
+    for (int i = 0; i < 2; i++) {
+        kymo__cli_json_object(&json, i ? "after" : "before");
+        kymo__cli_json_string(&json, "file", s->path[i]);
+        kymo__cli_json_uint(&json, "peak_bytes", s->info[i].set[KYMO_HEAP_AT_PEAK].bytes);
+        kymo__cli_json_uint(&json, "end_bytes", s->info[i].set[KYMO_HEAP_AT_END].bytes);
+        kymo__cli_json_uint(&json, "allocated_bytes", s->info[i].set[KYMO_HEAP_ALL].bytes);
+        kymo__cli_json_uint(&json, "resident_most", s->info[i].resident_most);
+        kymo__cli_json_end(&json);
+    }
+    write_changes(&json, functions, "functions");
+    write_changes(&json, lines, "lines");
+    kymo__cli_json_end(&json);
+    putchar('\n');
+}
+
+static int show_sides(struct sides *s, bool as_json)
+{
+    struct kymo_heap_groups groups[2][2] = {{{0}}}; /* functions and lines, before and after */
+    struct kymo_heap_diff functions = {0}, lines = {0};
+    int rc = 0;
+    for (int side = 0; side < 2; side++) {
+        for (int by = 0; rc == 0 && by < 2; by++)
+            rc = kymo__heap_groups(&groups[by][side], s->heap[side], &s->names[side],
+                                   by ? KYMO__BY_LINE : KYMO__BY_FUNCTION, false);
+        /* A function is the same wherever in its file it begins. */
+        for (size_t i = 0; rc == 0 && i < groups[0][side].count; i++)
+            groups[0][side].all[i].line = 0;
+    }
+    if (rc == 0)
+        rc = kymo__heap_diff(&functions, &groups[0][0], &groups[0][1]);
+    if (rc == 0)
+        rc = kymo__heap_diff(&lines, &groups[1][0], &groups[1][1]);
+    if (rc < 0) {
+        kymo__cli_complain("not enough memory to compare the captures");
+    } else if (as_json) {
+        write_json(s, &functions, &lines);
+    } else {
+        print_summary(s);
+        print_changes(s, &functions, KYMO_HEAP_AT_PEAK, "Functions at the peak", "WHERE");
+        print_changes(s, &functions, KYMO_HEAP_AT_END, "Functions, alive at the end", "WHERE");
+        print_changes(s, &lines, KYMO_HEAP_AT_END, "Lines, alive at the end", "LINE");
+    }
+    kymo__heap_diff_fini(&functions);
+    kymo__heap_diff_fini(&lines);
+    for (int by = 0; by < 2; by++)
+        for (int side = 0; side < 2; side++)
+            kymo__heap_groups_fini(&groups[by][side]);
+    return rc < 0 ? CLI_BAD : CLI_OK;
+}
+
+int kymo__cli_compare_memory(const char *const *paths, uint64_t limit, bool json)
+{
+    struct sides s = {.path = {paths[0], paths[1]}, .limit = limit};
+    int code = CLI_OK;
+    for (int i = 0; i < 2 && code == CLI_OK; i++)
+        code = read_side(&s, i);
+    if (code == CLI_OK)
+        code = show_sides(&s, json);
+    for (int i = 0; i < 2; i++) {
+        kymo__stack_names_fini(&s.names[i]);
+        kymo_heap_free(s.heap[i]);
+        kymo_close(s.capture[i]);
+    }
+    return code;
+}

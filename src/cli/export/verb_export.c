@@ -1,0 +1,348 @@
+/* verb_export.c — kymograph export FILE --to FORMAT: converts a capture for other programs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <kymo/heap.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "capture_file.h"
+#include "choice.h"
+#include "export.h"
+#include "handover.h"
+#include "interrupt.h"
+#include "memory.h"
+#include "message.h"
+#include "outfile.h"
+#include "progress.h"
+#include "thread_choice.h"
+#include "time_part.h"
+#include "units.h"
+#include "verb.h"
+#include "written.h"
+
+enum {
+    OPTION_TO,
+    OPTION_OUTPUT,
+    OPTION_THREAD,
+    OPTION_FROM,
+    OPTION_UNTIL,
+    OPTION_OF,
+    OPTION_NATIVE,
+    OPTION_MEMORY,
+    OPTION_AT,
+    OPTION_ENTRIES,
+    OPTION_FORCE,
+    OPTION_QUIET
+};
+enum { FORMATS_MOST = 32 };
+
+static int progress(void *arg, uint64_t done, uint64_t all)
+{
+    kymo__cli_progress_show(arg, done, all);
+    return kymo__cli_interrupted() ? -ECANCELED : 0;
+}
+
+/* ---- which format, which file ---- */
+
+static char *list_formats(void)
+{
+    char *list = kymo__cli_format("%s", "");
+    const struct kymo_export_format *format;
+    for (size_t i = 0; (format = kymo__export_format(i)); i++) {
+        char *longer = kymo__cli_format("%s%s%s", list, i > 0 ? ", " : "", format->name);
+        kymo__cli_free(list);
+        list = longer;
+    }
+    return list;
+}
+
+/* The formats and their descriptions, as the help lists them. */
+static const struct cli_example *explain_formats(void)
+{
+    static struct cli_example terms[FORMATS_MOST + 1];
+    const struct kymo_export_format *format;
+    for (size_t i = 0; i < FORMATS_MOST && (format = kymo__export_format(i)); i++)
+        terms[i] = (struct cli_example){format->name, format->purpose};
+    return terms;
+}
+
+static const char *const *values(const struct cli_option *option)
+{
+    static const char *names[FORMATS_MOST + 1];
+    const struct kymo_export_format *format;
+    for (size_t i = 0; i < FORMATS_MOST && (format = kymo__export_format(i)); i++)
+        names[i] = format->name;
+    return strcmp(option->name, "to") == 0 ? names : NULL;
+}
+
+/* The chosen format; NULL after printing a message. */
+static const struct kymo_export_format *choose_format(const char *to, const char *output)
+{
+    const struct kymo_export_format *format = to       ? kymo__export_named(to)
+                                              : output ? kymo__export_for(output)
+                                                       : NULL;
+    if (format)
+        return format;
+    char *list = list_formats();
+    if (to)
+        kymo__cli_complain("unknown format --to %s; choose one of: %s", to, list);
+    else if (output)
+        kymo__cli_complain("cannot tell the format from -o %s; add --to with one of: %s", output,
+                           list);
+    else
+        kymo__cli_complain("no format given; add --to with one of: %s", list);
+    kymo__cli_free(list);
+    return NULL;
+}
+
+/* The default output: PATH with its extension replaced. */
+static char *default_output(const char *path, const char *extension)
+{
+    size_t length = strlen(path);
+    if (length > 5 && strcmp(path + length - 5, ".kymo") == 0 && path[length - 6] != '/')
+        length -= 5;
+    return kymo__cli_format("%.*s%s", (int)length, path, extension);
+}
+
+/* ---- the verb ---- */
+
+/* Explain why the capture itself cannot be exported as requested. */
+static int refuse_export(const struct kymo_capture *capture, const char *path, const char *format,
+                         int of, int error)
+{
+    if (error == -ENODATA && of != KYMO_OF_SAMPLES)
+        return kymo__cli_capture_no_memory(path, capture);
+    if (error == -ENODATA)
+        kymo__cli_complain("%s has no samples; remove --of samples", path);
+    else if (of == KYMO_OF_MEMORY)
+        kymo__cli_complain("%s: %s cannot hold memory; export it to html, pprof, collapsed, "
+                           "snapshot or timeline",
+                           path, format);
+    else
+        kymo__cli_complain("%s: %s cannot hold samples; export them to html, pprof, speedscope, "
+                           "collapsed, perfetto or chrome",
+                           path, format);
+    return CLI_BAD;
+}
+
+static int export(struct kymo_capture *capture, const char *path, const char *output,
+                  struct kymo_export_options *options, bool quiet)
+{
+    struct cli_progress line = kymo__cli_progress_begin("exporting");
+    options->progress = progress;
+    options->progress_arg = &line;
+    if (strcmp(output, "-") != 0)
+        kymo__cli_interrupt_watch();
+    int error = kymo_export(capture, output, options);
+    kymo__cli_progress_end(&line);
+    kymo__cli_interrupt_obey();
+    if (error == -ENODATA || error == -ENOTSUP)
+        return refuse_export(capture, path, options->format, options->of, error);
+    return quiet && error == 0 ? CLI_OK : kymo__cli_written(output, error);
+}
+
+/* Restrict the permissions of new files to those of CAPTURE. */
+static void restrict_to(const struct kymo_capture *capture)
+{
+    mode_t mode = kymo__outfile_mode_of(capture->reader->fd);
+    umask((mode & S_IRGRP ? 0020 : 0070) | (mode & S_IROTH ? 0002 : 0007));
+}
+
+/* Hand over to the Python package, which writes this format and gets all choices as numbers.
+   Returns only on failure. */
+static int hand_over(const char *python, const char *path, const char *output,
+                     const struct kymo_export_options *options)
+{
+    char thread[32], from[32], to[32];
+    snprintf(thread, sizeof thread, "%" PRId64, options->thread);
+    snprintf(from, sizeof from, "%" PRId64, options->from);
+    snprintf(to, sizeof to, "%" PRId64, options->to);
+    const char *const words[] = {options->format, path, output, thread, from, to, NULL};
+    return kymo__cli_hand_over("export-tables", python, words);
+}
+
+/* Execution traces consist of operators. Returns false after a message if CAPTURE has none. */
+static bool has_operators(const struct kymo_capture *capture, const char *path, const char *format)
+{
+    const struct kymo_reader *r = capture->reader;
+    if (strcmp(format, "et") != 0 && strcmp(format, "chakra") != 0)
+        return true;
+    for (uint32_t key = 1; key < r->key_count; key++)
+        if (r->keys[key].class == KYMO_CLASS_OPERATOR)
+            return true;
+    kymo__cli_complain("%s has no operators; record them with 'kymograph run --ops'", path);
+    return false;
+}
+
+/* Read which memory is wanted: alive at the peak, the end, or a time. */
+static bool choose_memory(const struct cli_arguments *arguments, const struct kymo_info *info,
+                          struct kymo_export_options *options)
+{
+    static const int of_time[] = {OPTION_THREAD, OPTION_FROM, OPTION_UNTIL, OPTION_OF};
+    static const char *const names[] = {"thread", "from", "until", "of"};
+    const char *at = arguments->value[OPTION_AT], *entries = arguments->value[OPTION_ENTRIES];
+    struct cli_part part;
+    if (arguments->value[OPTION_MEMORY])
+        options->of = KYMO_OF_MEMORY;
+    for (size_t i = 0; arguments->value[OPTION_MEMORY] && i < sizeof names / sizeof *names; i++)
+        if (arguments->value[of_time[i]]) {
+            kymo__cli_complain("--%s works only without --memory", names[i]);
+            return false;
+        }
+    if (at && !arguments->value[OPTION_MEMORY]) {
+        kymo__cli_complain("--at works only with --memory");
+        return false;
+    }
+    if (entries && !kymo__cli_read_number(entries, &options->entries)) {
+        kymo__cli_complain("--entries %s is not a number; write --entries 1000000", entries);
+        return false;
+    }
+    if (!at || strcmp(at, "peak") == 0)
+        return true;
+    options->set = strcmp(at, "end") == 0 ? KYMO_HEAP_AT_END : KYMO_HEAP_AT_TIME;
+    if (options->set == KYMO_HEAP_AT_END)
+        return true;
+    if (!kymo__cli_part_read(NULL, at, "at", &part))
+        return false;
+    options->at = kymo__cli_moment(info->start, part.to);
+    return true;
+}
+
+static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
+                     const struct cli_arguments *arguments)
+{
+    const char *path = arguments->words[0], *output = arguments->value[OPTION_OUTPUT];
+    const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
+    struct cli_part part;
+    struct cli_threads threads;
+    unsigned of = KYMO_OF_EITHER, native = KYMO_NATIVE_BRIEF;
+    if (!format || !kymo__cli_choose_of(arguments->value[OPTION_OF], &of) ||
+        !kymo__cli_choose_native(arguments->value[OPTION_NATIVE], &native) ||
+        !kymo__cli_part_read(arguments->value[OPTION_FROM], arguments->value[OPTION_UNTIL], "until",
+                             &part))
+        return CLI_BAD;
+    int code = kymo__cli_threads_choose(capture, path, arguments->value[OPTION_THREAD], &threads);
+    if (code != CLI_OK)
+        return code;
+    struct kymo_export_options options = {
+        .size = sizeof options,
+        .format = format->name,
+        .from = part.from > 0 ? kymo__cli_moment(info->start, part.from) : 0,
+        .to = kymo__cli_moment(info->start, part.to),
+        .thread = threads.only,
+        .of = (int)of,
+        .native = (int)native,
+    };
+    if (!choose_memory(arguments, info, &options)) {
+        kymo__cli_threads_free(&threads);
+        return CLI_BAD;
+    }
+    char *named = output ? kymo__cli_format("%s", output) : default_output(path, format->extension);
+    if (arguments->value[OPTION_THREAD] && threads.only < 0) {
+        kymo__cli_complain("%s: several threads are called '%s'; choose one by its index", path,
+                           arguments->value[OPTION_THREAD]);
+        code = CLI_BAD;
+    } else if (kymo__cli_same_file(path, named)) {
+        kymo__cli_complain("%s is the capture itself; name another file with -o", named);
+        code = CLI_BAD;
+    } else if (!has_operators(capture, path, format->name) ||
+               /* the Python writer checks what it replaces */
+               (format->write &&
+                !kymo__cli_may_replace(named, arguments->value[OPTION_FORCE] != NULL))) {
+        code = CLI_BAD;
+    } else if (!format->write) {
+        restrict_to(capture);
+        code = hand_over(arguments->python, path, named, &options);
+    } else {
+        code = export(capture, path, named, &options, arguments->value[OPTION_QUIET] != NULL);
+    }
+    kymo__cli_free(named);
+    kymo__cli_threads_free(&threads);
+    return code;
+}
+
+static int run_export(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    (void)verb;
+    struct kymo_capture *capture;
+    struct kymo_info info;
+    int code = kymo__cli_capture_open(arguments->words[0], &capture, &info);
+    if (code != CLI_OK)
+        return code;
+    code = write_out(capture, &info, arguments);
+    kymo_close(capture);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    [OPTION_TO] = {"to", 0, "FORMAT",
+                   "the output format, see below (default: chosen by the extension of OUT)"},
+    [OPTION_OUTPUT] = {"output", 'o', "OUT",
+                       "the file to write, compressed if it ends in .gz; - for stdout (default: "
+                       "FILE with the format's extension)"},
+    [OPTION_THREAD] = {"thread", 't', "THREAD",
+                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
+    [OPTION_FROM] = {"from", 0, "TIME",
+                     "start at this time after the start of the capture: "
+                     "1.5s, 200ms, 30us, 10ns"},
+    [OPTION_UNTIL] = {"until", 0, "TIME", "stop before this time"},
+    [OPTION_OF] = {"of", 0, "calls|samples",
+                   "export calls or samples, for formats that hold only one of them (default: "
+                   "calls, unless there are only samples)"},
+    [OPTION_NATIVE] = {"native", 0, "brief|all|none",
+                       "native frames of samples: brief hides the interpreter's own; all; none"},
+    [OPTION_MEMORY] = {"memory", 'm', NULL,
+                       "export who held memory, of a capture recorded with --memory; snapshot and "
+                       "timeline always do"},
+    [OPTION_AT] = {"at", 0, "peak|end|TIME",
+                   "with --memory: what was alive then (default: at the peak)"},
+    [OPTION_ENTRIES] = {"entries", 0, "N",
+                        "snapshot: most entries; the smallest and shortest-lived allocations are "
+                        "left out (default: 200000)"},
+    [OPTION_FORCE] = {"force", 0, NULL, "overwrite a file that kymograph did not write"},
+    [OPTION_QUIET] = {"quiet", 'q', NULL, "do not report what was written"},
+    {0},
+};
+
+static const struct cli_example examples[] = {
+    {"kymograph export --to chrome trace.kymo", "writes trace.json; open it in ui.perfetto.dev"},
+    {"kymograph export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
+    {"kymograph export --to html --of samples trace.kymo", "a flame graph of its samples"},
+    {"kymograph export --to perfetto trace.kymo",
+     "writes trace.pftrace: smaller, and opens faster"},
+    {"kymograph export --to parquet trace.kymo", "writes tables into the directory trace.parquet"},
+    {"kymograph export -o trace.json.gz trace.kymo",
+     "compressed; the format is chosen by the name"},
+    {"kymograph export --to snapshot trace.kymo",
+     "writes trace.pickle; drop it on PyTorch's memory viewer"},
+    {"kymograph export --memory --to html trace.kymo", "a flame graph of memory at its peak"},
+    {"kymograph export --from 2s --until 2500ms -o part.json trace.kymo", "half a second of the "
+                                                                          "capture"},
+    {"kymograph export --to chrome -o - trace.kymo | jq '.traceEvents | length'", "into a pipe"},
+    {0},
+};
+
+static const struct cli_example next[] = {
+    {"kymograph report trace.kymo", "where the time went, as tables"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_export = {
+    .name = "export",
+    .purpose = "write a capture in the format of another program",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .operand = CLI_FILES,
+    .details = "The output appears only when it is complete. It replaces an older export but no "
+               "other file; on an error or Ctrl-C nothing is left behind. It gets the read "
+               "permissions of the capture. The capture itself is not changed.",
+    .options = options,
+    .values = values,
+    .terms_title = "Formats",
+    .terms = explain_formats,
+    .examples = examples,
+    .next = next,
+    .run = run_export,
+};

@@ -1,8 +1,0 @@
-/* message.h — what the program says on stderr. */
-#ifndef KYMO_CLI_MESSAGE_H
-#define KYMO_CLI_MESSAGE_H
-
-/* Print "kymograph: " and the message as one line, whatever its arguments hold. */
-void kymo__cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

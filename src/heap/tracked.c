@@ -1,0 +1,85 @@
+/* tracked.c — see tracked.h. */
+#include "tracked.h"
+
+#include <kymo/payload.h>
+#include <stdio.h>
+
+#include "atomic.h"
+#include "blocks.h"
+#include "heaprec.h"
+
+enum {
+    LIBRARIES = 16,
+    KEPT = 64 << 10, /* libraries keep blocks that are smaller than this, to use them again */
+};
+
+static struct library {
+    uint64_t domain; /* and 1 << 32; 0: free */
+    uint32_t key;    /* of the name; 0: another thread is about to set it */
+    uint32_t uses_malloc;
+    char name[32];
+} libraries[LIBRARIES];
+
+static struct kymo_blocks own_blocks;
+static uint32_t other_key; /* of libraries that found no place */
+
+int kymo__tracked_begin(void)
+{
+    for (int i = 0; i < LIBRARIES; i++)
+        libraries[i] = (struct library){0};
+    other_key = kymo_name_key("tracked");
+    return kymo__blocks_begin(&own_blocks);
+}
+
+static uint32_t name_library(struct library *library, uint32_t domain)
+{
+    static const struct {
+        uint32_t domain;
+        const char *name;
+    } known[] = {{389047, "tracked numpy"}, {424242, "tracked pandas"}};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].domain == domain)
+            name = known[i].name;
+    if (!name) {
+        snprintf(library->name, sizeof(library->name), "tracked %u", domain);
+        name = library->name;
+    }
+    return kymo_name_key(name);
+}
+
+static struct library *library_of(uint32_t domain)
+{
+    uint64_t wanted = domain | UINT64_C(1) << 32;
+    for (int i = 0; i < LIBRARIES; i++) {
+        struct library *library = &libraries[i];
+        uint64_t now = kymo__load_relaxed(&library->domain);
+        if (!now && kymo__swap_if(&library->domain, &now, wanted)) {
+            kymo__store_release(&library->key, name_library(library, domain));
+            return library;
+        }
+        if (now == wanted)
+            return library;
+    }
+    return NULL;
+}
+
+uint32_t kymo__tracked_add(uint32_t domain, uintptr_t at, size_t size, bool *own)
+{
+    struct library *library = library_of(domain);
+    bool recorded = at == kymo__memory_thread.last;
+    uint32_t key = library ? kymo__load_acquire(&library->key) : 0;
+    if (library && recorded)
+        kymo__store_relaxed(&library->uses_malloc, 1u);
+    else if (library && size < KEPT)
+        recorded = kymo__load_relaxed(&library->uses_malloc);
+    kymo__tracked_take(at); /* reported again, without the end of the block before */
+    *own = !recorded && kymo__blocks_add(&own_blocks, at, 0);
+    return key ? key : other_key;
+}
+
+bool kymo__tracked_take(uintptr_t at)
+{
+    uint64_t value;
+    return kymo__blocks_take(&own_blocks, at, &value);
+}

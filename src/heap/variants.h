@@ -1,0 +1,42 @@
+/* variants.h — write a hook once and get all its variants (hooked.h).
+
+   BODY is a function whose first argument is the address of the function to call. HOOK_VARIANTS
+   defines hooks called ID_0, ID_1, …; HOOK_ENTER puts them into a table. */
+#ifndef KYMO_VARIANTS_H
+#define KYMO_VARIANTS_H
+
+#include "atomic.h"
+#include "hooked.h"
+
+#define HOOK_VARIANT(ID, number, result, body, parameters, ...)                                    \
+    static result ID##_##number parameters                                                         \
+    {                                                                                              \
+        return body(kymo__load_relaxed(&kymo__hooked.original[KYMO__##ID][number]), __VA_ARGS__);  \
+    }
+
+#define HOOK_VARIANTS(ID, result, body, parameters, ...)                                           \
+    HOOK_VARIANT(ID, 0, result, body, parameters, __VA_ARGS__)                                     \
+    HOOK_VARIANT(ID, 1, result, body, parameters, __VA_ARGS__)                                     \
+    HOOK_VARIANT(ID, 2, result, body, parameters, __VA_ARGS__)
+
+#define HOOK_ENTER(table, ID)                                                                      \
+    do {                                                                                           \
+        (table)[KYMO__##ID][0] = (kymo_code *)ID##_0;                                              \
+        (table)[KYMO__##ID][1] = (kymo_code *)ID##_1;                                              \
+        (table)[KYMO__##ID][2] = (kymo_code *)ID##_2;                                              \
+    } while (0)
+
+/* The key of the name that events of function ID show. */
+#define HOOK_KEY(ID) kymo__load_relaxed(&kymo__hooked.key[KYMO__##ID])
+
+/* Where it is: for hooks that seldom need it. */
+#define HOOK_KEY_AT(ID) &kymo__hooked.key[KYMO__##ID]
+
+/* The function at ADDRESS, as a pointer of TYPE. */
+#define HOOK_CALL(type, address) ((type)(uintptr_t)(address))
+
+#define HOOK_INLINE static inline __attribute__((always_inline))
+
+static_assert(KYMO__VARIANTS == 3, "HOOK_VARIANTS makes three");
+
+#endif

@@ -1,0 +1,293 @@
+/* chrome_slices.c — calls and spans as complete events. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "chrome_parts.h"
+#include "fields.h"
+
+enum { SLICE_MOST = 768 }; /* bytes of a slice after its head, without its arguments */
+
+/* ---- names ---- */
+
+static int add_method(struct kymo_buffer *b, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    int rc = kymo__json_text(b, "<built-in method ") | kymo__json_escaped(b, dot ? dot + 1 : name);
+    if (dot) {
+        char *type = kymo__alloc_text(name, (size_t)(dot - name));
+        rc |= type ? kymo__json_text(b, " of ") | kymo__json_escaped(b, type) |
+                         kymo__json_text(b, " object")
+                   : -ENOMEM;
+        kymo__free(type);
+    }
+    return rc | kymo__json_text(b, ">");
+}
+
+static int add_type(struct kymo_buffer *b, const struct kymo_callable *callable)
+{
+    bool type = callable->class == KYMO_CLASS_TYPE;
+    int rc = kymo__json_text(b, type ? "<class '" : "<");
+    if (*callable->file && strcmp(callable->file, "builtins") != 0)
+        rc |= kymo__json_escaped(b, callable->file) | kymo__json_text(b, ".");
+    rc |= kymo__json_escaped(b, callable->name);
+    return rc | kymo__json_text(b, type ? "'>" : " object>");
+}
+
+/* Write the name of CALLABLE for people. A narrow box shows only the start, so the function comes
+   first and its location after it. */
+static int add_plain_name(struct kymo_buffer *b, const struct kymo_callable *callable)
+{
+    char line[16] = "";
+    if (callable->class == KYMO_CLASS_GC)
+        return kymo__json_text(b, "Python GC");
+    int rc = kymo__json_escaped(b, callable->name);
+    if (callable->class == KYMO_CLASS_NAME || !*callable->file)
+        return rc;
+    if (callable->line)
+        snprintf(line, sizeof(line), ":%u", callable->line);
+    return rc | kymo__json_text(b, " (") | kymo__json_escaped(b, callable->file) |
+           kymo__json_text(b, line) | kymo__json_text(b, ")");
+}
+
+/* Write the name of CALLABLE as PyTorch's profiler would. */
+static int add_kineto_name(struct kymo_buffer *b, const struct kymo_callable *callable)
+{
+    char line[16];
+    int rc = 0;
+    switch (callable->class) {
+    case KYMO_CLASS_FUNCTION:
+        snprintf(line, sizeof(line), "(%u): ", callable->line);
+        if (*callable->file)
+            rc = kymo__json_escaped(b, callable->file) | kymo__json_text(b, line);
+        return rc | kymo__json_escaped(b, callable->name);
+    case KYMO_CLASS_NATIVE:
+        return kymo__json_text(b, "<built-in function ") | kymo__json_escaped(b, callable->name) |
+               kymo__json_text(b, ">");
+    case KYMO_CLASS_METHOD:
+        return add_method(b, callable->name);
+    case KYMO_CLASS_TYPE:
+    case KYMO_CLASS_CALLABLE:
+        return add_type(b, callable);
+    case KYMO_CLASS_GC:
+        return kymo__json_text(b, "Python GC");
+    default:
+        return kymo__json_escaped(b, callable->name);
+    }
+}
+
+static const char call_head[] = ",\n{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"";
+static const char operator_head[] = ",\n{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"";
+static const char span_head[] = ",\n{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"";
+
+int kymo__chrome_heads(struct kymo_chrome *c)
+{
+    struct kymo_buffer b = {0};
+    int rc = 0;
+    c->heads = kymo__alloc_zeroed(c->callables.count * sizeof(*c->heads));
+    if (!c->heads)
+        return -ENOMEM;
+    for (size_t i = 0; rc == 0 && i < c->callables.count; i++) {
+        struct kymo_chrome_head *head = &c->heads[i];
+        uint32_t class = c->callables.all[i].class;
+        head->python = class != KYMO_CLASS_NAME && class != KYMO_CLASS_OPERATOR;
+        b.len = 0;
+        rc = kymo__json_text(&b, head->python                   ? call_head
+                                 : class == KYMO_CLASS_OPERATOR ? operator_head
+                                                                : span_head) |
+             (c->kineto ? add_kineto_name : add_plain_name)(&b, &c->callables.all[i]) |
+             kymo__json_text(&b, "\",");
+        head->len = b.len;
+        head->bytes = rc ? NULL : kymo__alloc_text((const char *)b.bytes, b.len);
+        rc = head->bytes ? 0 : -ENOMEM;
+    }
+    kymo__buffer_fini(&b);
+    return rc;
+}
+
+void kymo__chrome_heads_free(struct kymo_chrome *c)
+{
+    for (size_t i = 0; c->heads && i < c->callables.count; i++)
+        kymo__free(c->heads[i].bytes);
+    kymo__free(c->heads);
+}
+
+/* ---- slices ---- */
+
+/* A frame's mark is the number of the nearest Python call at or above it, or 0. */
+int kymo__chrome_enter(void *arg, struct kymo_open_call *frame, uint32_t depth)
+{
+    struct kymo_crew_thread *thread = arg;
+    struct kymo_chrome_thread *t = thread->state;
+    kymo__op_track_enter(&t->ops, depth);
+    if (t->c->heads[kymo__callable_of(&t->c->callables, frame->key)].python)
+        frame->mark = frame->number;
+    else
+        frame->mark = depth ? frame[-1].mark : 0;
+    return 0;
+}
+
+int kymo__chrome_args(struct kymo_crew_thread *thread, const struct kymo_call_arg *args,
+                      unsigned count)
+{
+    struct kymo_chrome_thread *t = thread->state;
+    int rc = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t index = kymo__callable_of(&t->c->callables, args[i].key);
+        if (kymo__op_owns_arg(&t->c->ops, &args[i]))
+            continue;
+        rc |= kymo__json_text(&thread->out, "\"") |
+              kymo__json_escaped(&thread->out, t->c->callables.all[index].name) |
+              kymo__json_text(&thread->out, "\":") |
+              kymo__arg_json(&thread->out, thread->capture->reader, &args[i]) |
+              kymo__json_text(&thread->out, ",");
+    }
+    return rc ? -ENOMEM : 0;
+}
+
+/* Write what is unusual about SLICE. */
+static char *put_marks(char *at, const struct kymo_slice *slice)
+{
+    const struct kymo_open_call *frame = slice->frame;
+    if (frame->id) {
+        at = KYMO__JSON_PUT(at, "\"Generator id\":");
+        at = kymo__json_uint(at, frame->id);
+        *at++ = ',';
+    }
+    if (frame->enter == 1)
+        at = KYMO__JSON_PUT(at, "\"Enter\":\"resume\",");
+    if (frame->enter == 2)
+        at = KYMO__JSON_PUT(at, "\"Enter\":\"throw\",");
+    if (slice->leave == 1 || slice->leave == 2)
+        at += sprintf(at, "\"Leave\":\"%s\",", kymo_detail_word(KYMO_LEAVE, slice->leave));
+    if (slice->flags & KYMO__OPEN_AT_START)
+        at = KYMO__JSON_PUT(at, "\"started\":false,");
+    if (slice->flags & KYMO__OPEN_AT_END)
+        at = KYMO__JSON_PUT(at, "\"finished\":false,");
+    if (slice->flags & KYMO__END_LOST)
+        at = KYMO__JSON_PUT(at, "\"End lost\":true,");
+    return at;
+}
+
+/* The id of the call NUMBER of THREAD. Ids of several threads alternate, so that none depends on
+   how much the others recorded. */
+static char *put_id(char *at, const struct kymo_crew_thread *thread, uint64_t number)
+{
+    const struct kymo_chrome_thread *t = thread->state;
+    return kymo__json_uint(at, (number - 1) * t->c->threads + thread->info.index);
+}
+
+static char *put_ids(char *at, const struct kymo_crew_thread *thread,
+                     const struct kymo_slice *slice)
+{
+    const struct kymo_open_call *frame = slice->frame;
+    at = KYMO__JSON_PUT(at, "\"Python thread\":");
+    at = kymo__json_uint(at, thread->info.index);
+    at = KYMO__JSON_PUT(at, ",\"Python id\":");
+    at = put_id(at, thread, frame->mark);
+    *at++ = ',';
+    uint64_t parent = slice->depth ? frame[-1].mark : 0;
+    if (parent) {
+        at = KYMO__JSON_PUT(at, "\"Python parent id\":");
+        at = put_id(at, thread, parent);
+        *at++ = ',';
+    }
+    return at;
+}
+
+static const size_t part_head = sizeof(span_head) - 1;
+
+/* A profiler's step often begins at the end of a function that the loop calls. Its first part says
+   nothing, and tools that look for "ProfilerStep#" anywhere in a name would count it. */
+static bool is_step(const struct kymo_chrome_head *head)
+{
+    static const char step[] = "ProfilerStep#";
+    return head->len > part_head + sizeof(step) &&
+           memcmp(head->bytes + part_head, step, sizeof(step) - 1) == 0;
+}
+
+/* A span that outlives the call in which it began is written in parts. Tools that count spans by
+   category or name prefix must find exactly one, so all parts but the last use other ones. */
+static char *put_part(char *at, const struct kymo_chrome_head *head)
+{
+    at = KYMO__JSON_PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"user_annotation_part\",\"name\":\"part: ");
+    return kymo__json_put(at, head->bytes + part_head, head->len - part_head);
+}
+
+/* An operator of user scope is a span. */
+static char *put_operator(char *at, const struct kymo_chrome_head *head,
+                          const struct kymo_opcall *op)
+{
+    const size_t before = sizeof(operator_head) - 1;
+    if (op->scope != KYMO__OP_USER_SCOPE)
+        return kymo__json_put(at, head->bytes, head->len);
+    at = KYMO__JSON_PUT(at, span_head);
+    return kymo__json_put(at, head->bytes + before, head->len - before);
+}
+
+/* Write the arguments of operator OP, which may be any length. */
+static char *put_op_args(char *at, struct kymo_crew_thread *thread, const struct kymo_slice *slice,
+                         const struct kymo_opcall *op)
+{
+    uint64_t parent = slice->depth ? slice->frame[-1].mark : 0;
+    if (parent && op->scope != KYMO__OP_USER_SCOPE) {
+        at = KYMO__JSON_PUT(at, "\"Python parent id\":");
+        at = put_id(at, thread, parent);
+        *at++ = ',';
+    }
+    kymo__chrome_done(thread, at);
+    return kymo__chrome_op(thread, op) < 0 ? NULL : kymo__chrome_room(thread, SLICE_MOST);
+}
+
+int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
+{
+    struct kymo_crew_thread *thread = arg;
+    struct kymo_chrome_thread *t = thread->state;
+    const struct kymo_open_call *frame = slice->frame;
+    const struct kymo_chrome_head *head =
+        &t->c->heads[kymo__callable_of(&t->c->callables, frame->key)];
+    const struct kymo_opcall *op = NULL;
+    if (!head->python || kymo__unlikely(kymo__op_track_goes_on(&t->ops))) {
+        int rc = kymo__op_track_leave(&t->ops, &t->c->ops, thread->info.index, slice, &op);
+        if (rc < 0)
+            return rc;
+    }
+    char *at = kymo__chrome_room(thread, head->len + SLICE_MOST);
+    if (!at)
+        return -ENOMEM;
+    bool is_op = op && kymo__op_is(&t->c->ops.keys, frame->key);
+    bool part = !head->python && !is_op && slice->leave == 1 && !frame->id;
+    if (kymo__unlikely(part) && is_step(head))
+        return 0;
+    if (kymo__unlikely(part))
+        at = put_part(at, head);
+    else if (is_op)
+        at = put_operator(at, head, op);
+    else
+        at = kymo__json_put(at, head->bytes, head->len);
+    at = kymo__json_put(at, t->place, t->place_len);
+    at = kymo__json_time(at, kymo__ns_add(frame->start, t->c->shift));
+    at = KYMO__JSON_PUT(at, ",\"dur\":");
+    at = kymo__json_time(at, slice->end - frame->start);
+    at = KYMO__JSON_PUT(at, ",\"args\":{");
+    if (head->python)
+        at = put_ids(at, thread, slice);
+    else if (op && !part && t->c->linked && !(at = put_op_args(at, thread, slice, op)))
+        return -ENOMEM;
+    if (kymo__unlikely(frame->id || frame->enter || slice->leave || slice->flags))
+        at = put_marks(at, slice);
+    if (kymo__unlikely(slice->arg_count)) {
+        kymo__chrome_done(thread, at);
+        if (kymo__chrome_args(thread, slice->args, slice->arg_count) < 0)
+            return -ENOMEM;
+        at = kymo__chrome_room(thread, 8);
+        if (!at)
+            return -ENOMEM;
+    }
+    at -= at[-1] == ','; /* the last comma */
+    kymo__chrome_done(thread, KYMO__JSON_PUT(at, "}}"));
+    const struct kymo_op_arrow *arrow =
+        is_op ? kymo__op_arrow_at(&t->c->ops, thread->info.index, frame->number) : NULL;
+    return arrow ? kymo__chrome_arrow(thread, arrow, frame->start) : 0;
+}

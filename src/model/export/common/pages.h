@@ -1,0 +1,9 @@
+/* pages.h — the HTML pages built from viewer/, each split into the text before its data and the
+   text after it. */
+#ifndef KYMO_PAGES_H
+#define KYMO_PAGES_H
+
+extern const char kymo__flame_before[], kymo__flame_after[];
+extern const char kymo__diff_before[], kymo__diff_after[];
+
+#endif

@@ -1,0 +1,235 @@
+/* chakra.c — see chakra.h.
+
+   The file is a sequence of messages, each after its length: one GlobalMetadata, then a Node for
+   each thread and operator (et_def.proto of Chakra). A node's control dependency is the operator
+   around it. Its data dependencies give the order of execution: what began before it on its thread,
+   and what its thread waited for. All of them began earlier, so there is no circle. */
+#include "chakra.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "et.h"
+#include "et_text.h"
+#include "jsontext.h"
+#include "proto.h"
+#include "varint.h"
+
+enum {
+    METADATA_VERSION = 1,
+    METADATA_ATTRIBUTE = 2,
+
+    NODE_ID = 1,
+    NODE_NAME = 2,
+    NODE_TYPE = 3,
+    NODE_CONTROL = 4,
+    NODE_DATA = 5,
+    NODE_START = 6,
+    NODE_DURATION = 7,
+    NODE_INPUTS = 8,
+    NODE_OUTPUTS = 9,
+    NODE_ATTRIBUTE = 10,
+
+    VALUES_VALUES = 1,
+    VALUES_SHAPES = 2,
+    VALUES_TYPES = 3,
+
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_INT64 = 9,
+    ATTRIBUTE_UINT64 = 13,
+    ATTRIBUTE_BOOL = 27,
+    ATTRIBUTE_TEXT = 29,
+};
+
+enum { TYPE_METADATA = 1, TYPE_COMPUTE = 4 }; /* Chakra's NodeType */
+
+struct chakra {
+    struct kymo_outfile *out;
+    struct kymo_buffer message, text;
+    kymo_ns shift; /* from monotonic time to nanoseconds since 1970 */
+};
+
+/* ---- messages ---- */
+
+static int write_message(struct chakra *c, const struct kymo_proto *proto)
+{
+    uint8_t length[KYMO__VARINT_MAX];
+    if (proto->error)
+        return proto->error;
+    kymo__outfile_add(c->out, length, (size_t)(kymo__varint_put(length, c->message.len) - length));
+    kymo__outfile_add(c->out, c->message.bytes, c->message.len);
+    c->message.len = 0;
+    return c->out->error;
+}
+
+static void add_number(struct kymo_proto *p, unsigned field, const char *name, unsigned type,
+                       uint64_t value)
+{
+    size_t attribute = kymo__proto_open(p, field);
+    kymo__proto_text(p, ATTRIBUTE_NAME, name);
+    kymo__proto_uint(p, type, value);
+    kymo__proto_close(p, attribute);
+}
+
+/* The same for one of our own names, which are short and ASCII. */
+static void add_known(struct kymo_proto *p, const char *name, unsigned type, uint64_t value)
+{
+    size_t attribute = kymo__proto_open(p, NODE_ATTRIBUTE);
+    kymo__proto_ascii(p, ATTRIBUTE_NAME, name, strlen(name));
+    kymo__proto_uint(p, type, value);
+    kymo__proto_close(p, attribute);
+}
+
+static void add_text(struct kymo_proto *p, unsigned field, const char *name, const char *text)
+{
+    size_t attribute = kymo__proto_open(p, field);
+    kymo__proto_text(p, ATTRIBUTE_NAME, name);
+    kymo__proto_text(p, ATTRIBUTE_TEXT, text);
+    kymo__proto_close(p, attribute);
+}
+
+/* ---- nodes ---- */
+
+static void add_list(struct chakra *c, struct kymo_proto *p, unsigned field,
+                     const struct kymo_opdata *values, enum kymo_et_list list,
+                     const int64_t *stream)
+{
+    if (!values->count && !stream) {
+        kymo__proto_ascii(p, field, "[]", 2);
+        return;
+    }
+    c->text.len = 0;
+    int rc = kymo__et_add_list(&c->text, values, list, KYMO__ET_PYTHON, stream);
+    if (rc == 0)
+        rc = kymo__buffer_add(&c->text, "", 1);
+    if (rc < 0)
+        p->error = rc;
+    else
+        kymo__proto_text(p, field, (const char *)c->text.bytes);
+}
+
+static void add_values(struct chakra *c, struct kymo_proto *p, unsigned field,
+                       const struct kymo_opdata *values, const int64_t *stream)
+{
+    size_t io = kymo__proto_open(p, field);
+    add_list(c, p, VALUES_VALUES, values, KYMO__ET_VALUES, stream);
+    add_list(c, p, VALUES_SHAPES, values, KYMO__ET_SHAPES, stream);
+    add_list(c, p, VALUES_TYPES, values, KYMO__ET_TYPES, stream);
+    kymo__proto_close(p, io);
+}
+
+static void add_attributes(struct kymo_proto *p, const struct kymo_opcall *op, int64_t stream)
+{
+    add_known(p, "rf_id", ATTRIBUTE_INT64, op->rf_id);
+    add_known(p, "fw_parent", ATTRIBUTE_INT64, op->forward);
+    add_known(p, "seq_id", ATTRIBUTE_INT64, (uint64_t)op->seq);
+    add_known(p, "scope", ATTRIBUTE_INT64, op->scope);
+    add_known(p, "tid", ATTRIBUTE_INT64, op->tid);
+    add_known(p, "fw_tid", ATTRIBUTE_INT64, op->fw_tid);
+    add_text(p, NODE_ATTRIBUTE, "op_schema", op->schema);
+    add_known(p, "is_cpu_op", ATTRIBUTE_BOOL, 1);
+    add_known(p, "stream", ATTRIBUTE_INT64, (uint64_t)stream);
+}
+
+/* Attributes of the operator itself, such as those of collectives. */
+static void add_own_attributes(struct chakra *c, struct kymo_proto *p, const struct kymo_opcall *op)
+{
+    for (size_t i = 0; i < op->attribute_count; i++) {
+        const struct kymo_opattribute *a = &op->attributes[i];
+        int64_t value;
+        if (strcmp(a->name, "stream") == 0)
+            continue;
+        if (kymo__op_attribute_integer(a, &value)) {
+            add_number(p, NODE_ATTRIBUTE, a->name, ATTRIBUTE_INT64, (uint64_t)value);
+            continue;
+        }
+        c->text.len = 0;
+        if (kymo__buffer_add(&c->text, a->text, a->length) < 0 ||
+            kymo__buffer_add(&c->text, "", 1) < 0)
+            p->error = -ENOMEM;
+        else
+            add_text(p, NODE_ATTRIBUTE, a->name, (const char *)c->text.bytes);
+    }
+}
+
+/* Whole microseconds, rounded. */
+static uint64_t micros(kymo_ns ns)
+{
+    return ns > 0 ? ((uint64_t)ns + 500) / 1000 : 0;
+}
+
+static int on_end(void *arg, const struct kymo_opcall *op)
+{
+    struct chakra *c = arg;
+    struct kymo_proto p = {.out = &c->message};
+    const struct kymo_opattribute *on = kymo__et_attribute(op, "stream");
+    int64_t stream, device_stream = 0;
+    bool takes_stream = kymo__et_stream(op, &stream);
+    if (on && !kymo__op_attribute_integer(on, &device_stream))
+        device_stream = 0;
+    bool metadata = strstr(op->name, "process_group:init") != NULL;
+    kymo__proto_uint(&p, NODE_ID, op->id);
+    kymo__proto_text(&p, NODE_NAME, op->name);
+    kymo__proto_uint(&p, NODE_TYPE, metadata ? TYPE_METADATA : TYPE_COMPUTE);
+    kymo__proto_uint(&p, NODE_CONTROL, op->parent);
+    if (op->across)
+        kymo__proto_uint(&p, NODE_DATA, op->across);
+    if (op->before != op->across)
+        kymo__proto_uint(&p, NODE_DATA, op->before);
+    kymo__proto_uint(&p, NODE_START, micros(op->start + c->shift));
+    kymo__proto_uint(&p, NODE_DURATION, micros(op->own));
+    add_values(c, &p, NODE_INPUTS, &op->inputs, takes_stream ? &stream : NULL);
+    add_values(c, &p, NODE_OUTPUTS, &op->outputs, NULL);
+    add_attributes(&p, op, device_stream);
+    add_own_attributes(c, &p, op);
+    return write_message(c, &p);
+}
+
+static int on_thread(void *arg, const struct kymo_op_thread *thread)
+{
+    struct chakra *c = arg;
+    struct kymo_proto p = {.out = &c->message};
+    const struct kymo_opcall node = {
+        .seq = -1, .scope = KYMO__OP_USER_SCOPE, .tid = thread->tid, .schema = ""};
+    kymo__proto_uint(&p, NODE_ID, thread->id);
+    kymo__proto_text(&p, NODE_NAME, KYMO__ET_THREAD_NAME);
+    kymo__proto_uint(&p, NODE_TYPE, TYPE_COMPUTE);
+    add_values(c, &p, NODE_INPUTS, &node.inputs, NULL);
+    add_values(c, &p, NODE_OUTPUTS, &node.outputs, NULL);
+    add_attributes(&p, &node, 0);
+    return write_message(c, &p);
+}
+
+/* ---- the file ---- */
+
+static int write_metadata(struct chakra *c, const struct kymo_info *info, kymo_ns end)
+{
+    struct kymo_proto p = {.out = &c->message};
+    char local[KYMO__ET_TIME];
+    kymo__et_local_time(info, local);
+    kymo__proto_text(&p, METADATA_VERSION, "0.0.4");
+    add_text(&p, METADATA_ATTRIBUTE, "schema", KYMO__ET_SCHEMA);
+    add_number(&p, METADATA_ATTRIBUTE, "pid", ATTRIBUTE_UINT64, (uint64_t)info->pid);
+    add_text(&p, METADATA_ATTRIBUTE, "time", local);
+    add_number(&p, METADATA_ATTRIBUTE, "start_ts", ATTRIBUTE_UINT64,
+               (uint64_t)(info->start / 1000000));
+    add_number(&p, METADATA_ATTRIBUTE, "finish_ts", ATTRIBUTE_UINT64, (uint64_t)(end / 1000000));
+    add_text(&p, METADATA_ATTRIBUTE, "kymograph", KYMO_VERSION);
+    return write_message(c, &p);
+}
+
+int kymo__chakra_write(struct kymo_capture *capture, const struct kymo_export_options *options,
+                       struct kymo_outfile *out)
+{
+    struct kymo_info info = {.size = sizeof(info)};
+    struct chakra c = {.out = out};
+    const struct kymo_ops_visitor visitor = {.arg = &c, .thread = on_thread, .end = on_end};
+    kymo_capture_info(capture, &info);
+    c.shift = info.wall_start - info.start;
+    int rc = write_metadata(&c, &info, options->to < info.end ? options->to : info.end);
+    if (rc == 0)
+        rc = kymo__operators_read(capture, options, &visitor);
+    kymo__buffer_fini(&c.message);
+    kymo__buffer_fini(&c.text);
+    return rc;
+}

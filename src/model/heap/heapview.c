@@ -1,0 +1,356 @@
+/* heapview.c — see heapview.h. */
+#include "heapview.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "handout.h"
+
+enum { POINTS = 512, RATE_MOST = 1 << 30 };
+
+/* KEY without the numbers that merging captures with different values puts before it. */
+static const char *plain_key(const char *key)
+{
+    for (;;) {
+        size_t digits = strspn(key, "0123456789");
+        if (!digits || key[digits] != '.')
+            return key;
+        key += digits + 1;
+    }
+}
+
+const char *kymo__heap_metadata_next(const struct kymo_capture *capture, const char *wanted,
+                                     uint32_t *at)
+{
+    const char *key, *value;
+    while (kymo_capture_metadata(capture, (*at)++, &key, &value) == 0)
+        if (strcmp(plain_key(key), wanted) == 0)
+            return value;
+    return NULL;
+}
+
+const char *kymo__heap_metadata(const struct kymo_capture *capture, const char *wanted)
+{
+    uint32_t at = 0;
+    const char *value = kymo__heap_metadata_next(capture, wanted, &at);
+    return value ? value : "";
+}
+
+bool kymo__heap_mixed(const struct kymo_capture *capture)
+{
+    static const char *const keys[] = {KYMO__HEAP_MODE, KYMO__HEAP_RATE};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        uint32_t at = 0;
+        const char *first = kymo__heap_metadata_next(capture, keys[i], &at), *next = first;
+        while (next && (next = kymo__heap_metadata_next(capture, keys[i], &at)))
+            if (strcmp(next, first) != 0)
+                return true;
+    }
+    return false;
+}
+
+int kymo__heap_reach(struct kymo_heap *h)
+{
+    enum { LINE = 64 };
+    size_t count = h->replay.sites.count;
+    if (count <= h->site_capacity)
+        return 0;
+    size_t capacity = h->site_capacity ? 2 * h->site_capacity : 1024;
+    capacity = capacity < count ? count : capacity;
+    struct kymo_heap_extra *extras = kymo__realloc(h->extras, capacity * sizeof(*extras));
+    if (!extras)
+        return -ENOMEM;
+    h->extras = extras;
+    void *memory = kymo__alloc_zeroed(capacity * sizeof(*h->sites) + LINE);
+    if (!memory)
+        return -ENOMEM;
+    size_t past = (uintptr_t)memory % LINE;
+    struct kymo_heap_figure *sites = (void *)((char *)memory + (past ? LINE - past : 0));
+    if (h->site_capacity)
+        memcpy(sites, h->sites, h->site_capacity * sizeof(*sites));
+    memset(extras + h->site_capacity, 0, (capacity - h->site_capacity) * sizeof(*extras));
+    kymo__free(h->site_memory);
+    h->site_memory = memory;
+    h->sites = sites;
+    h->site_capacity = capacity;
+    return 0;
+}
+
+static unsigned class_of(uint64_t bytes)
+{
+    unsigned class = bytes ? 64u - (unsigned)__builtin_clzll(bytes) : 0;
+    return class < KYMO__HEAP_CLASSES ? class : KYMO__HEAP_CLASSES - 1;
+}
+
+/* ---- at a given time ---- */
+
+static int take_at(struct kymo_heap *h)
+{
+    h->at_taken = true;
+    h->at_count = h->replay.sites.count;
+    h->at = kymo__alloc((h->at_count + 1) * sizeof(*h->at));
+    if (!h->at || kymo__heap_reach(h) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < h->at_count; i++)
+        h->at[i] = kymo__part_amount(&h->sites[i].live, h->extras[i].variance.live);
+    return 0;
+}
+
+/* Called before anything changes. */
+static int before(struct kymo_heap *h, uint64_t ticks)
+{
+    kymo__heap_times_before(&h->times, ticks, h->total, h->bytes);
+    return __builtin_expect(ticks > h->at_ticks, 0) && !h->at_taken ? take_at(h) : 0;
+}
+
+/* ---- blocks ---- */
+
+/* A mapping is always recorded. Of one that is unmapped in parts, the last part counts as the
+   mapping. */
+static inline struct kymo_heap_amount amount_of(const struct kymo_heap *h,
+                                                const struct kymo_heap_block *block)
+{
+    if (__builtin_expect(h->rate && !block->mapping, 0))
+        return kymo__heap_weigh(block->bytes, h->rate);
+    return (struct kymo_heap_amount){block->bytes, block->whole ? KYMO__HEAP_UNIT : 0, 0};
+}
+
+/* Does Python's allocator take BLOCK from an arena? */
+static inline bool is_small(const struct kymo_heap_block *block, unsigned category)
+{
+    enum { SMALL = 512 };
+    return category <= KYMO_HEAP_PYTHON && block->bytes <= SMALL;
+}
+
+static inline void count_born(const struct kymo_heap *h, struct kymo_heap_figure *figure,
+                              struct kymo_heap_extra *extra, const struct kymo_heap_amount *amount)
+{
+    kymo__figure_keep(figure, extra, h->mark, h->rate != 0);
+    kymo__figure_add(figure, extra, amount, h->rate != 0);
+}
+
+static inline void count_died(const struct kymo_heap *h, struct kymo_heap_figure *figure,
+                              struct kymo_heap_extra *extra, const struct kymo_heap_amount *amount,
+                              bool temporary)
+{
+    kymo__figure_keep(figure, extra, h->mark, h->rate != 0);
+    kymo__figure_subtract(figure, extra, amount, h->rate != 0, temporary);
+}
+
+static int view_born(void *arg, uint64_t ticks, const struct kymo_heap_block *block)
+{
+    struct kymo_heap *h = arg;
+    int rc = before(h, ticks);
+    if (rc == 0 && block->site >= h->site_capacity)
+        rc = kymo__heap_reach(h);
+    if (rc < 0)
+        return rc;
+    struct kymo_heap_amount amount = amount_of(h, block);
+    count_born(h, &h->sites[block->site], &h->extras[block->site], &amount);
+    unsigned category = h->replay.sites.all[block->site].category;
+    h->bytes[category] += amount.bytes;
+    h->small += is_small(block, category) ? amount.bytes : 0;
+    if (!kymo__heap_counts(h, block->site))
+        return 0;
+    unsigned class = class_of(block->bytes);
+    if (!block->mapping)
+        count_born(h, &h->classes[class], &h->class_extras[class], &amount);
+    h->total += amount.bytes;
+    kymo__heap_times_grown(&h->times, ticks, h->total, h->bytes);
+    if (h->total > h->peak) {
+        h->peak = h->total;
+        h->mark++;
+        h->peak_ticks = ticks;
+        h->resident_at_peak = h->resident;
+        h->peak_small = h->small;
+        memcpy(h->peak_bytes, h->bytes, sizeof(h->bytes));
+    }
+    return 0;
+}
+
+static int view_died(void *arg, uint64_t ticks, const struct kymo_heap_block *block)
+{
+    struct kymo_heap *h = arg;
+    int rc = before(h, ticks);
+    if (rc < 0)
+        return rc;
+    struct kymo_heap_amount amount = amount_of(h, block);
+    count_died(h, &h->sites[block->site], &h->extras[block->site], &amount, block->temporary);
+    if (block->renamed)
+        kymo__figure_forget(&h->sites[block->site], &h->extras[block->site], &amount, h->rate != 0);
+    unsigned category = h->replay.sites.all[block->site].category;
+    h->bytes[category] -= amount.bytes;
+    h->small -= is_small(block, category) ? amount.bytes : 0;
+    if (!kymo__heap_counts(h, block->site))
+        return 0;
+    unsigned class = class_of(block->bytes);
+    if (!block->mapping)
+        count_died(h, &h->classes[class], &h->class_extras[class], &amount, false);
+    if (block->renamed)
+        kymo__figure_forget(&h->classes[class], &h->class_extras[class], &amount, h->rate != 0);
+    h->total -= amount.bytes;
+    return 0;
+}
+
+static int view_other(void *arg, const struct kymo_heap_other *event)
+{
+    struct kymo_heap *h = arg;
+    int rc = before(h, event->ticks);
+    if (rc < 0)
+        return rc;
+    if (event->kind != KYMO__HEAP_RESIDENT)
+        return kymo__heap_keep(h, event);
+    /* Like live blocks, those of several processes are added up. */
+    const struct kymo_reader *r = h->capture->reader;
+    uint32_t process = r->threads[event->thread].process;
+    uint64_t *of = &h->resident_of[process < r->process_count ? process : 0];
+    h->resident += event->bytes - *of;
+    *of = event->bytes;
+    if (!h->resident_start)
+        h->resident_start = h->resident;
+    if (h->resident > h->times.now.resident)
+        h->times.now.resident = h->resident;
+    if (h->resident > h->resident_most) {
+        h->resident_most = h->resident;
+        h->resident_most_ticks = event->ticks;
+    }
+    return 0;
+}
+
+static int view_alive(void *arg, const struct kymo_heap_block *block)
+{
+    struct kymo_heap *h = arg;
+    size_t hint = 0;
+    kymo_ns born = kymo__timebase_ns(&h->capture->base, block->born, &hint);
+    kymo_ns end = kymo__timebase_ns(&h->capture->base, h->end_ticks, &hint);
+    if (!h->old) {
+        h->old = kymo__alloc_zeroed((h->replay.sites.count + 1) * sizeof(*h->old));
+        if (!h->old)
+            return -ENOMEM;
+    }
+    if (end - born < h->options.older_than)
+        return 0;
+    struct kymo_heap_amount amount = amount_of(h, block);
+    kymo__amount_add(&h->old[block->site], &amount);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+int kymo__heap_mode(const struct kymo_capture *capture)
+{
+    const char *mode = kymo__heap_metadata(capture, KYMO__HEAP_MODE);
+    if (!kymo__may_have_heap(capture))
+        return KYMO_HEAP_NONE;
+    return strcmp(mode, "sampled") == 0 ? KYMO_HEAP_SAMPLED
+           : strcmp(mode, "live") == 0  ? KYMO_HEAP_LIVE
+                                        : KYMO_HEAP_EXACT;
+}
+
+const char *kymo__heap_mode_word(const struct kymo_capture *capture)
+{
+    static const char *const words[] = {"none", "exact", "sampled", "live"};
+    return words[kymo__heap_mode(capture)];
+}
+
+const char *kymo__heap_mode_phrase(const struct kymo_capture *capture)
+{
+    static const char *const phrases[] = {"not recorded", "every allocation",
+                                          "a sample of the allocations", "the live set only"};
+    return phrases[kymo__heap_mode(capture)];
+}
+
+/* The first and last tick of everything recorded. */
+static void span(const struct kymo_reader *r, uint64_t *first, uint64_t *last)
+{
+    *first = r->ranged ? r->range_first : UINT64_MAX;
+    *last = r->ranged ? r->range_last : 0;
+    for (size_t i = 0; i < r->run_count; i++) {
+        const struct kymo_block_header *h = &r->runs[i].header;
+        if (r->runs[i].damaged || h->first_ticks > h->last_ticks)
+            continue;
+        *first = h->first_ticks < *first ? h->first_ticks : *first;
+        *last = h->last_ticks > *last ? h->last_ticks : *last;
+    }
+    *first = *first > *last ? *last : *first;
+}
+
+static int view(struct kymo_heap *h)
+{
+    uint64_t first;
+    span(h->capture->reader, &first, &h->end_ticks);
+    size_t points = h->options.points ? h->options.points : POINTS;
+    int rc = kymo__heap_times_init(&h->times, points, first, h->end_ticks);
+    h->resident_of =
+        kymo__alloc_zeroed((h->capture->reader->process_count + 1) * sizeof(*h->resident_of));
+    if (rc == 0 && !h->resident_of)
+        rc = -ENOMEM;
+    const struct kymo_replay_visitor visitor = {
+        .arg = h,
+        .born = view_born,
+        .died = view_died,
+        .other = view_other,
+        .alive = view_alive,
+        .progress = h->options.progress,
+        .progress_arg = h->options.progress_arg,
+        .temporary = h->options.temporary,
+    };
+    if (rc == 0)
+        rc = kymo__replay(&h->replay, h->capture, &visitor);
+    if (rc == 0 && h->options.at != INT64_MAX && !h->at_taken)
+        rc = take_at(h);
+    if (rc < 0)
+        return rc;
+    kymo__heap_times_turn(&h->times, UINT64_MAX, h->total, h->bytes);
+    rc = kymo__heap_reach(h);
+    if (rc == 0 && h->mode == KYMO_HEAP_LIVE)
+        kymo__heap_take_held(h);
+    return rc < 0 ? rc : kymo__heap_sort(h);
+}
+
+int kymo_heap_new(struct kymo_capture *capture, const struct kymo_heap_options *options,
+                  struct kymo_heap **heap)
+{
+    struct kymo_heap *h = kymo__alloc_zeroed(sizeof(*h));
+    if (!h)
+        return -ENOMEM;
+    h->capture = capture;
+    h->options = (struct kymo_heap_options){.at = INT64_MAX};
+    if (options)
+        memcpy(&h->options, options,
+               options->size < sizeof(h->options) ? options->size : sizeof(h->options));
+    h->mode = kymo__heap_mode(capture);
+    if (h->mode == KYMO_HEAP_SAMPLED)
+        h->rate = strtoull(kymo__heap_metadata(capture, KYMO__HEAP_RATE), NULL, 10);
+    /* A block counts for about this much, and their sums must fit into 64 bits. */
+    h->rate = h->rate < RATE_MOST ? h->rate : RATE_MOST;
+    h->arenas_count = !strstr(kymo__heap_metadata(capture, KYMO__HEAP_DOMAINS), "python");
+    h->at_ticks = h->options.at == INT64_MAX ? UINT64_MAX
+                                             : kymo__timebase_ticks(&capture->base, h->options.at);
+    int rc = h->mode == KYMO_HEAP_NONE ? 0 : view(h);
+    if (rc < 0) {
+        kymo_heap_free(h);
+        return rc;
+    }
+    *heap = h;
+    return 0;
+}
+
+void kymo_heap_free(struct kymo_heap *h)
+{
+    if (!h)
+        return;
+    kymo__replay_fini(&h->replay);
+    kymo__heap_times_fini(&h->times);
+    kymo__heap_kept_free(h);
+    kymo__free(h->resident_of);
+    kymo__free(h->site_memory);
+    kymo__free(h->extras);
+    kymo__free(h->at);
+    kymo__free(h->old);
+    for (int i = 0; i < KYMO_HEAP_SETS; i++)
+        kymo__free(h->order[i]);
+    kymo__free(h);
+}

@@ -1,0 +1,114 @@
+/* opfields.h — recognises the payloads of operators among those of a capture.
+
+   An operator is a call of class KYMO_CLASS_OPERATOR with up to three kinds of payload:
+   "operator.in", "operator.out" and "operator.attributes". Schemas and fields are found by name, so
+   that a recorder may add fields and reorder them. docs/internals/operators.md describes them. */
+#ifndef KYMO_OPFIELDS_H
+#define KYMO_OPFIELDS_H
+
+#include "fields.h"
+
+enum kymo_op_note {
+    KYMO__OP_NOTHING,
+    KYMO__OP_IN,
+    KYMO__OP_OUT,
+    KYMO__OP_ATTRIBUTES,
+    KYMO__OP_NOTES,
+};
+
+enum kymo_op_field {
+    KYMO__OP_RF_ID,
+    KYMO__OP_SEQ,
+    KYMO__OP_SCOPE,
+    KYMO__OP_THREAD,
+    KYMO__OP_FW_THREAD,
+    KYMO__OP_SCHEMA,
+    KYMO__OP_FLAGS,
+    KYMO__OP_KINDS,
+    KYMO__OP_INTS,
+    KYMO__OP_FLOATS,
+    KYMO__OP_TEXTS,
+    KYMO__OP_NAMES,
+    KYMO__OP_TENSORS,
+    KYMO__OP_STORAGES,
+    KYMO__OP_OFFSETS,
+    KYMO__OP_NUMELS,
+    KYMO__OP_ITEMSIZES,
+    KYMO__OP_DTYPES,
+    KYMO__OP_DEVICES,
+    KYMO__OP_MARKS,
+    KYMO__OP_SHAPES,
+    KYMO__OP_STRIDES,
+    KYMO__OP_FIELDS,
+};
+
+/* What the keys of a capture mean for operators. */
+struct kymo_op_keys {
+    uint8_t *note;  /* by key of a schema: enum kymo_op_note */
+    uint8_t *field; /* by key of a field's name: enum kymo_op_field, plus 1; 0: none */
+    uint8_t *class; /* by key: enum kymo_class */
+    size_t count;
+    bool any; /* the capture has operators */
+};
+
+/* Returns 0 or -ENOMEM; call fini in either case. */
+int kymo__op_keys_init(struct kymo_op_keys *keys, const struct kymo_reader *reader);
+void kymo__op_keys_fini(struct kymo_op_keys *keys);
+
+static inline enum kymo_op_note kymo__op_note_of(const struct kymo_op_keys *keys, uint64_t key)
+{
+    return key < keys->count ? (enum kymo_op_note)keys->note[key] : KYMO__OP_NOTHING;
+}
+
+static inline bool kymo__op_is(const struct kymo_op_keys *keys, uint64_t key)
+{
+    return key < keys->count && keys->class[key] == KYMO_CLASS_OPERATOR;
+}
+
+static inline bool kymo__op_is_span(const struct kymo_op_keys *keys, uint64_t key)
+{
+    return key < keys->count && keys->class[key] == KYMO_CLASS_NAME;
+}
+
+/* The fields of one payload. Those that it lacks are 0 or empty. */
+struct kymo_op_fields {
+    struct kymo_call_arg at[KYMO__OP_FIELDS];
+};
+
+/* Put ARG, a field of any payload of an operator, in its place. It is ignored if it has a type that
+   does not fit. */
+void kymo__op_field_put(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
+                        const struct kymo_call_arg *arg);
+
+/* Read all fields of EVENT, a payload of an operator. They are lent as long as EVENT is. */
+void kymo__op_fields_read(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
+                          const struct kymo_reader *reader, const struct kymo_event *event);
+
+/* ---- lists ---- */
+
+/* A list of a payload, read from its start. */
+struct kymo_op_list {
+    const uint8_t *at, *end;
+    uint64_t left;
+};
+
+static inline struct kymo_op_list kymo__op_list(const struct kymo_op_fields *fields,
+                                                enum kymo_op_field field)
+{
+    const struct kymo_call_arg *arg = &fields->at[field];
+    return (struct kymo_op_list){arg->bytes, arg->bytes ? arg->bytes + arg->length : NULL,
+                                 arg->bytes ? arg->count : 0};
+}
+
+/* The next value of a list of numbers, names included; 0 after its end. */
+uint64_t kymo__op_list_uint(struct kymo_op_list *list);
+int64_t kymo__op_list_int(struct kymo_op_list *list);
+double kymo__op_list_float(struct kymo_op_list *list);
+
+/* The next text, not terminated; empty after the end. */
+const char *kymo__op_list_text(struct kymo_op_list *list, size_t *length);
+
+/* The next inner list of numbers; empty after the end. */
+struct kymo_op_list kymo__op_list_inner(struct kymo_op_list *lists);
+
+#endif

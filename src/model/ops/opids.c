@@ -1,0 +1,139 @@
+/* opids.c — see opids.h. */
+#include "opids.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+
+static void fini(struct kymo_op_objects *objects)
+{
+    kymo__map_fini(&objects->at);
+    kymo__free(objects->all);
+}
+
+void kymo__op_ids_fini(struct kymo_op_ids *ids)
+{
+    fini(&ids->tensors);
+    fini(&ids->storages);
+    *ids = (struct kymo_op_ids){0};
+}
+
+/* Captures of several processes may be merged; the same address is then another object in each. */
+static uint64_t place_of(uint64_t address, uint32_t process)
+{
+    return address ^ (uint64_t)process << 48;
+}
+
+/* An object as an operator takes or returns it. */
+struct met {
+    struct kymo_op_objects *objects;
+    uint64_t key;
+    const char *device, *dtype;
+};
+
+static struct met meet_tensor(struct kymo_op_ids *ids, uint32_t process,
+                              const struct kymo_opdatum *value)
+{
+    return (struct met){&ids->tensors, place_of(value->tensor, process), value->device,
+                        value->dtype};
+}
+
+static struct met meet_storage(struct kymo_op_ids *ids, uint32_t process,
+                               const struct kymo_opdatum *value)
+{
+    return (struct met){&ids->storages, place_of(value->storage, process), value->device, ""};
+}
+
+/* The position of MET plus 1, or 0 if nothing like it is known at its address; then *OLD is the
+   position plus 1 of what was there, or 0. */
+static uint32_t find_object(const struct met *met, uint32_t *old)
+{
+    *old = kymo__map_find(&met->objects->at, met->key);
+    if (!*old)
+        return 0;
+    const struct kymo_op_object *known = &met->objects->all[*old - 1];
+    bool same = strcmp(known->device, met->device) == 0 && strcmp(known->dtype, met->dtype) == 0;
+    return same ? *old : 0;
+}
+
+/* Give MET a new id, in place of OLD. Returns the id, or 0 without memory. */
+static uint64_t add_object(struct kymo_op_ids *ids, const struct met *met, uint32_t old)
+{
+    struct kymo_op_objects *objects = met->objects;
+    if (!old) {
+        if (objects->count >= UINT32_MAX - 1 ||
+            kymo__array_grow(&objects->all, &objects->capacity, objects->count,
+                             sizeof(*objects->all)) < 0 ||
+            kymo__map_set(&objects->at, met->key, (uint32_t)objects->count + 1) < 0)
+            return 0;
+        old = (uint32_t)++objects->count;
+    }
+    objects->all[old - 1] = (struct kymo_op_object){ids->next, met->device, met->dtype};
+    return ids->next++;
+}
+
+/* The id of MET, which an operator takes. */
+static uint64_t id_taken(struct kymo_op_ids *ids, struct met met)
+{
+    uint32_t old, at = find_object(&met, &old);
+    return at ? met.objects->all[at - 1].id : add_object(ids, &met, old);
+}
+
+/* The id of MET, which operator OP returns. */
+static uint64_t id_returned(struct kymo_op_ids *ids, struct met met, uint64_t op, bool was_input)
+{
+    uint32_t old, at = find_object(&met, &old);
+    if (at && (was_input || met.objects->all[at - 1].id > op))
+        return met.objects->all[at - 1].id;
+    return add_object(ids, &met, old);
+}
+
+int kymo__op_ids_inputs(struct kymo_op_ids *ids, uint32_t process, struct kymo_opdata *inputs)
+{
+    for (size_t i = 0; i < inputs->count; i++) {
+        struct kymo_opdatum *value = &inputs->all[i];
+        if (value->kind != KYMO_OP_TENSOR)
+            continue;
+        value->tensor_id = id_taken(ids, meet_tensor(ids, process, value));
+        if (value->storage)
+            value->storage_id = id_taken(ids, meet_storage(ids, process, value));
+        if (!value->tensor_id || (value->storage && !value->storage_id))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static bool has_tensor(const struct kymo_opdata *values, uint64_t address)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (values->all[i].kind == KYMO_OP_TENSOR && values->all[i].tensor == address)
+            return true;
+    return false;
+}
+
+static bool has_storage(const struct kymo_opdata *values, uint64_t address)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (values->all[i].kind == KYMO_OP_TENSOR && values->all[i].storage == address)
+            return true;
+    return false;
+}
+
+int kymo__op_ids_outputs(struct kymo_op_ids *ids, uint32_t process, uint64_t op,
+                         const struct kymo_opdata *inputs, struct kymo_opdata *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct kymo_opdatum *value = &outputs->all[i];
+        if (value->kind != KYMO_OP_TENSOR)
+            continue;
+        value->tensor_id = id_returned(ids, meet_tensor(ids, process, value), op,
+                                       has_tensor(inputs, value->tensor));
+        if (value->storage)
+            value->storage_id = id_returned(ids, meet_storage(ids, process, value), op,
+                                            has_storage(inputs, value->storage));
+        if (!value->tensor_id || (value->storage && !value->storage_id))
+            return -ENOMEM;
+    }
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* oplane.c — see oplane.h. */
+#include "oplane.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+
+static void op_fini(struct kymo_opcall *op)
+{
+    kymo__op_values_fini(&op->inputs);
+    kymo__op_values_fini(&op->outputs);
+    kymo__free(op->attributes);
+    kymo__buffer_fini(&op->attribute_texts);
+}
+
+void kymo__op_lane_fini(struct kymo_op_lane *lane)
+{
+    kymo__nest_fini(&lane->nest);
+    for (size_t i = 0; i < lane->capacity; i++)
+        op_fini(&lane->open[i].op);
+    kymo__free(lane->open);
+    kymo__free(lane->carried);
+}
+
+struct kymo_op_open *kymo__op_lane_push(struct kymo_op_lane *lane)
+{
+    size_t had = lane->capacity;
+    if (kymo__array_grow(&lane->open, &lane->capacity, lane->count, sizeof(*lane->open)) < 0)
+        return NULL;
+    memset(lane->open + had, 0, (lane->capacity - had) * sizeof(*lane->open));
+    struct kymo_op_open *open = &lane->open[lane->count++];
+    struct kymo_opcall kept = open->op;
+    *open = (struct kymo_op_open){.op = {
+                                      .seq = -1,
+                                      .schema = "",
+                                      .inputs = kept.inputs,
+                                      .outputs = kept.outputs,
+                                      .attributes = kept.attributes,
+                                      .attribute_capacity = kept.attribute_capacity,
+                                      .attribute_texts = kept.attribute_texts,
+                                  }};
+    kymo__op_values_clear(&open->op.inputs);
+    kymo__op_values_clear(&open->op.outputs);
+    open->op.attribute_texts.len = 0;
+    return open;
+}
+
+struct kymo_opcall *kymo__op_lane_find(struct kymo_op_lane *lane, uint64_t rf_id)
+{
+    for (size_t i = lane->count; i-- > 0;)
+        if (!rf_id || lane->open[i].op.rf_id == rf_id)
+            return &lane->open[i].op;
+    return NULL;
+}
+
+int kymo__op_take_in(struct kymo_opcall *op, const struct kymo_op_fields *fields,
+                     const struct kymo_reader *reader)
+{
+    const struct kymo_call_arg *at = fields->at;
+    if (at[KYMO__OP_RF_ID].value)
+        op->rf_id = at[KYMO__OP_RF_ID].value;
+    if (at[KYMO__OP_SEQ].type)
+        op->seq = (int64_t)at[KYMO__OP_SEQ].value;
+    op->scope = (uint32_t)at[KYMO__OP_SCOPE].value;
+    op->tid = at[KYMO__OP_THREAD].value ? at[KYMO__OP_THREAD].value : op->tid;
+    op->fw_tid = at[KYMO__OP_FW_THREAD].value;
+    if (at[KYMO__OP_SCHEMA].value)
+        op->schema = kymo__key_name(reader, at[KYMO__OP_SCHEMA].value);
+    return kymo__op_values_read(&op->inputs, fields, reader);
+}
+
+/* Attributes refer to their texts, which may move: first keep all texts, then point to them. */
+static void point_to_texts(struct kymo_opcall *op)
+{
+    const char *at = (const char *)op->attribute_texts.bytes;
+    for (size_t i = 0; i < op->attribute_count; i++) {
+        op->attributes[i].text = at;
+        at += op->attributes[i].length;
+    }
+}
+
+int kymo__op_take_attributes(struct kymo_opcall *op, const struct kymo_op_fields *fields,
+                             const struct kymo_reader *reader)
+{
+    struct kymo_op_list names = kymo__op_list(fields, KYMO__OP_NAMES),
+                        texts = kymo__op_list(fields, KYMO__OP_TEXTS),
+                        kinds = kymo__op_list(fields, KYMO__OP_KINDS);
+    while (names.left) {
+        struct kymo_opattribute one = {0};
+        uint64_t key = kymo__op_list_uint(&names);
+        one.text = kymo__op_list_text(&texts, &one.length);
+        one.kind = (uint8_t)kymo__op_list_uint(&kinds);
+        one.name = kymo__key_name(reader, key);
+        int rc = kymo__array_grow(&op->attributes, &op->attribute_capacity, op->attribute_count,
+                                  sizeof(*op->attributes));
+        if (rc == 0)
+            rc = kymo__buffer_reserve(&op->attribute_texts, one.length + 1); /* never NULL */
+        if (rc == 0)
+            rc = kymo__buffer_add(&op->attribute_texts, one.text, one.length);
+        if (rc < 0)
+            return rc;
+        op->attributes[op->attribute_count++] = one;
+    }
+    point_to_texts(op);
+    return 0;
+}
+
+bool kymo__op_attribute_integer(const struct kymo_opattribute *attribute, int64_t *value)
+{
+    char text[24], *end;
+    if (attribute->kind != KYMO_OP_ATTRIBUTE_INTEGER || !attribute->length ||
+        attribute->length >= sizeof(text))
+        return false;
+    memcpy(text, attribute->text, attribute->length);
+    text[attribute->length] = '\0';
+    if (strspn(text, "-0123456789") != attribute->length)
+        return false;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return !errno && !*end;
+}

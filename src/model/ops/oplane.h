@@ -1,0 +1,53 @@
+/* oplane.h — the operators open on one thread. */
+#ifndef KYMO_OPLANE_H
+#define KYMO_OPLANE_H
+
+#include "nest.h"
+#include "operators.h"
+
+/* An operator that has not been reported yet. Its buffers are reused by the next one at the same
+   depth. */
+struct kymo_op_open {
+    struct kymo_opcall op;
+    bool reported;  /* it is in the part that is read */
+    bool described; /* its "operator.in" was there */
+    uint32_t depth; /* for the exports of timelines: of its call */
+    kymo_ns inside; /* time in operators that it contains */
+};
+
+struct kymo_op_lane {
+    struct kymo_nest nest;
+    struct kymo_op_open *open; /* outermost first */
+    size_t count, capacity;
+    uint32_t index, process;
+    uint64_t id;     /* of the thread; 0: it had no operator yet */
+    uint64_t tid;    /* the framework's number if known, else the system's */
+    uint64_t before; /* id of what began last */
+    kymo_ns quiet;   /* when that ended; INT64_MAX if it has not */
+    uint64_t across; /* what operators after the last pause depend on */
+    bool told;       /* the thread was reported */
+    struct carried {
+        uint32_t key;
+        uint64_t id, before, across;
+        kymo_ns start, inside;
+    } * carried; /* spans whose first part has ended; they go on */
+    size_t carried_count, carried_capacity;
+    void *pass; /* operators.c */
+};
+
+void kymo__op_lane_fini(struct kymo_op_lane *lane);
+
+/* A new innermost operator, all zero except for its buffers, or NULL. */
+struct kymo_op_open *kymo__op_lane_push(struct kymo_op_lane *lane);
+
+/* The operator that a payload with RF_ID belongs to: the innermost with that id or, for 0, the
+   innermost. NULL if there is none. */
+struct kymo_opcall *kymo__op_lane_find(struct kymo_op_lane *lane, uint64_t rf_id);
+
+/* Fill in OP from FIELDS of its payload. Returns 0 or -ENOMEM. */
+int kymo__op_take_in(struct kymo_opcall *op, const struct kymo_op_fields *fields,
+                     const struct kymo_reader *reader);
+int kymo__op_take_attributes(struct kymo_opcall *op, const struct kymo_op_fields *fields,
+                             const struct kymo_reader *reader);
+
+#endif

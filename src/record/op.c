@@ -1,0 +1,273 @@
+/* op.c — recording operators: kymo/op.h.
+
+   The enter and its note are stored in one go, as are the note of the outputs and the leave, so that
+   nothing comes between them. Names are looked up inside a claim; the fields are put together
+   outside, because a claim keeps samples away. The time is read after that work at the begin, and
+   before it at the end, so that it is outside the operator. */
+#include <kymo/op.h>
+
+#include "claimed.h"
+#include "laneset.h"
+#include "local.h"
+#include "opnames.h"
+#include "opvalues.h"
+#include "running.h"
+#include "schemas.h"
+
+enum {
+    FEW = 24,          /* values of most operators, */
+    SMALL = 1024,      /* and bytes of their notes: others take more of the stack */
+    SPARE = 16,        /* bytes after a note that kymo__chain_store needs */
+    THREAD_SHIFT = 40, /* ids that we choose: thread, then number */
+};
+
+/* What is looked up in the session. */
+struct found {
+    uint32_t key; /* of the operator; 0: nothing can be recorded */
+    uint32_t schema_key;
+    uint64_t id;
+    struct kymo_schema note;
+};
+
+/* Which of the session's notes. */
+enum note { IN, OUT, ATTRIBUTES };
+
+/* The session's part for operators, for whoever has claimed LANE. NULL if there is no room. */
+static const struct kymo_running *prepare_note(struct kymo_schema *note, enum note which)
+{
+    const struct kymo_running *s = kymo__running_now();
+    if (!s || !kymo__opnames_prepare(s->ops, s->names, s->schemas, s->number))
+        return NULL;
+    *note = which == IN ? s->ops->in : which == OUT ? s->ops->out : s->ops->attributes;
+    return s;
+}
+
+/* Store PAYLOAD from AT + 1 on, and the head of the note at AT with TICKS; or, if TICKS is 0, with
+   the time now. Returns the time. */
+static uint64_t store_note(struct kymo_record *at, const struct kymo_schema *schema,
+                           const struct kymo_payload *payload, uint64_t ticks)
+{
+    kymo__chain_store(at + 1, schema->number, payload->bytes, payload->used);
+    if (!ticks)
+        ticks = kymo_ticks();
+    kymo_lane_store(at, ticks, kymo_word(KYMO__NOTE, 0, schema->key));
+    return ticks;
+}
+
+/* ---- begin ---- */
+
+static struct found look_up(const struct kymo_operator *what, size_t count,
+                            struct kymo_opkeys *keys)
+{
+    struct found found = {0};
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    if (kymo__unlikely(!at))
+        return found;
+    const struct kymo_running *s = prepare_note(&found.note, IN);
+    found.key = s ? kymo__opnames_key(s->ops, s->names, what->name) : 0;
+    if (kymo__unlikely(!found.key)) {
+        kymo_lane_drop(lane, at, s != NULL, KYMO_GAP_DISK);
+        return found;
+    }
+    found.schema_key = what->schema ? kymo__key(lane, what->schema) : 0;
+    found.id = what->id ? what->id
+                        : ((uint64_t)lane->thread + 1) << THREAD_SHIFT |
+                              ++((struct kymo_local *)lane)->ops;
+    kymo__opvalues_keys(lane, what->inputs, count, keys);
+    kymo_lane_release(lane, at);
+    return found;
+}
+
+static void put_head(struct kymo_payload *p, const struct kymo_operator *what,
+                     const struct found *found, bool cut)
+{
+    kymo_payload_uint(p, found->id);
+    kymo_payload_int(p, what->sequence);
+    kymo_payload_uint(p, what->scope);
+    kymo_payload_uint(p, what->thread);
+    kymo_payload_uint(p, what->forward_thread);
+    kymo_payload_uint(p, found->schema_key);
+    kymo_payload_uint(p, what->flags | (cut ? KYMO_OP_CUT : 0));
+}
+
+/* Record the operator with COUNT of its inputs and a note of at most SIZE bytes in ROOM. False if
+   the note does not fit: then nothing is recorded. */
+static bool begin_with(const struct kymo_operator *what, size_t count, struct kymo_opkeys *keys,
+                       void *room, size_t size, struct kymo_op *op)
+{
+    struct found found = look_up(what, count, keys);
+    if (kymo__unlikely(!found.key))
+        return true;
+    struct kymo_payload payload;
+    kymo_payload_begin(&payload, room, size);
+    put_head(&payload, what, &found,
+             count < what->input_count || kymo__opvalues_cut(what->inputs, count));
+    kymo__opvalues_put(&payload, what->inputs, count, keys);
+    if (kymo__unlikely(payload.over))
+        return false;
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2 + kymo__chain_records(payload.used));
+    if (kymo__unlikely(!at))
+        return true;
+    if (kymo__unlikely(lane->session != found.note.session)) {
+        kymo_lane_release(lane, at); /* a new session has begun */
+        return true;
+    }
+    uint64_t ticks = store_note(at + 1, &found.note, &payload, 0);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, found.key));
+    kymo_lane_commit(lane, at + 2 + kymo__chain_records(payload.used));
+    *op = (struct kymo_op){.key = found.key, .session = found.note.session, .id = found.id};
+    return true;
+}
+
+static __attribute__((noinline)) struct kymo_op begin_large(const struct kymo_operator *what)
+{
+    struct kymo_opkeys keys[KYMO_OP_VALUES_MOST];
+    unsigned char room[KYMO_PAYLOAD_MOST + SPARE];
+    struct kymo_op op = {0, 0, 0};
+    size_t count =
+        what->input_count < KYMO_OP_VALUES_MOST ? what->input_count : KYMO_OP_VALUES_MOST;
+    while (!begin_with(what, count, keys, room, sizeof(room) - SPARE, &op) && count)
+        count /= 2;
+    return op;
+}
+
+struct kymo_op kymo__op_begin(const struct kymo_operator *what)
+{
+    struct kymo_opkeys keys[FEW];
+    unsigned char room[SMALL + SPARE];
+    struct kymo_op op = {0, 0, 0};
+    if (kymo__unlikely(what->size < sizeof(*what)))
+        return op;
+    if (kymo__unlikely(what->input_count > FEW ||
+                       !begin_with(what, what->input_count, keys, room, sizeof(room) - SPARE, &op)))
+        return begin_large(what);
+    return op;
+}
+
+/* ---- end ---- */
+
+/* The same for the end at TICKS. */
+static bool end_with(struct kymo_op op, const struct kymo_op_value *outputs, size_t count, bool cut,
+                     struct kymo_opkeys *keys, void *room, size_t size, uint64_t ticks)
+{
+    struct kymo_schema note = {0};
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    if (kymo__unlikely(!at))
+        return true;
+    if (lane->session != op.session || !prepare_note(&note, OUT)) {
+        kymo_lane_release(lane, at);
+        return true;
+    }
+    kymo__opvalues_keys(lane, outputs, count, keys);
+    kymo_lane_release(lane, at);
+
+    struct kymo_payload payload;
+    kymo_payload_begin(&payload, room, size);
+    kymo_payload_uint(&payload, op.id);
+    kymo_payload_uint(&payload, cut || kymo__opvalues_cut(outputs, count) ? KYMO_OP_CUT : 0);
+    kymo__opvalues_put(&payload, outputs, count, keys);
+    if (kymo__unlikely(payload.over))
+        return false;
+    at = kymo_lane_claim(&lane, 2 + kymo__chain_records(payload.used));
+    if (kymo__unlikely(!at))
+        return true;
+    if (kymo__unlikely(lane->session != op.session)) {
+        kymo_lane_release(lane, at);
+        return true;
+    }
+    struct kymo_record *last = at + 1 + kymo__chain_records(payload.used);
+    store_note(at, &note, &payload, ticks);
+    kymo_lane_store(last, ticks, kymo_word(KYMO_LEAVE, 0, op.key));
+    kymo_lane_commit(lane, last + 1);
+    return true;
+}
+
+static __attribute__((noinline)) void
+end_large(struct kymo_op op, const struct kymo_op_value *outputs, size_t all, uint64_t ticks)
+{
+    struct kymo_opkeys keys[KYMO_OP_VALUES_MOST];
+    unsigned char room[KYMO_PAYLOAD_MOST + SPARE];
+    size_t count = all < KYMO_OP_VALUES_MOST ? all : KYMO_OP_VALUES_MOST;
+    while (!end_with(op, outputs, count, count < all, keys, room, sizeof(room) - SPARE, ticks) &&
+           count)
+        count /= 2;
+}
+
+static void end_plainly(struct kymo_op op, uint64_t ticks)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    if (kymo__unlikely(!at))
+        return;
+    if (kymo__unlikely(lane->session != op.session)) {
+        kymo_lane_release(lane, at);
+        return;
+    }
+    kymo_lane_store(at, ticks, kymo_word(KYMO_LEAVE, 0, op.key));
+    kymo_lane_commit(lane, at + 1);
+}
+
+void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
+                  uint64_t ticks)
+{
+    uint64_t now = kymo__stamp_begin();
+    ticks = ticks ? ticks : now;
+    if (!outputs) {
+        end_plainly(op, ticks);
+    } else {
+        struct kymo_opkeys keys[FEW];
+        unsigned char room[SMALL + SPARE];
+        if (kymo__unlikely(count > FEW || !end_with(op, outputs, count, false, keys, room,
+                                                    sizeof(room) - SPARE, ticks)))
+            end_large(op, outputs, count, ticks);
+    }
+    kymo__stamp_end();
+}
+
+/* ---- attributes ---- */
+
+/* Record COUNT attributes of OP. False if the note does not fit. */
+static bool attribute(struct kymo_op op, const struct kymo_op_attribute *attributes, size_t count)
+{
+    uint32_t keys[KYMO_OP_ATTRIBUTES_MOST];
+    unsigned char room[KYMO_PAYLOAD_MOST];
+    struct kymo_schema note = {0};
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    if (!at)
+        return true;
+    bool here = lane->session == op.session && prepare_note(&note, ATTRIBUTES);
+    for (size_t i = 0; here && i < count; i++)
+        keys[i] = kymo__key(lane, attributes[i].name);
+    kymo_lane_release(lane, at);
+    if (!here)
+        return true;
+    struct kymo_payload payload;
+    kymo_payload_begin(&payload, room, sizeof(room));
+    kymo_payload_uint(&payload, op.id);
+    kymo_payload_count(&payload, count);
+    for (size_t i = 0; i < count; i++)
+        kymo_payload_uint(&payload, keys[i]);
+    kymo_payload_count(&payload, count);
+    for (size_t i = 0; i < count; i++)
+        kymo_payload_bytes(&payload, attributes[i].text, attributes[i].length);
+    kymo_payload_count(&payload, count);
+    for (size_t i = 0; i < count; i++)
+        kymo_payload_uint(&payload, attributes[i].kind);
+    if (payload.over)
+        return false;
+    kymo_note(&note, &payload);
+    return true;
+}
+
+void kymo_op_attributes(struct kymo_op op, const struct kymo_op_attribute *attributes, size_t count)
+{
+    if (!op.key || !count)
+        return;
+    count = count < KYMO_OP_ATTRIBUTES_MOST ? count : KYMO_OP_ATTRIBUTES_MOST;
+    while (count && !attribute(op, attributes, count))
+        count /= 2;
+}

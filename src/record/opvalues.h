@@ -1,0 +1,25 @@
+/* opvalues.h — an operator's arguments as the fields of a note: one list per kind of fact, so that
+   every reader has them as columns. */
+#ifndef KYMO_OPVALUES_H
+#define KYMO_OPVALUES_H
+
+#include <kymo/op.h>
+#include <kymo/payload.h>
+
+/* Keys of the names that one value has. */
+struct kymo_opkeys {
+    uint32_t name, dtype, device;
+};
+
+/* Fill KEYS for COUNT values. Inside a claim of LANE. */
+void kymo__opvalues_keys(struct kymo_lane *lane, const struct kymo_op_value *values, size_t count,
+                         struct kymo_opkeys *keys);
+
+/* Is the last argument of the COUNT values not complete? */
+bool kymo__opvalues_cut(const struct kymo_op_value *values, size_t count);
+
+/* Add the value fields of COUNT values, at most KYMO_OP_VALUES_MOST. */
+void kymo__opvalues_put(struct kymo_payload *payload, const struct kymo_op_value *values,
+                        size_t count, const struct kymo_opkeys *keys);
+
+#endif

@@ -1,0 +1,15 @@
+/* path.h — from a stack to its node in the tree (stacktree.h).
+
+   A thread remembers the path that it followed last. Most of the outer frames of the next stack are
+   the same, and their nodes are known; only the rest is looked up. */
+#ifndef KYMO_PATH_H
+#define KYMO_PATH_H
+
+#include "walker.h"
+
+/* Store in *NODE the node of the COUNT frames in OWN->merged, innermost first: 0 if none of them is
+   shown. False if there is no room. */
+bool kymo__path_follow(struct kymo_walker *own, const struct kymo_path_scope *scope, size_t count,
+                       kymo_stack *node);
+
+#endif

@@ -1,0 +1,524 @@
+/* values.c — see values.h. */
+#include "values.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "atomic.h"
+#include "varint.h"
+
+enum { BASE = 0x0f, RAW = 1, WITH_PLAN = 2 };
+
+bool kymo__field_valid(unsigned type)
+{
+    unsigned base = type & BASE, list = type & ~(unsigned)BASE;
+    return base >= KYMO_FIELD_UINT && base <= KYMO_FIELD_NAME &&
+           (list == 0 || list == KYMO_FIELD_LIST || list == KYMO_FIELD_LISTS);
+}
+
+/* Is TYPE stored as differences? */
+static bool is_near(unsigned type)
+{
+    return type >= KYMO_FIELD_ADDRESS && type <= KYMO_FIELD_ID;
+}
+
+static const uint8_t *value_end(unsigned base, const uint8_t *at, const uint8_t *end)
+{
+    uint64_t v;
+    if (base == KYMO_FIELD_FLOAT)
+        return end - at >= 8 ? at + 8 : NULL;
+    at = kymo__varint_get(at, end, &v);
+    if (at && (base == KYMO_FIELD_TEXT || base == KYMO_FIELD_BYTES))
+        return v <= (size_t)(end - at) ? at + v : NULL;
+    return at;
+}
+
+/* Read the count of a list, each of whose values has at least one byte. */
+static inline const uint8_t *count_get(const uint8_t *at, const uint8_t *end, uint64_t *count)
+{
+    if (at < end && *at < 0x80)
+        *count = *at++;
+    else
+        at = kymo__varint_get(at, end, count);
+    return at && *count <= (size_t)(end - at) ? at : NULL;
+}
+
+static const uint8_t *list_end(unsigned base, const uint8_t *at, const uint8_t *end)
+{
+    uint64_t count = 0, v;
+    at = count_get(at, end, &count);
+    if (!at || !count)
+        return at;
+    if (base == KYMO_FIELD_FLOAT)
+        return count <= (size_t)(end - at) / 8 ? at + 8 * count : NULL;
+    if (base == KYMO_FIELD_TEXT || base == KYMO_FIELD_BYTES) {
+        while (at && count--)
+            at = value_end(base, at, end);
+        return at;
+    }
+    while (at && count--)
+        at = at < end && *at < 0x80 ? at + 1 : kymo__varint_get(at, end, &v);
+    return at;
+}
+
+const uint8_t *kymo__field_end(unsigned type, const uint8_t *at, const uint8_t *end)
+{
+    uint64_t count = 0;
+    if (!(type & ~(unsigned)BASE))
+        return value_end(type, at, end);
+    if (!(type & KYMO_FIELD_LISTS))
+        return list_end(type & BASE, at, end);
+    at = count_get(at, end, &count);
+    while (at && count--)
+        at = list_end(type & BASE, at, end);
+    return at;
+}
+
+/* Is TYPE a number that is stored as a varint? */
+static bool is_number(unsigned type)
+{
+    return type == KYMO_FIELD_UINT || type == KYMO_FIELD_INT ||
+           (type >= KYMO_FIELD_ADDRESS && type <= BASE);
+}
+
+bool kymo__plan_fits(const struct kymo_plan *plan, const uint8_t *bytes, size_t len)
+{
+    const uint8_t *at = bytes, *end = bytes + len;
+    for (unsigned i = 0; at && i < plan->count; i++) {
+        /* Most are a number in one byte or an empty list. */
+        if (at < end && (is_number(plan->type[i]) ? *at < 0x80 : plan->type[i] > BASE && !*at))
+            at++;
+        else
+            at = kymo__field_end(plan->type[i], at, end);
+    }
+    return at == end;
+}
+
+/* ---- the column of values ---- */
+
+struct kymo_values {
+    uint32_t block; /* block counter: entries of earlier blocks do not count */
+    struct {
+        uint32_t block;
+        uint64_t last[KYMO_FIELDS_MOST];
+    } of[KYMO_SCHEMAS_MOST + 1];
+};
+
+struct kymo_values *kymo__values_new(void)
+{
+    return kymo__alloc_zeroed(sizeof(struct kymo_values));
+}
+
+void kymo__values_free(struct kymo_values *values)
+{
+    kymo__free(values);
+}
+
+void kymo__values_begin(struct kymo_values *values)
+{
+    values->block++;
+}
+
+/* Encode a difference as an unsigned number. Addresses are usually multiples of 16; then the low
+   bits are omitted. */
+static uint64_t fold(unsigned type, uint64_t difference)
+{
+    int64_t d = (int64_t)difference;
+    if (type != KYMO_FIELD_ADDRESS)
+        return kymo__zigzag(d);
+    return d & 15 ? kymo__zigzag(d) << 1 | 1 : kymo__zigzag(d >> 4) << 1;
+}
+
+static uint64_t unfold(unsigned type, uint64_t v)
+{
+    if (type != KYMO_FIELD_ADDRESS)
+        return (uint64_t)kymo__unzigzag(v);
+    uint64_t d = (uint64_t)kymo__unzigzag(v >> 1);
+    return v & 1 ? d : d << 4;
+}
+
+enum { PADDING = KYMO__VALUES_PADDING };
+
+/* A payload as it is encoded. */
+struct fields {
+    const uint8_t *at, *end;
+    uint64_t *last;                    /* values of the previous payload; replaced by this one's */
+    uint64_t before[KYMO_FIELDS_MOST]; /* what they were, for a payload that does not fit */
+    unsigned done;                     /* how many are replaced */
+    bool exact;                        /* no difference was too large */
+};
+
+/* Write the differences of FIELDS at OUT. Returns the byte after them, or NULL if they do not fit
+   PLAN. */
+static uint8_t *put_differences(const struct kymo_plan *plan, struct fields *fields, uint8_t *out)
+{
+    for (unsigned i = 0; i < plan->count; i++) {
+        unsigned type = plan->type[i];
+        const uint8_t *from = fields->at;
+        uint64_t v = 0;
+        if (kymo__likely(is_number(type) && from < fields->end))
+            fields->at = kymo__varint_get_even(from, fields->end, &v);
+        else
+            fields->at = kymo__field_end(type, from, fields->end);
+        if (!fields->at || fields->at > fields->end)
+            return NULL;
+        uint64_t last = fields->before[i] = fields->last[i];
+        fields->last[i] = v;
+        fields->done = i + 1;
+        if (is_near(type)) {
+            uint64_t folded = fold(type, v - last);
+            fields->exact &= last + unfold(type, folded) == v;
+            out = kymo__varint_put_even(out, folded);
+            continue;
+        }
+        size_t size = (size_t)(fields->at - from);
+        if (kymo__likely(size <= PADDING))
+            memcpy(out, from, PADDING);
+        else
+            memcpy(out, from, size);
+        out += size;
+    }
+    return fields->at == fields->end ? out : NULL;
+}
+
+uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *plans,
+                          unsigned number, const uint8_t *bytes, size_t len, uint8_t *out)
+{
+    const struct kymo_plan *plan = plans && number && number <= kymo__load_acquire(&plans->count)
+                                       ? &plans->plan[number]
+                                       : NULL;
+    uint8_t *head = out;
+    if (!plan) {
+        *out++ = 0;
+        return out;
+    }
+    uint64_t *last = values->of[number].last;
+    unsigned flags = values->of[number].block == values->block ? 0 : WITH_PLAN;
+    if (flags)
+        memset(last, 0, plan->count * sizeof(*last));
+    /* The header's length does not depend on RAW, which is known only afterwards. */
+    out = kymo__varint_put(out, (uint64_t)number << 2 | flags);
+    if (flags) {
+        *out++ = plan->count;
+        memcpy(out, plan->type, plan->count);
+        out += plan->count;
+    }
+    struct fields fields; /* `before` is large and stays uninitialised */
+    fields.at = bytes;
+    fields.end = bytes + len;
+    fields.last = last;
+    fields.done = 0;
+    fields.exact = true;
+    uint8_t *after = put_differences(plan, &fields, out);
+    if (!after) {
+        memcpy(last, fields.before, fields.done * sizeof(*last));
+        *head = 0;
+        return head + 1;
+    }
+    values->of[number].block = values->block;
+    if (fields.exact && (size_t)(after - out) <= len)
+        return after;
+    *head |= RAW;
+    memcpy(out, bytes, len);
+    return out + len;
+}
+
+void kymo__unvalues_begin(struct kymo_unvalues *values, const uint8_t *at, const uint8_t *end)
+{
+    values->at = at;
+    values->end = end;
+    values->count = 0;
+    memset(values->quick, 0, sizeof(values->quick));
+}
+
+void kymo__unvalues_fini(struct kymo_unvalues *values)
+{
+    kymo__free(values->plans);
+    *values = (struct kymo_unvalues){0};
+}
+
+static struct kymo_unplan *find_plan(struct kymo_unvalues *values, uint64_t number)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (values->plans[i].number == number)
+            return &values->plans[i];
+    return NULL;
+}
+
+/* Plans that most payloads of a capture of memory have. */
+enum { OTHER_SHAPE, FREE_SHAPE, ALLOC_SHAPE };
+
+static uint8_t shape_of(const struct kymo_plan *plan)
+{
+    static const uint8_t alloc[] = {KYMO_FIELD_UINT, KYMO_FIELD_ADDRESS, KYMO_FIELD_STACK,
+                                    KYMO_FIELD_NAME};
+    if (plan->count == 1 && plan->type[0] == KYMO_FIELD_ADDRESS)
+        return FREE_SHAPE;
+    bool same = plan->count == sizeof(alloc) && memcmp(plan->type, alloc, sizeof(alloc)) == 0;
+    return same ? ALLOC_SHAPE : OTHER_SHAPE;
+}
+
+/* Read the plan of schema NUMBER from the column. */
+static int take_plan(struct kymo_unvalues *values, uint64_t number)
+{
+    if (number > KYMO_SCHEMAS_MOST || find_plan(values, number) || values->at >= values->end)
+        return KYMO_EBLOCK;
+    int rc =
+        kymo__array_grow(&values->plans, &values->capacity, values->count, sizeof(*values->plans));
+    if (rc < 0)
+        return rc;
+    struct kymo_unplan *plan = &values->plans[values->count];
+    *plan = (struct kymo_unplan){
+        .number = (uint32_t)number, .numbers = true, .plan.count = *values->at++};
+    if (plan->plan.count > KYMO_FIELDS_MOST || values->end - values->at < plan->plan.count)
+        return KYMO_EBLOCK;
+    for (unsigned i = 0; i < plan->plan.count; i++) {
+        plan->plan.type[i] = *values->at++;
+        if (!kymo__field_valid(plan->plan.type[i]))
+            return KYMO_EBLOCK;
+        plan->numbers &= is_number(plan->plan.type[i]) && plan->plan.type[i] != KYMO_FIELD_INT;
+    }
+    plan->shape = shape_of(&plan->plan);
+    values->count++;
+    if (number < sizeof(values->quick) && values->count <= UINT8_MAX)
+        values->quick[number] = (uint8_t)values->count;
+    return 0;
+}
+
+/* Read one field of an entry into PAYLOAD. */
+static int take_field(struct kymo_unvalues *values, struct kymo_unplan *plan, unsigned i, bool raw,
+                      struct kymo_buffer *payload)
+{
+    const uint8_t *from = values->at;
+    const uint8_t *next = kymo__field_end(plan->plan.type[i], from, values->end);
+    if (!next || payload->len + (size_t)(next - from) > KYMO_PAYLOAD_MOST)
+        return KYMO_EBLOCK;
+    values->at = next;
+    if (is_near(plan->plan.type[i])) {
+        uint64_t v = 0;
+        kymo__varint_get(from, values->end, &v);
+        plan->last[i] = raw ? v : plan->last[i] + unfold(plan->plan.type[i], v);
+        return kymo__buffer_add_varint(payload, plan->last[i]);
+    }
+    return kymo__buffer_add(payload, from, (size_t)(next - from));
+}
+
+/* Find the plan of the next entry and store its flags in *HEAD. Returns 1, 0 if the entry has no
+   payload, or a negative code. */
+static inline int next_entry(struct kymo_unvalues *values, struct kymo_unplan **plan,
+                             uint64_t *head)
+{
+    if (values->at == values->end)
+        return 0; /* written without payloads */
+    const uint8_t *at = kymo__varint_get_wide(values->at, values->end, head);
+    if (!at)
+        return KYMO_EBLOCK;
+    values->at = at;
+    if (!*head)
+        return 0;
+    if (*head & WITH_PLAN) {
+        int rc = take_plan(values, *head >> 2);
+        if (rc < 0)
+            return rc;
+    }
+    *plan = find_plan(values, *head >> 2);
+    return *plan ? 1 : KYMO_EBLOCK;
+}
+
+int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, unsigned *number)
+{
+    struct kymo_unplan *plan;
+    uint64_t head;
+    payload->len = 0;
+    *number = 0;
+    int there = next_entry(values, &plan, &head);
+    if (there <= 0)
+        return there;
+    for (unsigned i = 0; i < plan->plan.count; i++) {
+        int rc = take_field(values, plan, i, head & RAW, payload);
+        if (rc < 0)
+            return rc;
+    }
+    *number = plan->number;
+    return 0;
+}
+
+/* Read a field of TYPE at AT. Returns the byte after it, or NULL. */
+static inline const uint8_t *number_at(unsigned type, const uint8_t *at, const uint8_t *end,
+                                       struct kymo_number *n)
+{
+    if (kymo__likely(type == KYMO_FIELD_UINT || (type >= KYMO_FIELD_ADDRESS && type <= BASE))) {
+        n->bytes = NULL;
+        return kymo__varint_get_wide(at, end, &n->value);
+    }
+    const uint8_t *next = kymo__field_end(type, at, end);
+    if (!next)
+        return NULL;
+    if (type == KYMO_FIELD_FLOAT) {
+        n->bytes = NULL;
+        memcpy(&n->value, at, sizeof(n->value));
+        return next;
+    }
+    n->bytes = kymo__varint_get(at, end, &n->value);
+    if (type == KYMO_FIELD_INT) {
+        n->value = (uint64_t)kymo__unzigzag(n->value);
+        n->bytes = NULL;
+    }
+    return next;
+}
+
+/* Read the fields of an entry that has only numbers. Returns the byte after it, or NULL. */
+static inline const uint8_t *take_numbers(struct kymo_unplan *plan, const uint8_t *at,
+                                          const uint8_t *end, struct kymo_number *numbers)
+{
+    for (unsigned i = 0; at && i < plan->plan.count; i++) {
+        unsigned type = plan->plan.type[i];
+        uint64_t v = 0;
+        at = kymo__varint_get_wide(at, end, &v);
+        if (is_near(type))
+            v = plan->last[i] += unfold(type, v);
+        numbers[i].value = v;
+        numbers[i].bytes = NULL;
+    }
+    return at;
+}
+
+int kymo__values_numbers(struct kymo_unvalues *values, struct kymo_number *numbers, unsigned *count)
+{
+    struct kymo_unplan *plan;
+    uint64_t head;
+    *count = 0;
+    int there = next_entry(values, &plan, &head);
+    if (there <= 0)
+        return there;
+    const uint8_t *at = values->at;
+    *count = plan->plan.count;
+    if (kymo__likely(plan->numbers && !(head & RAW))) {
+        at = take_numbers(plan, at, values->end, numbers);
+        values->at = at ? at : values->at;
+        return at ? 0 : KYMO_EBLOCK;
+    }
+    for (unsigned i = 0; i < plan->plan.count; i++) {
+        unsigned type = plan->plan.type[i];
+        at = number_at(type, at, values->end, &numbers[i]);
+        if (!at)
+            return KYMO_EBLOCK;
+        if (is_near(type)) {
+            if (head & RAW)
+                plan->last[i] = numbers[i].value;
+            else
+                numbers[i].value = plan->last[i] += unfold(type, numbers[i].value);
+        }
+    }
+    values->at = at;
+    return 0;
+}
+
+/* Like kymo__varint_get_wide, where AT is not the end, or is NULL. */
+static inline const uint8_t *plain_at(const uint8_t *at, const uint8_t *end, uint64_t *v)
+{
+    if (kymo__unlikely(!at))
+        return NULL;
+    *v = *at;
+    return *v < 0x80 ? at + 1 : kymo__varint_get_wide(at, end, v);
+}
+
+static inline const uint8_t *take_plain(struct kymo_unplan *plan, const uint8_t *at,
+                                        const uint8_t *end, uint64_t *numbers)
+{
+    uint64_t v[4] = {0}, *last = plan->last;
+    switch (plan->shape) {
+    case FREE_SHAPE:
+        at = plain_at(at, end, &v[0]);
+        numbers[0] = last[0] += unfold(KYMO_FIELD_ADDRESS, v[0]);
+        return at;
+    case ALLOC_SHAPE:
+        at = plain_at(at, end, &v[0]);
+        at = plain_at(at, end, &v[1]);
+        at = plain_at(at, end, &v[2]);
+        at = plain_at(at, end, &v[3]);
+        numbers[0] = v[0];
+        numbers[1] = last[1] += unfold(KYMO_FIELD_ADDRESS, v[1]);
+        numbers[2] = last[2] += unfold(KYMO_FIELD_STACK, v[2]);
+        numbers[3] = v[3];
+        return at;
+    }
+    for (unsigned i = 0; at && i < plan->plan.count; i++) {
+        unsigned type = plan->plan.type[i];
+        at = plain_at(at, end, &numbers[i]);
+        if (is_near(type))
+            numbers[i] = last[i] += unfold(type, numbers[i]);
+    }
+    return at;
+}
+
+unsigned kymo__values_plain(struct kymo_unvalues *values, uint64_t *numbers)
+{
+    const uint8_t *at = values->at, *const end = values->end;
+    if (at == end || *at >= 0x80 || *at & (RAW | WITH_PLAN) || !values->quick[*at >> 2])
+        return 0;
+    struct kymo_unplan *plan = &values->plans[values->quick[*at++ >> 2] - 1];
+    unsigned count = plan->plan.count;
+    /* With that many bytes left, no number can reach the end. */
+    if (!plan->numbers || (size_t)(end - at) < (size_t)count * KYMO__VARINT_MAX)
+        return 0;
+    const uint8_t *after = take_plain(plan, at, end, numbers);
+    if (kymo__unlikely(!after))
+        return 0; /* kymo__values_numbers will find the same */
+    values->at = after;
+    return count;
+}
+
+bool kymo__plan_numbers(const struct kymo_plan *plan, const uint8_t *bytes, size_t len,
+                        struct kymo_number *numbers)
+{
+    const uint8_t *at = bytes, *end = bytes + len;
+    for (unsigned i = 0; at && i < plan->count; i++)
+        at = number_at(plan->type[i], at, end, &numbers[i]);
+    return at == end;
+}
+
+/* ---- payloads in chunks ---- */
+
+struct kymo_record kymo__chain_record(unsigned number, const uint8_t *bytes, size_t len,
+                                      unsigned index)
+{
+    unsigned all = kymo__chain_records(len);
+    size_t from = index ? KYMO__CHAIN_FIRST + (size_t)(index - 1) * KYMO__CHAIN_MORE : 0;
+    size_t room = index ? KYMO__CHAIN_MORE : KYMO__CHAIN_FIRST;
+    size_t here = len - from < room ? len - from : room;
+    uint8_t data[16] = {0};
+    memcpy(data, bytes + from, here);
+    struct kymo_record record;
+    memcpy(&record, data, sizeof(record));
+    if (index) {
+        record.word |= (uint64_t)KYMO__MORE << 56;
+        return record;
+    }
+    size_t used = all == 1 ? len : len - KYMO__CHAIN_FIRST - (size_t)(all - 2) * KYMO__CHAIN_MORE;
+    record.word |= (uint64_t)KYMO__BYTES << 56 | (uint64_t)number << 44 | (uint64_t)used << 40;
+    return record;
+}
+
+int kymo__chain_add(struct kymo_buffer *payload, const struct kymo_record *record, unsigned *used)
+{
+    bool first = kymo__word_kind(record->word) == KYMO__BYTES;
+    if (first) {
+        payload->len = 0;
+        *used = (unsigned)(record->word >> 40) & 0xf;
+    }
+    int rc = kymo__buffer_reserve(payload, sizeof(*record));
+    if (rc < 0)
+        return rc;
+    memcpy(payload->bytes + payload->len, record, sizeof(*record)); /* more than counts */
+    payload->len += first ? KYMO__CHAIN_FIRST : KYMO__CHAIN_MORE;
+    return 0;
+}
+
+void kymo__chain_end(struct kymo_buffer *payload, unsigned used)
+{
+    size_t room = payload->len > KYMO__CHAIN_FIRST ? KYMO__CHAIN_MORE : KYMO__CHAIN_FIRST;
+    if (used < room)
+        payload->len -= room - used;
+}

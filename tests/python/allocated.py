@@ -1,0 +1,83 @@
+"""Captures of memory as the tests look at them: events replayed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import kymograph
+
+
+@dataclass
+class Block:
+    size: int
+    function: str
+    stack: tuple[str, ...]  # names of functions, innermost first
+
+
+@dataclass
+class Replayed:
+    """What a capture says about memory."""
+
+    allocated: list[Block] = field(default_factory=list)
+    live: dict[int, Block] = field(default_factory=dict)
+    freed: list[Block] = field(default_factory=list)
+    unknown: int = 0  # frees of blocks from before the start
+    overlaps: int = 0  # allocations at an address that is in use
+    arenas: list[int] = field(default_factory=list)
+    snapshots: list[dict[str, Any]] = field(default_factory=list)
+    held: list[dict[str, Any]] = field(default_factory=list)
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    def born_in(self, function: str) -> list[Block]:
+        """The blocks allocated directly by the Python function `function`."""
+        return [block for block in self.allocated if block.stack[:1] == (function,)]
+
+    def held_by(self, function: str) -> list[Block]:
+        return [block for block in self.live.values() if block.stack[:1] == (function,)]
+
+
+def notes(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    with kymograph.open(path) as capture:
+        events = sorted(
+            (event for event in capture.events() if event.kind == "payload"),
+            key=lambda event: (event.time, event.name != "memory.free"),
+        )
+        stacks = capture.stacks(symbols=False)
+        for event in events:
+            fields = dict(event.fields)
+            if "stack" in fields:
+                frames = stacks.get(fields["stack"], ())
+                fields["stack"] = tuple(frame.name.rpartition(".")[2] for frame in frames)
+            yield event.name, fields
+
+
+def replay(path: Path) -> Replayed:
+    found = Replayed()
+    for name, fields in notes(path):
+        if name == "memory.free":
+            block = found.live.pop(fields["address"], None)
+            found.unknown += block is None
+            if block is not None:
+                found.freed.append(block)
+        elif name in ("memory.alloc", "memory.realloc"):
+            block = Block(fields["size"], fields["function"], fields["stack"])
+            found.allocated.append(block)
+            # What a library reports may be a block that was recorded as malloc's.
+            named = fields["function"].startswith("tracked")
+            found.overlaps += fields["address"] in found.live and not named
+            found.live[fields["address"]] = block
+        elif name == "memory.map" and fields["function"] == "arena":
+            found.arenas.append(fields["size"])
+        elif name == "memory.snapshot":
+            found.snapshots.append(fields)
+        elif name == "memory.held":
+            found.held.append(fields)
+        elif name == "memory.object":
+            found.objects.append(fields)
+    with kymograph.open(path) as capture:
+        found.metadata = dict(capture.metadata)
+    return found

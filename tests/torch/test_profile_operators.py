@@ -1,0 +1,196 @@
+"""kymograph.profile beside torch.profiler, both recording the same code in the same process."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import kymograph
+
+TORCH = torch.profiler
+CPU = [TORCH.ProfilerActivity.CPU]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def mlp() -> Callable[[], None]:
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4), nn.Dropout(0.1))
+    data, target = torch.ones(5, 8), torch.zeros(5, 4)
+    return lambda: nn.functional.mse_loss(model(data), target).backward()
+
+
+def convolution() -> Callable[[], None]:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1, stride=2), nn.BatchNorm2d(4), nn.ReLU())
+    data = torch.ones(2, 3, 8, 8)
+    return lambda: model(data).sum().backward()
+
+
+def attention() -> Callable[[], None]:
+    model = nn.MultiheadAttention(8, 2, batch_first=True)
+    data = torch.ones(2, 5, 8)
+    return lambda: model(data, data, data)[0].sum().backward()
+
+
+def lstm() -> Callable[[], None]:
+    model = nn.LSTM(4, 6, num_layers=2)
+    data = torch.ones(3, 2, 4)
+    return lambda: model(data)[0].sum().backward()
+
+
+def optimizer() -> Callable[[], None]:
+    model = nn.Linear(4, 4)
+    adam = torch.optim.Adam(model.parameters())
+
+    def step() -> None:
+        adam.zero_grad()
+        with TORCH.record_function("forward", "of a model"):
+            loss = model(torch.ones(2, 4)).sum()
+        loss.backward()
+        adam.step()
+
+    return step
+
+
+def loader() -> Callable[[], None]:
+    data = torch.utils.data.DataLoader(torch.arange(24.0).reshape(8, 3), batch_size=2)
+    return lambda: [batch.sum() for batch in data] and None
+
+
+PROGRAMS = [mlp, convolution, attention, lstm, optimizer, loader]
+
+
+def both(work: Callable[[], None], **options: Any) -> tuple[Any, Any]:
+    """Record one run of `work` with kymograph and with torch."""
+    work()  # lazy initialisation
+    theirs = TORCH.profile(activities=CPU, acc_events=True, **options)
+    ours = kymograph.profile(activities=CPU, with_stack=False, **options)
+    ours.start()
+    theirs.start()
+    work()
+    theirs.stop()
+    ours.stop()
+    return ours, theirs
+
+
+def counts(rows: Any) -> dict[tuple[str, bool, str], int]:
+    found = {(row.key, row.is_user_annotation, str(row.input_shapes)): row.count for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
+def test_averages_have_the_names_and_counts_of_torch(program: Callable[[], Any]) -> None:
+    ours, theirs = both(program(), record_shapes=True, with_flops=True)
+
+    assert counts(ours.key_averages()) == counts(theirs.key_averages())
+    assert counts(ours.key_averages(group_by_input_shape=True)) == counts(
+        theirs.key_averages(group_by_input_shape=True)
+    )
+    flops = {row.key: row.flops for row in ours.key_averages()}
+    assert flops == {row.key: row.flops for row in theirs.key_averages()}
+
+
+def test_events_say_what_those_of_torch_say() -> None:
+    config = torch._C._profiler._ExperimentalConfig(capture_overload_names=True)
+    ours, theirs = both(convolution(), record_shapes=True, experimental_config=config)
+
+    fields = """name input_shapes structured_input_shapes structured_input_strides input_dtypes
+        concrete_inputs kwinputs overload_name scope sequence_nr fwd_thread is_user_annotation
+        is_python_function activity_type count""".split()
+    mine, wanted = ours.events(), theirs.events()
+    assert [event.name for event in mine] == [event.name for event in wanted]
+    for event, other in zip(mine, wanted, strict=True):
+        for field in fields:
+            assert getattr(event, field) == getattr(other, field), (event.name, field)
+        above, other_above = event.cpu_parent, other.cpu_parent
+        assert (above and above.name) == (other_above and other_above.name)
+        assert len(event.cpu_children) == len(other.cpu_children)
+
+    def grouped(prof: Any) -> dict[tuple[str, str], int]:
+        rows = prof.key_averages(group_by_overload_name=True)
+        return {(row.key, row.overload_name): row.count for row in rows}
+
+    assert grouped(ours) == grouped(theirs)
+
+
+def test_tables_have_the_columns_of_torch() -> None:
+    ours, theirs = both(mlp(), record_shapes=True, with_flops=True)
+
+    def heads(prof: Any) -> list[str]:
+        lines = prof.key_averages(group_by_input_shape=True).table().splitlines()
+        return [word.strip() for word in lines[1].split("  ") if word.strip()]
+
+    assert heads(ours) == heads(theirs)
+
+
+def test_shapes_are_recorded_only_if_asked_for(tmp_path: Path) -> None:
+    ours, _ = both(mlp())
+
+    addmm = next(event for event in ours.events() if event.name == "aten::addmm")
+    assert addmm.input_shapes == []
+    assert addmm.flops == 0
+    ours.export_chrome_trace(tmp_path / "t.json")
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    (first, *_) = [event for event in events if event["name"] == "aten::addmm"]
+    assert first["cat"] == "cpu_op"
+    assert "Input Dims" not in first["args"]
+
+
+def test_traces_have_the_events_and_arguments_of_torch(tmp_path: Path) -> None:
+    ours, theirs = both(optimizer(), record_shapes=True)
+    ours.export_chrome_trace(tmp_path / "ours.json")
+    theirs.export_chrome_trace(str(tmp_path / "theirs.json"))
+
+    def load(name: str) -> Counter[str]:
+        events = json.loads((tmp_path / name).read_text())["traceEvents"]
+        wanted = ("Input Dims", "Input type", "Record function id")
+        return Counter(
+            json.dumps([e["cat"], e["name"], *(e["args"].get(key) for key in wanted)])
+            for e in events
+            if e.get("cat") in ("cpu_op", "user_annotation")
+        )
+
+    assert load("ours.json") == load("theirs.json")
+
+
+def test_activities_without_operators_record_none() -> None:
+    with kymograph.profile(activities={TORCH.ProfilerActivity.CPU: ["USER_ANNOTATION"]}) as prof:
+        with TORCH.record_function("annotated", "its text"):
+            torch.ones(2)
+
+    assert [event.name for event in prof.events()] == ["annotated"]
+
+
+def test_an_execution_trace_has_the_operators_of_the_profiler(tmp_path: Path) -> None:
+    observer = kymograph.ExecutionTraceObserver().register_callback(tmp_path / "et.json")
+    with kymograph.profile(activities=CPU, execution_trace_observer=observer) as prof:
+        torch.ones(2) + 1
+
+    nodes = json.loads((tmp_path / "et.json").read_text())["nodes"]
+    add = next(node for node in nodes if node["name"] == "aten::add")
+    assert add["outputs"]["shapes"] == [[2]]
+    assert "aten::add" in [row.key for row in prof.key_averages()]
+
+
+def test_trace_only_has_a_trace_and_no_events(tmp_path: Path) -> None:
+    config = torch._C._profiler._ExperimentalConfig(trace_only=True)
+    with kymograph.profile(activities=CPU, experimental_config=config) as prof:
+        torch.ones(2)
+
+    with pytest.raises(RuntimeError, match="trace_only"):
+        prof.events()
+    prof.export_chrome_trace(tmp_path / "t.json")
+    assert "aten::ones" in (tmp_path / "t.json").read_text()
