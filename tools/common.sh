@@ -118,6 +118,12 @@ compile() {
 # long, and say so.
 past_deadline() { [ -n "${KYMO_DEADLINE:-}" ] && [ "$(date +%s)" -gt "$KYMO_DEADLINE" ]; }
 
+# Say so: left_out 'FUZZING IS' NAME-OF-THE-RESULT.
+left_out() {
+    say "$1 LEFT OUT: this machine is too slow today"
+    tools/count.py skip "$results" "$2" 'this machine is too slow today'
+}
+
 # Run a command with what everything else leaves of the cores. To be followed by `&`, and ended
 # with all it started by `kill -- -$!`. Tests run in sessions of their own, and where the kernel
 # divides the cores among sessions first (autogroups), `nice` alone means little: the command gets

@@ -89,15 +89,15 @@ check 'format' tools/format.sh --check
 check 'includes' includes_go_down
 check 'source lists' lists_are_complete
 check 'function names' functions_name_their_object
+check 'ruff' ruff check -q .
+check 'mypy' python_types
+check 'shell scripts' shell_scripts
 # With KYMO_WERROR=true the tests' own build has been one with warnings as errors already.
 [ "${KYMO_WERROR:-}" = true ] || check 'gcc -Werror' compiles_with gcc
 # Nothing that clang warns about depends on what it optimizes; gcc's warnings do.
 check 'clang -Werror' compiles_with clang -Doptimization=0
 check 'clang-tidy' tidy
 ! past_deadline || say 'CLANG-TIDY DID NOT LOOK AT EVERYTHING: this machine is too slow today'
-check 'ruff' ruff check -q .
-check 'mypy' python_types
-check 'shell scripts' shell_scripts
 
 if [ ${#failed[@]} != 0 ]; then
     printf 'lint: %s\n' "${failed[@]}" >&2

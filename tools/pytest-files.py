@@ -8,7 +8,8 @@ come. Those that took longest the last time begin first. Each leaves RESULTS/NAM
 failure too if it crashed or hung, or left files of kymograph's in the temporary directory. If a
 test failed, RESULTS/NAME-FILE.txt has what pytest printed. Prints a line for each file, with the
 time it took and the time it used a core, and what pytest printed if a test failed. The exit
-status is 1 if any did.
+status is 1 if any did. A file whose turn comes after KYMO_DEADLINE, in seconds since 1970, is
+skipped.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-LIMIT_S = 1500  # of one file, on a machine that does a lot besides
+LIMIT_S = 1200  # of one file, on a machine that does a lot besides
 DUMP_S = 10  # to write the stacks of one that hangs
 NO_TESTS = 5  # pytest's exit status when all were left out
+TOO_LATE = "this machine is too slow today"
 
 # Those known to take long, when there are no times of the last run: the longest should not be
 # the last to begin. The order matters, the figures do not.
@@ -40,9 +42,9 @@ FIRST = (
 ).split()
 
 
-def leave_failure(path: Path, file: Path, reason: str) -> None:
+def leave_result(path: Path, file: Path, tag: str, reason: str) -> None:
     case = ET.Element("testcase", classname="", name=file.name)
-    ET.SubElement(case, "failure", message=reason)
+    ET.SubElement(case, tag, message=reason)
     suite = ET.Element("testsuite")
     suite.append(case)
     ET.ElementTree(suite).write(path)
@@ -126,6 +128,7 @@ class Run:
         self.times = {}
         self.lock = threading.Lock()
         self.count = len(files)
+        self.deadline = float(os.environ.get("KYMO_DEADLINE") or "inf")
         self.done = 0
         self.failed = False
 
@@ -135,10 +138,22 @@ class Run:
                 if not self.waiting:
                     return
                 file = self.waiting.pop(0)
-            self.run(file)
+            if time.time() > self.deadline:
+                self.skip(file)
+            else:
+                self.run(file)
+
+    def skip(self, file: Path) -> None:
+        with self.lock:
+            self.done += 1
+            print(f"{self.done:3}/{self.count} {file.name}: NOT RUN, {TOO_LATE}", flush=True)
+        leave_result(self.result_of(file), file, "skipped", TOO_LATE)
+
+    def result_of(self, file: Path) -> Path:
+        return self.results / f"{self.name}-{file.stem}.xml"
 
     def run(self, file: Path) -> None:
-        xml = self.results / f"{self.name}-{file.stem}.xml"
+        xml = self.result_of(file)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         began = time.monotonic()
         with tempfile.TemporaryFile() as output, temporary_folder() as folder:
@@ -164,13 +179,13 @@ class Run:
         status = process.returncode
         if watch.hung:
             reason = f"ran for more than {LIMIT_S} s{where_it_hung(file, text)}"
-            leave_failure(xml, file, reason)
+            leave_result(xml, file, "failure", reason)
             text += "\n".join(["", "running when the time was up:", *watch.processes, reason])
         elif not xml.exists():
-            leave_failure(xml, file, f"ended with status {status}")
+            leave_result(xml, file, "failure", f"ended with status {status}")
         elif left and status == 0:
             status, reason = 1, "left in the temporary directory: " + " ".join(left)
-            leave_failure(xml, file, reason)
+            leave_result(xml, file, "failure", reason)
             text += reason
         with self.lock:
             self.tell(file, took, usage.ru_utime + usage.ru_stime, status, text)

@@ -296,7 +296,7 @@ static void *drain_body(void *arg)
     struct kymo_snapshot end = kymo__clock_snapshot();
     if (!d->names->clock_ended) /* another so soon would change how the last ticks are converted */
         kymo__names_snapshot(d->names, &end);
-    int rc = kymo__flight_on(d->flight) ? kymo__flight_flush(d->flight) : write_all(d);
+    int rc = kymo__flight_on(d->flight) ? kymo__flight_flush(d->flight, end.ticks) : write_all(d);
     if (rc == 0) {
         kymo__follow_finish(d->follow, d->packer, dies);
         rc = kymo__capfile_finish(d->file, d->packer);
@@ -351,6 +351,6 @@ int kymo__drain_finish(struct kymo_drain *d)
 int kymo__drain_flight(struct kymo_drain *d)
 {
     if (!d->there)
-        return kymo__flight_flush(d->flight); /* it is resting, and nobody wakes it meanwhile */
+        return kymo__flight_flush(d->flight, kymo_ticks()); /* nobody wakes it meanwhile */
     return kymo__flight_ask(d->flight);
 }

@@ -43,7 +43,9 @@ struct kymo_flight {
 
     uint32_t held; /* 1: full chunks stay where they are */
 
-    uint32_t asked; /* 1: somebody waits for `done`, then reads `result` */
+    uint64_t ended; /* the tick at which the session was told to stop, or 0 */
+    uint64_t asked; /* the tick at which somebody asked who waits for `done` and then reads
+                       `result`, or 0 */
     sem_t done;
     int result;
 };
@@ -82,9 +84,13 @@ extern uint32_t kymo__flight_answers;
 /* signals.c: restore the program's signal handlers. Under the life lock. */
 void kymo__signals_restore(void);
 
-/* Write the ring and the contents of chunks. Writer thread only. 0 or negative errno; on failure
-   nothing is lost. */
-int kymo__flight_flush(struct kymo_flight *flight);
+/* Write the ring and the contents of chunks, except what was too old at tick ASKED, or when the
+   session ended: the writer thread may get a core much later than that. Writer thread only. 0 or
+   negative errno; on failure nothing is lost. */
+int kymo__flight_flush(struct kymo_flight *flight, uint64_t asked);
+
+/* The session ends: what is not too old now will be written. */
+void kymo__flight_end(struct kymo_flight *flight);
 
 /* Have the writer thread, which must exist, do that, and wait for it. Under the life lock. */
 int kymo__flight_ask(struct kymo_flight *flight);

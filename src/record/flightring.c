@@ -64,13 +64,18 @@ size_t kymo__flight_pass_old(struct kymo_flight *f, struct kymo_chunk *chunk, si
     return passed;
 }
 
-uint64_t kymo__flight_oldest_tick(const struct kymo_flight *f, const struct kymo_snapshot *now)
+uint64_t kymo__flight_oldest_tick(const struct kymo_flight *f, const struct kymo_snapshot *now,
+                                  uint64_t at)
 {
     kymo_ns lasted = now->monotonic - f->started.monotonic;
     if (!f->span || lasted <= f->span)
         return 0;
     double share = (double)f->span / (double)lasted;
-    return now->ticks - (uint64_t)((double)(now->ticks - f->started.ticks) * share);
+    uint64_t span = (uint64_t)((double)(now->ticks - f->started.ticks) * share);
+    uint64_t ended = kymo__load_acquire(&f->ended);
+    if (ended && ended < at)
+        at = ended;
+    return at - f->started.ticks > span ? at - span : 0;
 }
 
 /* ---- the ring ---- */

@@ -28,9 +28,10 @@ void kymo__flight_expire_front(struct kymo_flight *flight);
    all. */
 size_t kymo__flight_pass_old(struct kymo_flight *flight, struct kymo_chunk *chunk, size_t end);
 
-/* Everything before this tick is too old; 0 while nothing is. */
-uint64_t kymo__flight_oldest_tick(const struct kymo_flight *flight,
-                                  const struct kymo_snapshot *now);
+/* Everything before this tick was too old at tick AT, or when the session ended if that was before;
+   0 while nothing is. NOW tells the clock's rate. */
+uint64_t kymo__flight_oldest_tick(const struct kymo_flight *flight, const struct kymo_snapshot *now,
+                                  uint64_t at);
 
 /* Record what SLOT counts as a gap, and clear it. Returns 0 or a negative errno. */
 int kymo__flight_record_expired(struct kymo_flight *flight, struct kymo_gap_slot *slot);

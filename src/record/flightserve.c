@@ -12,8 +12,10 @@
 
 #define SLOW_MOST 8 /* slow calls are not written to a capture larger than this many rings */
 
-/* Set by signal handlers: the number of the session to write, or 0. */
+/* Set by signal handlers: the number of the session to write, or 0, and the tick of the first
+   request. */
 static uint32_t requested;
+static uint64_t requested_at;
 uint32_t kymo__flight_answers;
 
 static void expire_old(struct kymo_flight *f)
@@ -22,7 +24,7 @@ static void expire_old(struct kymo_flight *f)
         return;
     struct kymo_snapshot now = kymo__clock_snapshot();
     kymo__lock(&f->lock);
-    f->oldest = kymo__flight_oldest_tick(f, &now);
+    f->oldest = kymo__flight_oldest_tick(f, &now, now.ticks);
     while (f->blocks && kymo__flight_oldest(f)->type == KYMO__BLOCK_RECORDS &&
            kymo__flight_oldest(f)->last_ticks < f->oldest)
         kymo__flight_expire_front(f);
@@ -78,7 +80,7 @@ void kymo__flight_serve(struct kymo_flight *f)
 {
     if (f->watch.slow)
         measure_slow(f);
-    bool asked = kymo__exchange(&f->asked, 0u);
+    uint64_t asked = kymo__exchange(&f->asked, (uint64_t)0);
     uint32_t number = kymo__exchange(&requested, 0u);
     bool signalled = number && number == kymo__switch_now();
     if (signalled)
@@ -87,7 +89,7 @@ void kymo__flight_serve(struct kymo_flight *f)
         expire_old(f);
         return;
     }
-    int rc = kymo__flight_flush(f);
+    int rc = kymo__flight_flush(f, asked ? asked : kymo__load_relaxed(&requested_at));
     if (signalled)
         kymo__add_release(&kymo__flight_answers, 1u);
     if (asked) {
@@ -119,18 +121,23 @@ void kymo__flight_watch(struct kymo_flight *f)
                              "large enough"
                            : "kymograph flight: slow call");
     mark_call(key);
-    kymo__flight_flush(f);
+    kymo__flight_flush(f, kymo_ticks());
 }
 
 /* ---- asking for it ---- */
 
 int kymo__flight_ask(struct kymo_flight *f)
 {
-    kymo__store_release(&f->asked, 1u);
+    kymo__store_release(&f->asked, kymo_ticks());
     sem_post(&kymo__wake);
     while (sem_wait(&f->done) < 0)
         continue; /* interrupted by a signal */
     return f->result;
+}
+
+void kymo__flight_end(struct kymo_flight *f)
+{
+    kymo__store_release(&f->ended, kymo_ticks());
 }
 
 void kymo__flight_hold(struct kymo_flight *f, bool held)
@@ -142,6 +149,8 @@ void kymo_flight_request(void)
 {
     uint32_t number = kymo__switch_now();
     int before = errno;
+    if (kymo__load_relaxed(&requested) != number)
+        kymo__store_relaxed(&requested_at, kymo_ticks());
     if (number && kymo__exchange(&requested, number) != number)
         sem_post(&kymo__wake);
     errno = before;

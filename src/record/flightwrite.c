@@ -102,13 +102,13 @@ static int write_chunks(struct kymo_flight *f)
     return rc;
 }
 
-int kymo__flight_flush(struct kymo_flight *f)
+int kymo__flight_flush(struct kymo_flight *f, uint64_t asked)
 {
     struct kymo_snapshot now = kymo__clock_snapshot();
     kymo__names_snapshot(f->names, &now);
     kymo__lock(&f->lock);
     f->round++;
-    f->oldest = kymo__flight_oldest_tick(f, &now);
+    f->oldest = kymo__flight_oldest_tick(f, &now, asked);
     int rc = kymo__names_flush(f->names);
     if (rc == 0)
         rc = write_ring(f);

@@ -179,6 +179,7 @@ static int stop_session(void)
     struct kymo_session *s = kymo__session();
     if (!s)
         return KYMO_EIDLE;
+    kymo__flight_end(&s->flight);
     kymo__endsignal_restore();
     kymo__signals_restore();
     unsigned stuck = collect_last(s);
@@ -238,6 +239,7 @@ bool kymo__session_conclude(void)
     if (kymo__life_take(pthread_mutex_trylock) != 0)
         return false;
     struct kymo_session *s = kymo__session();
+    kymo__flight_end(&s->flight);
     kymo__desk_halt(s->parts.desk);
     kymo__sampler_halt(s->parts.sampler);
     kymo__switch_set(0);

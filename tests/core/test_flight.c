@@ -125,6 +125,28 @@ static void a_thread_that_records_seldom_keeps_no_longer_than_others(void)
     CHECK(found.first_time >= now - 100000000);
 }
 
+static void sleep_for_long(void *state)
+{
+    (void)state;
+    fault_sleep(600000000);
+}
+
+static void a_stop_that_takes_long_keeps_what_was_young_when_it_began(void)
+{
+    static const struct kymo_source source = {
+        .size = sizeof(source), .name = "slow to stop", .stop = sleep_for_long};
+    CHECK_OK(kymo_source_register(&source, NULL));
+    flight_start("slow", 0, 500000000);
+    record(0, 5000);
+    fault_sleep(100000000);
+    CHECK_OK(kymo_stop());
+    CHECK_OK(kymo_source_unregister(&source));
+
+    struct found found = look("slow");
+    CHECK_EQ(found.kept, 5000);
+    CHECK_EQ(found.expired, 0);
+}
+
 static void *create(void *user, struct kymo_queue *queue)
 {
     (void)queue;
@@ -347,6 +369,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(dropped_and_expired_records_are_counted_separately),
     CHECK_CASE(what_is_older_than_asked_for_expires),
     CHECK_CASE(a_thread_that_records_seldom_keeps_no_longer_than_others),
+    CHECK_CASE(a_stop_that_takes_long_keeps_what_was_young_when_it_began),
     CHECK_CASE(events_a_tracer_delivers_at_the_end_do_not_expire_the_rest),
     CHECK_CASE(memory_and_file_stay_bounded_over_ten_million_records),
     CHECK_CASE(writing_twice_gives_two_windows_without_repeats),

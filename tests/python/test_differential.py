@@ -190,6 +190,10 @@ UNREPORTED: dict[str, set[str]] = {
     "test_ordered_dict": {"update"},
 }
 
+# Before 3.12, a generator that is closed where the profile function lets go of it runs inside that
+# function, to which nothing is reported meanwhile.
+CLOSED_INSIDE = {"test_yield_from": {"one", "outer"}} if sys.version_info < (3, 12) else {}
+
 # On 3.10 a profile function written in Python keeps the variables of every frame alive, so
 # that finalizers run later, or inside it, and tests of them fail. cProfile does not.
 DISTURBED = set(
@@ -254,7 +258,7 @@ def test_calls_are_those_that_a_profile_function_sees(tools: Tools, program: str
     if ours.get("run") == 0:
         pytest.skip(f"there are only doctests in test.{program} of this version")
 
-    python = differences(theirs["python"], ours["python"])
+    python = without(CLOSED_INSIDE, program, differences(theirs["python"], ours["python"]))
     c = without(UNREPORTED, program, reported_differences(theirs["c"], ours["c"]))
 
     if program in THREADED:
