@@ -31,7 +31,11 @@ int kymo__nest_grow(struct kymo_nest *n)
 static int hand_over(struct kymo_nest *n, unsigned flags)
 {
     const struct kymo_open_call *frame = &n->frames[n->depth];
-    unsigned arg_count = n->show && n->telling ? frame->arg_count : 0;
+    if (!n->telling) {
+        n->arg_len = frame->args;
+        return 0; /* before the window, nobody has set when it began */
+    }
+    unsigned arg_count = n->show ? frame->arg_count : 0;
     const struct kymo_call_arg *args = NULL;
     if (kymo__unlikely(arg_count) && !(args = n->show(n->show_arg, frame->args, &arg_count)))
         return -ENOMEM;
@@ -46,8 +50,6 @@ static int hand_over(struct kymo_nest *n, unsigned flags)
         .arg_count = arg_count,
     };
     n->arg_len = frame->args;
-    if (!n->telling)
-        return 0;
     n->counts.slices++;
     return n->leave ? n->leave(n->arg, &slice) : 0;
 }

@@ -17,8 +17,9 @@ static _Thread_local bool armed;
 static int noticed;
 
 /* Called between a thread's decision to take over a prepared lane and its last step of doing so:
-   the moment at which the sampler notices the end of the earlier thread. */
-int pthread_setspecific(pthread_key_t key, const void *value)
+   the moment at which the sampler notices the end of the earlier thread. ThreadSanitizer calls it on
+   threads of its own, which must not be instrumented. */
+__attribute__((no_sanitize("thread"))) int pthread_setspecific(pthread_key_t key, const void *value)
 {
     static int (*next)(pthread_key_t, const void *);
     if (!next)

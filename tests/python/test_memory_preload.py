@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -46,7 +47,19 @@ sys.exit(5)
 """
 
 
-@pytest.mark.parametrize(("options", "expected"), [([], (0, 0)), (["--memory-preload"], (7, 2))])
+def address_of_malloc(library: str | None) -> int | None:
+    return ctypes.cast(ctypes.CDLL(library).malloc, ctypes.c_void_p).value
+
+
+# In a Python that is not position-independent, the address of malloc is that of a stub in its
+# executable, which jumps through a slot that we patch.
+HAS_STUB = address_of_malloc(None) != address_of_malloc("libc.so.6")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [([], (7, 2) if HAS_STUB else (0, 0)), (["--memory-preload"], (7, 2))],
+)
 def test_only_the_preloaded_library_sees_allocations_through_dlsym(
     capture_path: Path, options: list[str], expected: tuple[int, int]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -141,7 +142,7 @@ def test_python_functions_have_ids() -> None:
     with kymograph.profile(with_stack=True) as prof:
         outer()
 
-    events = {event.name.rpartition(".")[2]: event for event in prof.events()}
+    events = {re.split(r"\W", event.name)[-1]: event for event in prof.events()}
     assert events["inner"].python_parent_id == events["outer"].python_id > 0
     assert (events["between"].python_id, events["between"].python_parent_id) == (-1, -1)
     assert events["outer"].python_module_id == -1

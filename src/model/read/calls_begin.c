@@ -7,6 +7,10 @@
 #include "fields.h"
 #include "summaries.h"
 
+/* The time before a window, where reading does not look at times: before all of them, and the
+   difference to any of them is a time. */
+#define BEFORE_WINDOW ((kymo_ns)0)
+
 static bool is_span(void *arg, uint32_t key)
 {
     const struct kymo_reader *r = arg;
@@ -65,8 +69,8 @@ static void set_up(struct kymo_calls *c, struct kymo_capture *capture, uint32_t 
         c->end = ended < c->end ? ended : c->end;
     }
     c->end = to < c->end ? to : c->end;
-    c->nest.now = INT64_MIN;
     c->nest.telling = from == INT64_MIN;
+    c->nest.now = c->nest.telling ? INT64_MIN : BEFORE_WINDOW;
     c->nest.enter = visitor->enter;
     c->nest.leave = visitor->leave;
     c->nest.arg = visitor->arg;
@@ -93,8 +97,8 @@ static int begin_at(struct kymo_calls *c, size_t at)
     size_t hint = 0;
     for (uint32_t i = 0; i < n->depth; i++)
         n->frames[i].start = kymo__timebase_ns(&capture->base, (uint64_t)n->frames[i].start, &hint);
-    n->now =
-        summary->before ? kymo__timebase_ns(&capture->base, (uint64_t)n->now, &hint) : INT64_MIN;
+    n->now = summary->before ? kymo__timebase_ns(&capture->base, (uint64_t)n->now, &hint)
+                             : BEFORE_WINDOW;
     kymo__stream_seek(&c->stream, summary->run, summary->before);
     return 1;
 }
@@ -106,7 +110,7 @@ static void begin_again(struct kymo_calls *c)
     n->depth = n->doubtful = 0;
     n->arg_len = 0;
     n->entered = 0;
-    n->now = INT64_MIN;
+    n->now = BEFORE_WINDOW;
     memset(n->active, 0, sizeof(n->active));
 }
 
