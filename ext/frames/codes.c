@@ -75,7 +75,7 @@ static uint32_t find_number(const PyCodeObject *address, size_t *end, uint32_t *
         size_t at = i & (((size_t)1 << SLOT_BITS) - 1);
         uint32_t number = __atomic_load_n(&slots[at], __ATOMIC_ACQUIRE);
         const PyCodeObject *here = number ? address_of(number) : NULL;
-        if (here == address)
+        if (number && here == address)
             return number;
         if (!here && !dead) {
             *end = at;

@@ -284,6 +284,8 @@ static int append_copy(struct kymo_sink *sink, uint64_t offset, struct kymo_bloc
                        struct kymo_buffer *scratch)
 {
     size_t len = (size_t)kymo__block_bytes(&header);
+    if (len < sizeof(header))
+        return -EIO;
     scratch->len = 0;
     int rc = kymo__buffer_reserve(scratch, len);
     if (rc < 0)

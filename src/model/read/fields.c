@@ -92,7 +92,7 @@ static int add_hex(struct kymo_buffer *out, const uint8_t *bytes, size_t len)
 static int add_escaped(struct kymo_buffer *out, const uint8_t *bytes, size_t len)
 {
     struct kymo_buffer ended = {0};
-    int rc = kymo__buffer_reserve(&ended, len + 1);
+    int rc = len < SIZE_MAX ? kymo__buffer_reserve(&ended, len + 1) : -ENOMEM;
     for (size_t at = 0; rc == 0 && at <= len;) {
         const uint8_t *zero = at < len ? memchr(bytes + at, 0, len - at) : NULL;
         size_t part = (zero ? (size_t)(zero - bytes) : len) - at;
