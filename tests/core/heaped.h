@@ -9,6 +9,7 @@
 #include "check.h"
 
 struct heaped_event {
+    size_t place; /* in the order in which they are read */
     uint64_t ticks;
     uint32_t thread;
     char kind[24], function[24]; /* "mark": an instant of the test's own */
@@ -81,8 +82,9 @@ static inline struct heaped heaped_read(const char *path)
             continue;
         if (heaped.count == capacity)
             heaped.all = realloc(heaped.all, (capacity = capacity * 2 + 64) * sizeof(*heaped.all));
-        struct heaped_event *out = &heaped.all[heaped.count++];
-        *out = (struct heaped_event){.ticks = event.ticks, .thread = event.thread};
+        struct heaped_event *out = &heaped.all[heaped.count];
+        *out = (struct heaped_event){
+            .place = heaped.count++, .ticks = event.ticks, .thread = event.thread};
         snprintf(out->kind, sizeof(out->kind), "%s", memory ? event.name : "mark");
         struct kymo_value value = {.size = sizeof(value)};
         for (unsigned i = 0; memory && kymo_event_value(capture, &event, i, &value) == 0; i++)
