@@ -311,6 +311,21 @@ static PyObject *end_on_signal(PyObject *module, PyObject *args)
     return kymo__raise(kymo__core_of_module(module), code, NULL);
 }
 
+/* crash_message(message) */
+static PyObject *crash_message(PyObject *module, PyObject *message)
+{
+    PyObject *bytes = PyUnicode_EncodeFSDefault(message);
+    if (!bytes)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    int code = kymo_crash_message(PyBytes_AS_STRING(bytes));
+    PyEval_RestoreThread(thread);
+    Py_DECREF(bytes);
+    if (code == 0)
+        Py_RETURN_NONE;
+    return kymo__raise(kymo__core_of_module(module), code, NULL);
+}
+
 /* memory_apart(on): what this thread allocates while it is on is not the program's. */
 static PyObject *memory_apart(PyObject *Py_UNUSED(module), PyObject *on)
 {
@@ -336,6 +351,7 @@ PyMethodDef kymo__session_methods[] = {
      "OSError if the write failed; then everything is still kept."},
     {"flight_on_signal", flight_on_signal, METH_VARARGS, "flight_on_signal(number, end)"},
     {"end_on_signal", end_on_signal, METH_VARARGS, "end_on_signal(number, grace_ms, message)"},
+    {"crash_message", crash_message, METH_O, "crash_message(message)"},
     {"memory_apart", memory_apart, METH_O, "memory_apart(on)"},
     {"running", session_running, METH_NOARGS,
      "running($module, /)\n--\n\nTrue while this process records."},

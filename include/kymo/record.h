@@ -137,6 +137,16 @@ KYMO_API int kymo_flight_on_signal(int number, int end);
    when the signal cannot be handled or the session is a flight recorder. Any thread. */
 KYMO_API int kymo_end_on_signal(int number, unsigned grace_ms, const char *message);
 
+/* Until kymo_stop, write "kymograph: SIGSEGV ended the program; " and MESSAGE to standard error if
+   SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT ends the process. The process still ends by that
+   signal. Signals that the program handles or ignores are left alone, and a handler that it
+   installs later replaces this one. With a flight recorder the line is also written for the
+   signals that end the process after kymo_flight_on_signal. MESSAGE is copied.
+
+   Returns 0, KYMO_EIDLE or -ENOMEM. Any thread; the calling one also gets an alternate signal
+   stack, if it has none, so that the line is written after an overflow of its stack. */
+KYMO_API int kymo_crash_message(const char *message);
+
 /* What the running session has done so far. */
 struct kymo_stats {
     size_t size;

@@ -141,6 +141,8 @@ class Recording:
             _flight.watch()
         else:
             self._watch_endings()
+        if not self.quiet:
+            _core.crash_message(self._where())
         if "on-crash" in self.given:
             kymograph.crash_stacks()  # after the flight recorder, so that its handlers run second
         # Registered before the program's handlers, so it runs after them.
@@ -184,10 +186,12 @@ class Recording:
         """Return what to print if SIGTERM ends the program while no Python code can run."""
         if self.quiet:
             return None
-        said = f"kymograph: SIGTERM ended the program; the capture is {self.shown_capture}\n"
-        if self.format:
-            said += f"kymograph: next: {self._export_again()}\n"
-        return said
+        return f"kymograph: SIGTERM ended the program; {self._where()}\n"
+
+    def _where(self) -> str:
+        """Return where the capture is, and what to do with it."""
+        what = self._export_again() if self.format else f"kymograph report {self.shown_capture}"
+        return f"the capture is {self.shown_capture}\nkymograph: next: {what}"
 
     # ---- the end
 

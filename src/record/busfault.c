@@ -66,9 +66,12 @@ static bool is_ours(void)
            now.sa_sigaction == on_bus;
 }
 
-struct sigaction *kymo__busfault_beneath(int number)
+struct sigaction *kymo__handler_beneath(int number)
 {
-    return number == SIGBUS && handled && is_ours() ? &before : NULL;
+    struct sigaction *beneath = kymo__crash_beneath(number);
+    if (!beneath && number == SIGBUS && handled && is_ours())
+        beneath = &before;
+    return beneath;
 }
 
 int kymo__busfault_begin(const struct kymo_live *live)

@@ -23,8 +23,8 @@ bool kymo__busfault_seen(void);
    not. */
 bool kymo__busfault_mend(const siginfo_t *info);
 
-/* The action for signal NUMBER when the fault is not in our pages; the caller may change it.
-   NULL when this file does not handle NUMBER. */
-struct sigaction *kymo__busfault_beneath(int number);
+/* The action to which a handler that must run first, this one or that of crash reports, passes
+   signal NUMBER on; the caller may change it. NULL without such a handler. */
+struct sigaction *kymo__handler_beneath(int number);
 
 #endif

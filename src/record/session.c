@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "busfault.h"
+#include "crashnote.h"
 #include "endsignal.h"
 #include "local.h"
 #include "lock.h"
@@ -181,6 +182,7 @@ static int stop_session(void)
         return KYMO_EIDLE;
     kymo__flight_end(&s->flight);
     kymo__endsignal_restore();
+    kymo__crashnote_end();
     kymo__signals_restore();
     unsigned stuck = collect_last(s);
     int halted = kymo__load_acquire(&s->file.halted);

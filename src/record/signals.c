@@ -9,6 +9,7 @@
 
 #include "busfault.h"
 #include "crash.h"
+#include "crashnote.h"
 #include "flight.h"
 #include "running.h"
 
@@ -38,6 +39,7 @@ static void on_signal(int number)
     } else {
         if (recording)
             wait_for_answer();
+        kymo__crashnote_say(number);
         /* Restore the default action and raise the signal again; it arrives when the handler
            returns. A forked child comes here without waiting. */
         const struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -45,13 +47,6 @@ static void on_signal(int number)
         raise(number);
     }
     errno = before;
-}
-
-/* The action to which another handler of ours passes the signal on; NULL without one. */
-static struct sigaction *handler_beneath(int number)
-{
-    struct sigaction *beneath = kymo__crash_beneath(number);
-    return beneath ? beneath : kymo__busfault_beneath(number);
 }
 
 static int handle_signal(int number, bool end)
@@ -62,7 +57,7 @@ static int handle_signal(int number, bool end)
     if (number < 1 || number >= NSIG || sigaction(number, NULL, &before) < 0)
         return -EINVAL;
     /* The crash is reported first; then that handler calls ours. */
-    struct sigaction *beneath = handler_beneath(number);
+    struct sigaction *beneath = kymo__handler_beneath(number);
     if (beneath)
         before = *beneath;
     bool ours = handled[number].ours && before.sa_handler == on_signal;
@@ -101,7 +96,7 @@ void kymo__signals_restore(void)
         if (!handled[number].ours)
             continue;
         handled[number].ours = false;
-        struct sigaction *beneath = handler_beneath(number);
+        struct sigaction *beneath = kymo__handler_beneath(number);
         if (beneath && !(beneath->sa_flags & SA_SIGINFO) && beneath->sa_handler == on_signal)
             *beneath = handled[number].before;
         if (sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&

@@ -42,14 +42,17 @@ def without_written(messages: str) -> str:
     return re.sub(r"^kymograph: wrote .*\n", "", messages, flags=re.M)
 
 
-def on_terminal(*arguments: object, width: int = 80, **environment: str) -> str:
-    """What it prints on a terminal `width` cells wide, without colours."""
+def on_terminal(
+    *arguments: object, width: int = 80, stderr: bool = False, **environment: str
+) -> str:
+    """What it prints on a terminal `width` cells wide, without colours; with `stderr` messages, too."""
     master, slave = pty.openpty()
     columns = {"TERM": "xterm", "COLUMNS": str(width), "NO_COLOR": "1"}
     with os.fdopen(master, "rb", closefd=True) as screen:
         process = subprocess.Popen(
             [PROGRAM, *map(str, arguments)],
             stdout=slave,
+            stderr=slave if stderr else None,
             env={**os.environ, **columns, **environment},
         )
         os.close(slave)

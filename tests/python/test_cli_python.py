@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from command import bad, good, kymograph
-from program import PROGRAM
+from program import PROGRAM, on_terminal
 
 pytestmark = pytest.mark.native
 
@@ -49,6 +49,19 @@ def test_doctor_says_no_where_nothing_can_be_recorded() -> None:
     assert done.returncode == 1
     assert re.search(r"^fail +recording +cannot record a capture in /proc", done.stdout, re.M)
     assert "-> " in done.stdout and "cannot record here" in done.stdout
+
+
+def test_on_a_terminal_doctor_fits_its_width(tmp_path: Path) -> None:
+    folder = tmp_path / "/".join(["a-folder-with-a-long-name"] * 6)
+    folder.mkdir(parents=True)
+    broken = script(folder / "python", "exit 1")
+
+    shown = on_terminal("--python", broken, "doctor", folder)
+    piped = good("--python", broken, "doctor", folder)
+
+    assert max(map(len, shown.splitlines())) <= 80
+    assert re.sub(r"\s", "", shown).count(re.sub(r"\s", "", str(broken))) == 1
+    assert str(broken) in piped
 
 
 def test_doctor_shows_the_python_it_would_use(tmp_path: Path) -> None:

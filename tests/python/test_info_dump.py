@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ from pathlib import Path
 import pytest
 from command import NESTED, bad, events_of, good, info_of, kymograph, start_recorder
 from conftest import Maker
+from program import on_terminal
+
+import kymograph as kymo
 
 pytestmark = pytest.mark.native
 
@@ -27,6 +31,15 @@ for i in range(2):
     thread = threading.Thread(target=work); thread.start(); thread.join()
 kymograph.stop()
 """
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture with calls."""
+    path = tmp_path_factory.mktemp("traced") / "trace.kymo"
+    with kymo.trace(path):
+        textwrap.wrap("some words")
+    return path
 
 
 @contextlib.contextmanager
@@ -252,6 +265,33 @@ def test_values_json_has_no_number_for_are_strings(make: Maker) -> None:
     )
 
     assert [e["value"] for e in events_of(path)] == ["NaN", "Infinity", "-Infinity", 1e300, 0.1]
+
+
+def test_on_a_terminal_a_record_of_dump_is_one_line(make: Maker) -> None:
+    path = make(
+        "kymograph.thread_name('a thread with a name that is rather long')\n"
+        "def dive(n):\n"
+        "    with kymograph.span('a span with a name that fills the line: ' + 'x' * 60):\n"
+        "        if n: dive(n - 1)\n"
+        "dive(40)\n"
+        "kymograph.stop()"
+    )
+
+    for options in ([], ["--absolute"]):
+        lines = on_terminal("dump", *options, path).splitlines()
+        assert len(lines) == 1 + 82
+        assert max(map(len, lines)) <= 80
+        assert all(line.endswith("…") for line in lines[1:])
+    assert good("dump", path).count("x" * 60) == 82
+
+
+def test_on_a_terminal_the_place_of_a_call_loses_its_start(traced: Path) -> None:
+    lines = on_terminal("dump", traced).splitlines()
+    whole = good("dump", traced).splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert any(re.search(r"  …\S*\.py:\d+$", line) for line in lines)
+    assert any(re.search(r"  /\S*\.py:\d+$", line) for line in whole)
 
 
 def test_dump_shows_only_the_thread_asked_for(make: Maker) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import program
 import pytest
 from conftest import RunCode
-from program import PROGRAM, fib
+from program import PROGRAM, fib, on_terminal
 
 import kymograph
 
@@ -260,6 +260,35 @@ def test_a_table_is_aligned(traced: Path) -> None:
 
     assert text == "one  word  missing\n  1  abc         -\n 22  d           3\n"
     assert good(traced, "SELECT 1 AS a WHERE 0") == "a\n"
+
+
+def test_on_a_terminal_a_row_is_one_line(traced: Path) -> None:
+    sql = "SELECT *, '/a/long/path/' || name || '.py' AS file2 FROM functions"
+    shown = on_terminal("query", traced, sql).splitlines()
+    piped = good(traced, sql).splitlines()
+
+    assert max(map(len, shown)) <= 80 < max(map(len, piped))
+    titles, all_titles = shown[0].split(), piped[0].split()
+    assert titles == [title for title in all_titles if title in titles] != all_titles
+    assert len(shown) == len(piped)
+
+
+def test_the_columns_that_do_not_fit_are_named(traced: Path) -> None:
+    sql = (
+        "SELECT 1 AS first, NULL AS empty, hex(zeroblob(200)) AS wide, '/a/b/' || hex(zeroblob(40))"
+    )
+    numbers = ", ".join(f"{10**17 + i} AS number{i}" for i in range(5))
+
+    shown = on_terminal("query", traced, f"{sql} AS path, {numbers}", stderr=True).splitlines()
+
+    assert shown[0].split() == ["first", "wide", "path", "number0", "number1"]
+    assert shown[1].split()[1].endswith("…") and shown[1].split()[2].startswith("…")
+    assert shown[2].endswith(
+        "not shown: empty, number2, number3, number4; select fewer columns, or use --csv"
+    )
+    assert (
+        on_terminal("query", traced, "SELECT 1 AS one, NULL AS empty") == "one  empty\n  1      -\n"
+    )
 
 
 def test_a_long_result_is_printed_in_parts(traced: Path) -> None:

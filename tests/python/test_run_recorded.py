@@ -238,6 +238,49 @@ def test_sigterm_ends_the_program_and_the_capture_is_complete() -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["script.py", "trace.kymo"]
 
 
+ENDED = (
+    "kymograph: {} ended the program; the capture is trace.kymo\n"
+    "kymograph: next: kymograph report trace.kymo\n"
+)
+
+
+@pytest.mark.parametrize("options", [[], ["--flight", "10s"]])
+def test_a_program_that_crashes_names_its_capture(options: list[str]) -> None:
+    write(
+        "script.py",
+        """
+        import ctypes
+        def f(): pass
+        for _ in range(1000): f()
+        ctypes.string_at(0)
+        """,
+    )
+
+    done = execute(*RUN, "-o", "trace.kymo", *options, "script.py")
+    quiet = execute(*RUN, "-q", "-o", "quiet.kymo", *options, "script.py")
+
+    assert done.returncode == quiet.returncode == -signal.SIGSEGV
+    assert done.stderr == ENDED.format("SIGSEGV")
+    assert quiet.stderr == ""
+    assert calls()["f"] == 1000
+
+
+def test_a_child_that_crashes_names_no_capture() -> None:
+    write(
+        "script.py",
+        """
+        import os
+        if not os.fork(): os.abort()
+        assert os.WTERMSIG(os.wait()[1]) == 6
+        """,
+    )
+
+    done = execute(*RUN, "-o", "trace.kymo", "script.py")
+
+    assert done.returncode == 0
+    assert "SIGABRT" not in done.stderr and "recorded" in done.stderr
+
+
 @pytest.mark.parametrize("library", ["CDLL", "PyDLL"])  # PyDLL keeps the GIL
 def test_sigterm_ends_a_program_that_is_inside_a_c_function(library: str) -> None:
     write(
@@ -257,7 +300,7 @@ def test_sigterm_ends_a_program_that_is_inside_a_c_function(library: str) -> Non
     done = execute(*RUN, "-o", "trace.kymo", "script.py")
 
     assert done.returncode == -signal.SIGTERM
-    assert done.stderr == "kymograph: SIGTERM ended the program; the capture is trace.kymo\n"
+    assert done.stderr == ENDED.format("SIGTERM")
     assert ending() == "clean"
     assert calls()["f"] == 1000
     assert sorted(path.name for path in Path().iterdir()) == ["script.py", "trace.kymo"]

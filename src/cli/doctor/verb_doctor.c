@@ -117,13 +117,14 @@ static void run_for_programs(struct cli_doctor *doctor)
 static void run_for_people(struct cli_doctor *doctor)
 {
     run_checks(doctor);
-    if (doctor->failed > 0)
-        printf("\nkymograph cannot record here: see the failures above.\n");
-    else if (doctor->warned > 0)
-        printf(
-            "\nkymograph can record and read captures here; the warnings show what is limited.\n");
-    else
-        printf("\nEverything works.\n");
+    putchar('\n');
+    kymo__cli_wrap(stdout,
+                   doctor->failed > 0 ? "kymograph cannot record here: see the failures above."
+                   : doctor->warned > 0
+                       ? "kymograph can record and read captures here; the warnings show what is "
+                         "limited."
+                       : "Everything works.",
+                   0, kymo__cli_text_width(), 0);
 }
 
 static int run_doctor(const struct cli_verb *verb, const struct cli_arguments *arguments)

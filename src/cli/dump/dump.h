@@ -10,7 +10,10 @@ struct cli_dump {
     const struct cli_threads *threads;
     bool absolute;   /* wall-clock times instead of times since the start */
     uint32_t *depth; /* by thread: how many spans are open */
-    int time_cells;  /* width of the column; set by kymo__cli_dump_heading */
+    /* Set by kymo__cli_dump_heading: the widths of the columns, */
+    int time_cells, thread_cells;
+    int rest_cells;   /* of name and details; 0: as wide as they are */
+    uint32_t deepest; /* levels that are indented */
 };
 
 void kymo__cli_dump_heading(struct cli_dump *dump);

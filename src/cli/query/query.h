@@ -81,4 +81,11 @@ enum cli_query_form { CLI_QUERY_TABLE, CLI_QUERY_CSV, CLI_QUERY_JSON };
 /* Run STATEMENT to its end and print its rows. Returns an SQLite code, SQLITE_DONE on success. */
 int kymo__cli_query_print(sqlite3_stmt *statement, enum cli_query_form form);
 
+/* The same for a table; returns SQLITE_ROW when the output failed. */
+int kymo__cli_query_aligned(sqlite3_stmt *statement);
+
+/* Column I of the row as text, on request cleaned for a terminal; free it. Bytes are shown in
+   hexadecimal. */
+char *kymo__cli_query_cell(sqlite3_stmt *statement, int i, bool clean);
+
 #endif

@@ -4,6 +4,7 @@
 #include <wchar.h>
 
 #include "memory.h"
+#include "terminal.h"
 #include "utf8.h"
 
 /* C0, DEL and C1: terminals interpret all of them. */
@@ -98,6 +99,25 @@ const char *kymo__cli_fit_end(const char *s, int cells)
     return s;
 }
 
+/* On a terminal, print the start of a WORD that is longer than a line, such as a path, until the
+   rest fits on one: after a slash where there is one, so that it is read more easily. Returns the
+   rest. Anywhere else it stays whole. */
+static const char *break_word(FILE *out, const char *word, int indent, int room)
+{
+    while (kymo__cli_terminal_width() > 0 && room > 0 && kymo__cli_cells(word) > room) {
+        int fits = kymo__cli_fit(word, room), at = fits;
+        while (at > fits / 2 && word[at - 1] != '/')
+            at--;
+        if (at <= fits / 2)
+            at = fits;
+        if (at <= 0)
+            break;
+        fprintf(out, "%.*s\n%*s", at, word, indent, "");
+        word += at;
+    }
+    return word;
+}
+
 /* Print the word that begins at TEXT, on a new line if it does not fit. */
 static int wrap_word(FILE *out, const char *word, int length, int indent, int width, int column)
 {
@@ -114,9 +134,11 @@ static int wrap_word(FILE *out, const char *word, int length, int indent, int wi
         fputc(' ', out);
         column++;
     }
-    fputs(copy, out);
+    const char *rest = column == indent ? break_word(out, copy, indent, width - indent) : copy;
+    fputs(rest, out);
+    column += kymo__cli_cells(rest);
     kymo__cli_free(copy);
-    return column + cells;
+    return column;
 }
 
 void kymo__cli_wrap(FILE *out, const char *text, int indent, int width, int start)
