@@ -45,7 +45,7 @@ def without_written(messages: str) -> str:
 def on_terminal(
     *arguments: object, width: int = 80, stderr: bool = False, **environment: str
 ) -> str:
-    """What it prints on a terminal `width` cells wide, without colours; with `stderr` messages, too."""
+    """What it prints on a terminal `width` cells wide, without colours; `stderr`: messages, too."""
     master, slave = pty.openpty()
     columns = {"TERM": "xterm", "COLUMNS": str(width), "NO_COLOR": "1"}
     with os.fdopen(master, "rb", closefd=True) as screen:

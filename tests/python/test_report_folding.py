@@ -279,6 +279,30 @@ while time.process_time() < end:
     assert all(len(line) <= 80 for line in on_terminal(path).splitlines()[1:])
 
 
+def test_the_lines_of_samples_are_folded(tmp_path: Path, run_code: RunCode) -> None:
+    work = """
+import importlib, json, sys, time
+end = time.process_time() + 0.3
+while time.process_time() < end:
+    sys.modules.pop("_pydecimal", None)
+    import _pydecimal
+end = time.process_time() + 0.3
+while time.process_time() < end:
+    json.dumps(list(range(1000)), indent=1)
+"""
+    path = record_sampled(run_code, tmp_path / "trace.kymo", work)
+
+    def lines(*options: str) -> str:
+        return text_of(*options, path).split("Lines by own samples\n")[1].split("\n\n")[0]
+
+    folded, unfolded = lines(), lines("--unfold")
+
+    assert folded.count("(imports)") == 1 and "importlib" not in folded
+    assert re.search(r"json/__init__\.py:\d+ +dumps", folded)
+    assert "json/encoder.py" not in folded and "_pydecimal" not in folded
+    assert "importlib._bootstrap" in unfolded and "json/encoder.py" in unfolded
+
+
 # ---------------------------------------------------------------- what is not there
 
 

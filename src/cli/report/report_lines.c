@@ -1,6 +1,9 @@
-/* report_lines.c — the Python lines with the most samples. */
+/* report_lines.c — the Python lines with the most samples, folded as the table of functions is:
+   what a library does counts for the line of it that the program's call is at, and all imports are
+   one row. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory.h"
 #include "report.h"
@@ -9,14 +12,46 @@
 #include "terminal.h"
 #include "units.h"
 
-/* The innermost Python frame of the stack that ends in NODE, or -1. */
-static int64_t line_of(const struct kymo_samples *samples, uint32_t node)
+static uint32_t callable_of(const struct kymo_samples *samples, uint32_t frame)
+{
+    return samples->callable_of[samples->names.first[frame]];
+}
+
+static bool is_script(const struct kymo_samples *samples, uint32_t frame)
+{
+    return strcmp(samples->survey->callables.all[callable_of(samples, frame)].name, "<module>") ==
+           0;
+}
+
+/* The line to show for the stack that ends in NODE: that of its innermost Python frame which is the
+   program's own or was called by it. Returns the frame, IMPORTS or NO_LINE. */
+enum { NO_LINE = -1, IMPORTS = -2 };
+static int64_t line_of(const struct kymo_samples *samples, const struct kymo_fold *fold,
+                       uint32_t node)
 {
     const struct kymo_reader_stacks *stacks = &samples->names.capture->reader->stacks;
-    for (; node; node = stacks->nodes[node].parent)
-        if (kymo__samples_managed(samples, node))
-            return stacks->nodes[node].frame;
-    return -1;
+    int64_t innermost = NO_LINE, outer = NO_LINE, inner = NO_LINE;
+    bool own = false, imports = false;
+    for (; node && !own; node = stacks->nodes[node].parent) {
+        if (!kymo__samples_managed(samples, node))
+            continue;
+        inner = outer;
+        outer = stacks->nodes[node].frame;
+        if (innermost == NO_LINE)
+            innermost = outer;
+        if (fold->unfold)
+            return innermost;
+        enum kymo_origin origin = fold->origin[callable_of(samples, (uint32_t)outer)];
+        imports |= origin == KYMO__IMPORT;
+        own = origin == KYMO__OWN;
+    }
+    if (fold->only_imports)
+        return imports ? IMPORTS : innermost;
+    if (outer == NO_LINE)
+        return NO_LINE;
+    bool called = inner != NO_LINE && (own || is_script(samples, (uint32_t)outer));
+    int64_t line = called ? inner : outer;
+    return fold->origin[callable_of(samples, (uint32_t)line)] == KYMO__IMPORT ? IMPORTS : line;
 }
 
 static int by_periods(const void *a, const void *b, void *arg)
@@ -42,9 +77,11 @@ void kymo__cli_print_lines(const struct cli_report *report)
     uint64_t *periods = kymo__cli_array(frames + 1, sizeof *periods);
     uint32_t *order = kymo__cli_array(frames + 1, sizeof *order);
     for (size_t i = 0; i < t->count; i++) {
-        int64_t frame = line_of(samples, t->all[i].node);
-        if (frame < 0)
+        int64_t frame = line_of(samples, report->sampled->fold, t->all[i].node);
+        if (frame == NO_LINE)
             continue;
+        if (frame == IMPORTS)
+            frame = (int64_t)frames;
         if (!periods[frame])
             order[count++] = (uint32_t)frame;
         periods[frame] += t->all[i].periods;
@@ -52,8 +89,9 @@ void kymo__cli_print_lines(const struct cli_report *report)
     qsort_r(order, count, sizeof *order, by_periods, periods);
     struct cli_table *table = kymo__cli_table_new(columns);
     for (size_t i = 0; i < count && i < LINES && i < report->limit; i++) {
+        static const struct kymo_named_frame imports = {.name = KYMO__IMPORTS, .file = ""};
         const struct kymo_named_frame *named =
-            &samples->names.named[samples->names.first[order[i]]];
+            order[i] == frames ? &imports : &samples->names.named[samples->names.first[order[i]]];
         kymo_ns length = kymo__tally_time(t, periods[order[i]]);
         struct cli_text time = kymo__cli_duration(length);
         struct cli_text share = kymo__cli_percent(length, report->sampled->inside);

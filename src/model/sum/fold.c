@@ -11,13 +11,11 @@
 struct folding {
     const struct kymo_survey *from;
     struct kymo_fold *fold;
-    bool unfold;       /* show every function */
-    bool only_imports; /* nothing is the program's own: fold only imports */
-    uint8_t *origin;   /* by callable: enum kymo_origin */
-    bool *waits;       /* by callable */
-    uint32_t *here;    /* by node of the survey: the node shown for it */
-    uint32_t imports;  /* the callable that represents imports */
-    size_t capacity;   /* capacity of fold->waits */
+    uint8_t *origin;  /* that of the fold */
+    bool *waits;      /* by callable */
+    uint32_t *here;   /* by node of the survey: the node shown for it */
+    uint32_t imports; /* the callable that represents imports */
+    size_t capacity;  /* capacity of fold->waits */
 };
 
 /* Code generated at run time is in the file <string>. It is the program's own if the program itself
@@ -36,7 +34,7 @@ static int classify(struct folding *f)
 {
     const struct kymo_callables *all = &f->from->callables;
     bool own = false, string = program_is_string(f->from);
-    f->origin = kymo__alloc(all->count + 1);
+    f->origin = f->fold->origin = kymo__alloc(all->count + 1);
     f->waits = kymo__alloc((all->count + 1) * sizeof(*f->waits));
     if (!f->origin || !f->waits)
         return -ENOMEM;
@@ -51,7 +49,7 @@ static int classify(struct folding *f)
     }
     f->origin[f->imports] = KYMO__IMPORT;
     f->waits[f->imports] = false;
-    f->only_imports = !own;
+    f->fold->only_imports = !own;
     return 0;
 }
 
@@ -85,9 +83,9 @@ static bool is_script(const struct folding *f, const struct kymo_node *node)
 static bool is_shown(const struct folding *f, const struct kymo_node *node)
 {
     const struct kymo_node *caller = &f->from->tree.nodes[node->parent];
-    if (f->unfold || !node->parent || f->origin[node->callable] == KYMO__OWN)
+    if (f->fold->unfold || !node->parent || f->origin[node->callable] == KYMO__OWN)
         return true;
-    if (f->only_imports)
+    if (f->fold->only_imports)
         return f->fold->shown.tree.nodes[f->here[node->parent]].callable != f->imports;
     return f->origin[caller->callable] == KYMO__OWN || is_script(f, caller);
 }
@@ -122,7 +120,7 @@ static int add_node(struct folding *f, uint32_t at)
     shown->self[class] = kymo__ns_add(shown->self[class], node->self);
     f->fold->work = kymo__ns_add(f->fold->work, node->self);
     if (is_shown(f, node)) {
-        bool import = !f->unfold && f->origin[node->callable] == KYMO__IMPORT, full;
+        bool import = !f->fold->unfold && f->origin[node->callable] == KYMO__IMPORT, full;
         int64_t there =
             kymo__tree_enter(&shown->tree, caller, import ? f->imports : node->callable, &full);
         if (there < 0)
@@ -291,16 +289,16 @@ int kymo__fold(const struct kymo_survey *survey, bool unfold, struct kymo_fold *
     struct kymo_fold *fold = kymo__alloc_zeroed(sizeof(*fold));
     if (!fold)
         return -ENOMEM;
+    fold->unfold = unfold;
     fold->shown = *survey;
     fold->shown.tree = (struct kymo_tree){0};
     memset(fold->shown.self, 0, sizeof(fold->shown.self));
-    struct folding f = {.from = survey, .fold = fold, .unfold = unfold};
+    struct folding f = {.from = survey, .fold = fold};
     int rc = copy_callables(&f);
     if (rc == 0)
         rc = classify(&f);
     if (rc == 0)
         rc = fold_tree(&f);
-    kymo__free(f.origin);
     kymo__free(f.waits);
     kymo__free(f.here);
     if (rc == 0) {
@@ -323,6 +321,7 @@ void kymo__fold_free(struct kymo_fold *fold)
     kymo__free(fold->shown.callables.all);
     kymo__free(fold->shown.functions.of);
     kymo__tree_fini(&fold->shown.tree);
+    kymo__free(fold->origin);
     kymo__free(fold->costs);
     kymo__free(fold->waited);
     kymo__free(fold->node_waited);

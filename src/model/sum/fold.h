@@ -33,6 +33,9 @@ struct kymo_fold {
     kymo_ns *waited;              /* the same by callable */
     struct kymo_fold_wait *waits; /* longest first */
     size_t wait_count;
+    uint8_t *origin;                  /* by callable: enum kymo_origin, as it was folded */
+    bool only_imports;                /* nothing is the program's own: only imports are folded */
+    bool unfold;                      /* nothing is folded */
     struct kymo_function_cost *costs; /* those that differ from the survey's; private to fold.c */
 };
 
