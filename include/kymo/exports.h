@@ -42,7 +42,8 @@ struct kymo_export_options {
     int native;       /* enum kymo_native_shown */
     unsigned set;     /* memory: enum kymo_heap_set, of <kymo/heap.h>; 0 is the peak */
     kymo_ns at;       /* memory: the time, for KYMO_HEAP_AT_TIME */
-    uint64_t entries; /* snapshot: most entries of its trace; 0 for the default, 200 000 */
+    uint64_t entries; /* snapshot: most entries of its trace; 0 for the default, 200 000.
+                         collapsed: most lines; 0 for as many as fit into 64 MiB */
 };
 
 /* Store the name of export format INDEX, the extension of its files, and in a few words which

@@ -62,6 +62,17 @@ static struct kymo_capture *small_capture(const char *name)
     return tape_stop(name);
 }
 
+/* The sum of the numbers at the ends of the lines. */
+static uint64_t sum_of_lines(void)
+{
+    uint64_t sum = 0;
+    for (const char *at = text, *blank = text; *at; at++) {
+        blank = *at == ' ' ? at : blank;
+        sum += *at == '\n' ? strtoull(blank, NULL, 10) : 0;
+    }
+    return sum;
+}
+
 /* ---- what is in them ---- */
 
 static void collapsed_has_a_line_for_each_path(void)
@@ -300,6 +311,45 @@ static void names_of_any_bytes_are_harmless(void)
     kymo_close(capture);
 }
 
+static void the_smallest_paths_are_summed_up(void)
+{
+    struct kymo_capture *capture = small_capture("summed");
+    const struct kymo_export_options options = {.size = sizeof(options),
+                                                .format = "collapsed",
+                                                .to = INT64_MAX,
+                                                .thread = -1,
+                                                .entries = 4};
+    CHECK_OK(kymo_export(capture, check_path("out"), &options));
+    load_text(check_path("out"));
+    CHECK_STR(text, "t;main (a.py:1) 580\n"
+                    "t;main (a.py:1);(small calls) 20\n"
+                    "t;main (a.py:1);g (b.py:9) 200\n"
+                    "t;main (a.py:1);g (b.py:9);(small calls) 200\n");
+    kymo_close(capture);
+}
+
+static void collapsed_stacks_of_long_paths_stay_within_a_size(void)
+{
+    enum { DEEP = 900, NAME = 240 };
+    tape_start("long");
+    uint32_t keys[DEEP];
+    for (int i = 0; i < DEEP; i++) {
+        char name[NAME + 1];
+        snprintf(name, sizeof(name), "%0*d", NAME, i);
+        keys[i] = tape_function(name);
+        tape_enter((uint64_t)(10 * i), keys[i]);
+    }
+    for (int i = DEEP; i-- > 0;)
+        tape_leave((uint64_t)(10 * (2 * DEEP - i)), keys[i]);
+    struct kymo_capture *capture = tape_stop("long");
+    export(capture, "collapsed"); /* 93 MiB if all was written */
+    CHECK_LE(text_len, 64 << 20);
+    CHECK_LE(16 << 20, text_len);
+    CHECK_EQ(count(";(small calls) "), 1);
+    CHECK_EQ(sum_of_lines(), 20 * DEEP);
+    kymo_close(capture);
+}
+
 static void deep_recursion_is_exported(void)
 {
     enum { DEEP = 20000 };
@@ -320,12 +370,7 @@ static void deep_recursion_is_exported(void)
     CHECK_EQ(count("\n"), 1024 + 2);
     CHECK_HAS(";(deeper);f (program.py:1) ");
     CHECK_HAS(";(deeper);g (program.py:1) 1\n");
-    uint64_t sum = 0;
-    for (const char *at = text, *blank = text; *at; at++) {
-        blank = *at == ' ' ? at : blank;
-        sum += *at == '\n' ? strtoull(blank, NULL, 10) : 0;
-    }
-    CHECK_EQ(sum, 2 * DEEP - 1);
+    CHECK_EQ(sum_of_lines(), 2 * DEEP - 1);
     export(capture, "html");
     CHECK_HAS("\"hidden\":0");
     export(capture, "pstats");
@@ -505,6 +550,8 @@ static void memory_may_run_out_anywhere(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(collapsed_has_a_line_for_each_path),
+    CHECK_CASE(the_smallest_paths_are_summed_up),
+    CHECK_CASE(collapsed_stacks_of_long_paths_stay_within_a_size),
     CHECK_CASE(callgrind_has_functions_and_their_calls),
     CHECK_CASE(speedscope_has_every_call_at_its_time),
     CHECK_CASE(the_page_has_functions_and_nodes),

@@ -299,7 +299,8 @@ static const struct cli_option options[] = {
                    "with --memory: what was alive then (default: at the peak)"},
     [OPTION_ENTRIES] = {"entries", 0, "N",
                         "snapshot: most entries; the smallest and shortest-lived allocations are "
-                        "left out (default: 200000)"},
+                        "left out (default: 200000); collapsed: most lines, the smallest paths "
+                        "are summed up (default: as many as fit into 64 MiB)"},
     [OPTION_FORCE] = {"force", 0, NULL, "overwrite a file that kymograph did not write"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, "do not report what was written"},
     {0},
