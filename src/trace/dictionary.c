@@ -44,6 +44,58 @@ int kymo__dictionary_thread(struct kymo_reader *r, uint64_t index)
                  sizeof(*r->threads));
 }
 
+/* Texts lie one after the other in blocks: there may be millions, and most are short. */
+struct kymo_text_block {
+    struct kymo_text_block *before;
+    size_t used, room;
+    char bytes[];
+};
+
+enum { TEXT_BLOCK = 64 << 10 };
+
+/* NEED bytes in a block, or NULL. */
+static char *take_text(struct kymo_reader *r, size_t need)
+{
+    struct kymo_text_block *block = r->texts;
+    if (!block || block->room - block->used < need) {
+        size_t room = TEXT_BLOCK - sizeof(*block);
+        room = need > room ? need : room;
+        block = kymo__alloc(sizeof(*block) + room);
+        if (!block)
+            return NULL;
+        *block = (struct kymo_text_block){.before = r->texts, .room = room};
+        r->texts = block;
+    }
+    block->used += need;
+    return block->bytes + block->used - need;
+}
+
+/* The room for LEN bytes and a zero of a text that came in parts, so that adding to it again and
+   again does not copy it each time. */
+static size_t grown_room(size_t len)
+{
+    return (size_t)1 << (64 - __builtin_clzll(len));
+}
+
+/* Make room for LEN more bytes, and a zero, after the text of S. Returns 0 or -ENOMEM. */
+static int reserve_text(struct kymo_reader *r, struct kymo_reader_string *s, size_t len)
+{
+    if (!s->len) {
+        s->text = take_text(r, len + 1);
+        s->grown = 0;
+        return s->text ? 0 : -ENOMEM;
+    }
+    if (s->grown && s->len + len < grown_room(s->len))
+        return 0;
+    char *text = take_text(r, grown_room(s->len + len));
+    if (!text)
+        return -ENOMEM;
+    memcpy(text, s->text, s->len);
+    s->text = text;
+    s->grown = 1;
+    return 0;
+}
+
 static int add_text(struct kymo_reader *r, const struct kymo_def *def)
 {
     uint64_t id = def->number[0];
@@ -51,15 +103,19 @@ static int add_text(struct kymo_reader *r, const struct kymo_def *def)
                    sizeof(*r->strings));
     if (rc < 0)
         return rc;
-    struct kymo_buffer *s = &r->strings[id].text;
+    struct kymo_reader_string *s = &r->strings[id];
     if (def->type == KYMO__DEF_STRING)
         s->len = 0; /* repeated from the start: the first time was cut short */
-    rc = kymo__buffer_reserve(s, def->text_len + 1);
+    if (def->text_len >= UINT32_MAX - s->len)
+        return KYMO_EBLOCK;
+    rc = reserve_text(r, s, def->text_len);
     if (rc < 0)
         return rc;
-    rc = kymo__buffer_add(s, def->text, def->text_len);
-    s->bytes[s->len] = '\0';
-    return rc;
+    if (def->text_len)
+        memcpy(s->text + s->len, def->text, def->text_len);
+    s->len += (uint32_t)def->text_len;
+    s->text[s->len] = '\0';
+    return 0;
 }
 
 static int add_key(struct kymo_reader *r, const uint64_t *n)
@@ -108,7 +164,7 @@ static int add_meta(struct kymo_reader *r, const uint64_t *n)
         if (rc < 0)
             return rc;
         r->metas[r->meta_count].key = (uint32_t)n[0];
-        key->meta = (uint32_t)++r->meta_count;
+        key->meta = (uint32_t)++r->meta_count & 0x7FFFFFFFu;
     }
     r->metas[key->meta - 1].value = (uint32_t)n[1];
     return 0;
@@ -267,8 +323,10 @@ int kymo__dictionary_apply(struct kymo_reader *reader, const uint8_t *bytes, siz
 
 void kymo__dictionary_fini(struct kymo_reader *r)
 {
-    for (size_t i = 0; i < r->string_count; i++)
-        kymo__buffer_fini(&r->strings[i].text);
+    for (struct kymo_text_block *block = r->texts, *before; block; block = before) {
+        before = block->before;
+        kymo__free(block);
+    }
     kymo__free(r->strings);
     kymo__free(r->threads);
     kymo__free(r->keys);

@@ -426,7 +426,5 @@ int kymo__reader_verify(struct kymo_reader *r)
 
 const char *kymo__reader_string(const struct kymo_reader *reader, uint32_t id)
 {
-    return id < reader->string_count && reader->strings[id].text.len
-               ? (const char *)reader->strings[id].text.bytes
-               : "";
+    return id < reader->string_count && reader->strings[id].len ? reader->strings[id].text : "";
 }

@@ -118,10 +118,13 @@ struct kymo_reader {
     struct kymo_reader_key *keys; /* by key id */
     size_t key_count, key_capacity;
     struct kymo_reader_string {
-        struct kymo_buffer text; /* ends in a zero byte, which is not counted */
-        uint32_t meta;           /* metadata entry whose key it is, plus 1; 0 none */
-    } * strings;                 /* by string id */
+        char *text; /* in a text block, with a zero byte after it; NULL: not defined */
+        uint32_t len;
+        uint32_t meta : 31; /* metadata entry whose key it is, plus 1; 0 none */
+        uint32_t grown : 1; /* it came in parts: has room up to a power of two */
+    } * strings;            /* by string id */
     size_t string_count, string_capacity;
+    struct kymo_text_block *texts; /* private to dictionary.c */
     struct kymo_reader_meta {
         uint32_t key, value;
     } * metas;

@@ -12,7 +12,7 @@ from program import PROGRAM
 
 pytestmark = pytest.mark.native
 
-MOST_BYTES = 480  # for a function and its path
+MOST_BYTES = 340  # for a function and its path
 
 CODE = """
 import kymograph, sys

@@ -37,7 +37,7 @@ struct cli_report {
     size_t function_count;
     struct cli_row {
         kymo_ns mean, p50, p99;
-    } * rows; /* by callable */
+    } * rows; /* by callable; NULL unless they are sorted by */
 
     bool corrected;   /* tracing cost was subtracted; times are estimates */
     kymo_ns recorded; /* time in calls as recorded, tracing cost included */
@@ -57,7 +57,8 @@ void kymo__cli_report_sample_free(struct cli_report *report);
 
 /* report_cost.c: estimate what tracing added to the figures, and subtract it with --corrected;
    PART is the time window of the survey. Freed with the report. Returns 0 or a negative code. */
-int kymo__cli_report_cost(struct cli_report *report, const struct kymo_tally_options *part);
+int kymo__cli_report_cost(struct cli_report *report, const struct kymo_tally_options *part,
+                          bool for_programs);
 void kymo__cli_report_cost_free(struct cli_report *report);
 
 /* Is so much of the time in unrecorded calls that samples should come first? */
@@ -75,6 +76,9 @@ int kymo__cli_report_look(struct cli_report *report, bool for_programs);
 /* Choose and sort the functions. */
 void kymo__cli_report_arrange(struct cli_report *report);
 void kymo__cli_report_free(struct cli_report *report);
+
+/* How long calls of CALLABLE took. */
+struct cli_row kymo__cli_report_row(const struct cli_report *report, uint32_t callable);
 
 /* Does PATTERN match CALLABLE? Matches part of the name or file, or with * ? [ all of it. */
 bool kymo__cli_report_fits(const char *pattern, const struct kymo_callable *callable);

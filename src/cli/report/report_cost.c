@@ -19,9 +19,11 @@ static bool is_above(kymo_ns part, kymo_ns whole, double share)
     return whole > 0 && (double)part > share * (double)whole;
 }
 
-int kymo__cli_report_cost(struct cli_report *report, const struct kymo_tally_options *part)
+int kymo__cli_report_cost(struct cli_report *report, const struct kymo_tally_options *part,
+                          bool for_programs)
 {
-    int rc = kymo__own_cost_init(&report->own_cost, report->capture, report->survey);
+    int rc = kymo__own_cost_init(&report->own_cost, report->capture, report->survey,
+                                 for_programs || report->corrected);
     if (rc < 0)
         return rc;
     for (int i = 0; i < KYMO__CLASSES; i++)

@@ -38,6 +38,7 @@ static void write_functions(struct cli_json *json, const struct cli_report *repo
     for (size_t shown = 0; shown < report->function_count && shown < report->limit; shown++) {
         uint32_t i = report->functions[shown];
         const struct kymo_function_cost *cost = s->functions.of[i];
+        const struct cli_row row = kymo__cli_report_row(report, i);
         kymo__cli_json_object(json, NULL);
         kymo__cli_write_callable(json, &s->callables.all[i]);
         kymo__cli_json_uint(json, "calls", cost->calls);
@@ -45,10 +46,10 @@ static void write_functions(struct cli_json *json, const struct cli_report *repo
         kymo__cli_json_int(json, "self_ns", cost->self);
         kymo__cli_json_int(json, "total_ns", cost->total);
         kymo__cli_json_int(json, "min_ns", cost->least);
-        kymo__cli_json_int(json, "mean_ns", report->rows[i].mean);
+        kymo__cli_json_int(json, "mean_ns", row.mean);
         kymo__cli_json_int(json, "max_ns", cost->most);
-        kymo__cli_json_int(json, "p50_ns", report->rows[i].p50);
-        kymo__cli_json_int(json, "p99_ns", report->rows[i].p99);
+        kymo__cli_json_int(json, "p50_ns", row.p50);
+        kymo__cli_json_int(json, "p99_ns", row.p99);
         kymo__cli_json_uint(json, "lost_leaves", cost->lost_leaves);
         if (cost->off)
             kymo__cli_json_int(json, "off_ns", cost->off_when - report->info.start);

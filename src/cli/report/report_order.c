@@ -78,7 +78,7 @@ static kymo_ns percentile(const struct kymo_function_cost *cost, double fraction
 }
 
 /* Folding does not change single activations. */
-static struct cli_row row_of(const struct cli_report *report, uint32_t callable)
+struct cli_row kymo__cli_report_row(const struct cli_report *report, uint32_t callable)
 {
     const struct kymo_survey *s = report->survey;
     const struct kymo_function_cost *cost =
@@ -96,13 +96,15 @@ void kymo__cli_report_arrange(struct cli_report *report)
 {
     const struct kymo_survey *s = report->shown;
     report->functions = kymo__cli_array(s->callables.count + 1, sizeof *report->functions);
-    report->rows = kymo__cli_array(s->callables.count + 1, sizeof *report->rows);
+    if (report->sort == CLI_BY_MEAN || report->sort == CLI_BY_P99)
+        report->rows = kymo__cli_array(s->callables.count + 1, sizeof *report->rows);
     for (uint32_t i = 0; i < s->callables.count; i++) {
         const struct kymo_function_cost *cost = s->functions.of[i];
         if (!cost || !kymo__activations(cost) ||
             !kymo__cli_report_fits(report->filter, &s->callables.all[i]))
             continue;
-        report->rows[i] = row_of(report, i);
+        if (report->rows)
+            report->rows[i] = kymo__cli_report_row(report, i);
         report->functions[report->function_count++] = i;
     }
     qsort_r(report->functions, report->function_count, sizeof *report->functions, by_figure,

@@ -46,16 +46,17 @@ static size_t print_list(const struct cli_report *report, const uint32_t *functi
         struct cli_text total = kymo__cli_duration(cost->total);
         struct cli_text waited = kymo__cli_duration(report->fold->waited[i]);
         struct cli_text calls = kymo__cli_grouped(cost->calls);
-        struct cli_text mean = kymo__cli_duration(report->rows[i].mean);
-        struct cli_text p99 = kymo__cli_duration(report->rows[i].p99);
+        const struct cli_row row = kymo__cli_report_row(report, i);
+        struct cli_text mean = kymo__cli_duration(row.mean);
+        struct cli_text p99 = kymo__cli_duration(row.p99);
         char *place = kymo__cli_where(&s->callables.all[i]);
         const char *const cells[] = {self.text,
                                      share.text,
                                      total.text,
                                      report->fold->waited[i] ? waited.text : "-",
                                      calls.text,
-                                     report->rows[i].mean ? mean.text : "-",
-                                     report->rows[i].p99 ? p99.text : "-",
+                                     row.mean ? mean.text : "-",
+                                     row.p99 ? p99.text : "-",
                                      s->callables.all[i].name,
                                      place};
         kymo__cli_table_add(table, cells);

@@ -99,7 +99,7 @@ static int survey(struct cli_report *report, bool as_json, int native)
     if (error == 0)
         error = kymo__cli_report_sample(report, &sampled, as_json);
     if (error == 0)
-        error = kymo__cli_report_cost(report, &sampled.tally);
+        error = kymo__cli_report_cost(report, &sampled.tally, as_json);
     if (error == 0)
         error = kymo__cli_report_look(report, as_json);
     kymo__cli_progress_end(&line);

@@ -18,7 +18,7 @@ const char *kymo__key_name(const struct kymo_reader *r, uint64_t key)
     if (!key || key >= r->key_count)
         return "(unknown)";
     uint32_t name = r->keys[key].name;
-    bool named = name && name < r->string_count && r->strings[name].text.bytes;
+    bool named = name && name < r->string_count && r->strings[name].text;
     return named ? kymo__reader_string(r, name) : "(unknown)";
 }
 

@@ -138,7 +138,7 @@ static const struct kymo_reader_key *key_at(const struct kymo_reader *r, uint64_
     if (!key || key >= r->key_count)
         return NULL;
     const struct kymo_reader_key *found = &r->keys[key];
-    bool named = found->name && found->name < r->string_count && r->strings[found->name].text.bytes;
+    bool named = found->name && found->name < r->string_count && r->strings[found->name].text;
     return named ? found : NULL;
 }
 

@@ -59,7 +59,7 @@ static uint64_t tick_of_ticks(const struct copying *c, uint64_t ticks)
 static uint32_t string_of(const struct copying *c, uint32_t id)
 {
     const struct kymo_reader *r = c->part->capture->reader;
-    if (!id || id >= r->string_count || !r->strings[id].text.bytes)
+    if (!id || id >= r->string_count || !r->strings[id].text)
         return 0;
     return kymo__writer_string(c->work->writer, kymo__reader_string(r, id));
 }

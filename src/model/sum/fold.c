@@ -47,27 +47,30 @@ static int classify(struct folding *f)
         own |= f->origin[i] == KYMO__OWN && all->all[i].class != KYMO_CLASS_GC && cost &&
                kymo__activations(cost);
     }
+    f->imports = (uint32_t)all->count;
     f->origin[f->imports] = KYMO__IMPORT;
     f->waits[f->imports] = false;
     f->fold->only_imports = !own;
-    return 0;
+    f->fold->waited = kymo__alloc_zeroed((all->count + 1) * sizeof(*f->fold->waited));
+    f->fold->node_waited = kymo__alloc_zeroed((f->from->tree.count + 1) * sizeof(kymo_ns));
+    return f->fold->waited && f->fold->node_waited ? 0 : -ENOMEM;
 }
 
-/* Copy the callables and add one. */
+/* Copy the callables and add the one that represents imports. */
 static int copy_callables(struct folding *f)
 {
     struct kymo_survey *shown = &f->fold->shown;
     const struct kymo_callables *all = &f->from->callables;
     size_t count = all->count + 1;
+    f->fold->plain = false;
+    shown->functions.of = NULL;
     shown->callables = (struct kymo_callables){.count = count};
     shown->callables.all = kymo__alloc(count * sizeof(*shown->callables.all));
     shown->functions.callables = &shown->callables;
     shown->functions.of = kymo__alloc_zeroed(count * sizeof(*shown->functions.of));
-    f->fold->waited = kymo__alloc_zeroed(count * sizeof(*f->fold->waited));
-    if (!shown->callables.all || !shown->functions.of || !f->fold->waited)
+    if (!shown->callables.all || !shown->functions.of)
         return -ENOMEM;
     memcpy(shown->callables.all, all->all, all->count * sizeof(*all->all));
-    f->imports = (uint32_t)all->count;
     shown->callables.all[f->imports] =
         (struct kymo_callable){.name = KYMO__IMPORTS, .file = "", .class = KYMO_CLASS_FUNCTION};
     return 0;
@@ -86,8 +89,33 @@ static bool is_shown(const struct folding *f, const struct kymo_node *node)
     if (f->fold->unfold || !node->parent || f->origin[node->callable] == KYMO__OWN)
         return true;
     if (f->fold->only_imports)
-        return f->fold->shown.tree.nodes[f->here[node->parent]].callable != f->imports;
+        return !f->here || f->fold->shown.tree.nodes[f->here[node->parent]].callable != f->imports;
     return f->origin[caller->callable] == KYMO__OWN || is_script(f, caller);
+}
+
+/* Is everything shown as it is? Then nothing is copied: there may be millions of functions. */
+static bool is_plain(const struct folding *f)
+{
+    const struct kymo_tree *tree = &f->from->tree;
+    for (size_t i = 1; i < tree->count; i++) {
+        const struct kymo_node *node = &tree->nodes[i];
+        bool import = !f->fold->unfold && f->origin[node->callable] == KYMO__IMPORT;
+        if (import || f->waits[node->callable] || !is_shown(f, node))
+            return false;
+    }
+    return true;
+}
+
+static void show_plain(struct folding *f)
+{
+    struct kymo_survey *shown = &f->fold->shown;
+    shown->tree = f->from->tree;
+    for (size_t i = 1; i < shown->tree.count; i++) {
+        const struct kymo_node *node = &shown->tree.nodes[i];
+        unsigned class = kymo__class_known(shown->callables.all[node->callable].class);
+        shown->self[class] = kymo__ns_add(shown->self[class], node->self);
+        f->fold->work = kymo__ns_add(f->fold->work, node->self);
+    }
 }
 
 static int add_wait(struct folding *f, uint32_t caller, const struct kymo_node *node)
@@ -144,8 +172,7 @@ static int fold_tree(struct folding *f)
     struct kymo_tree *tree = &f->fold->shown.tree;
     int rc = kymo__tree_init(tree, from->count + 1);
     f->here = kymo__alloc_zeroed((from->count + 1) * sizeof(*f->here));
-    f->fold->node_waited = kymo__alloc_zeroed((from->count + 1) * sizeof(kymo_ns));
-    if (rc < 0 || !f->here || !f->fold->node_waited)
+    if (rc < 0 || !f->here)
         return -ENOMEM;
     for (size_t i = 1; rc == 0 && i < from->count; i++)
         rc = add_node(f, (uint32_t)i);
@@ -284,6 +311,20 @@ static void sum_waits(struct kymo_fold *fold)
     qsort(all, kept, sizeof(*all), by_time);
 }
 
+static int fold_all(struct folding *f)
+{
+    int rc = copy_callables(f);
+    if (rc == 0)
+        rc = fold_tree(f);
+    if (rc < 0)
+        return rc;
+    kymo__tree_sort(&f->fold->shown.tree);
+    rc = fold_functions(f);
+    if (rc == 0)
+        sum_waits(f->fold);
+    return rc;
+}
+
 int kymo__fold(const struct kymo_survey *survey, bool unfold, struct kymo_fold **result)
 {
     struct kymo_fold *fold = kymo__alloc_zeroed(sizeof(*fold));
@@ -291,24 +332,19 @@ int kymo__fold(const struct kymo_survey *survey, bool unfold, struct kymo_fold *
         return -ENOMEM;
     fold->unfold = unfold;
     fold->shown = *survey;
+    fold->plain = true; /* borrows everything so far */
     fold->shown.tree = (struct kymo_tree){0};
     memset(fold->shown.self, 0, sizeof(fold->shown.self));
     struct folding f = {.from = survey, .fold = fold};
-    int rc = copy_callables(&f);
-    if (rc == 0)
-        rc = classify(&f);
-    if (rc == 0)
-        rc = fold_tree(&f);
+    int rc = classify(&f);
+    if (rc == 0 && is_plain(&f))
+        show_plain(&f);
+    else if (rc == 0)
+        rc = fold_all(&f);
     kymo__free(f.waits);
     kymo__free(f.here);
-    if (rc == 0) {
-        kymo__tree_sort(&fold->shown.tree);
-        rc = fold_functions(&f);
-    }
-    if (rc == 0) {
-        sum_waits(fold);
+    if (rc == 0)
         *result = fold;
-    }
     if (rc < 0)
         kymo__fold_free(fold);
     return rc;
@@ -318,9 +354,11 @@ void kymo__fold_free(struct kymo_fold *fold)
 {
     if (!fold)
         return;
-    kymo__free(fold->shown.callables.all);
-    kymo__free(fold->shown.functions.of);
-    kymo__tree_fini(&fold->shown.tree);
+    if (!fold->plain) {
+        kymo__free(fold->shown.callables.all);
+        kymo__free(fold->shown.functions.of);
+        kymo__tree_fini(&fold->shown.tree);
+    }
     kymo__free(fold->origin);
     kymo__free(fold->costs);
     kymo__free(fold->waited);

@@ -25,7 +25,7 @@ struct kymo_fold_wait {
 
 struct kymo_fold {
     /* Owns its callables, tree and self, and those functions' costs that differ from the survey's;
-       the rest is borrowed from the survey. Times are work only. Functions without calls here have no time left of their own. */
+       the rest, or all if nothing is folded, is borrowed from the survey. Times are work only. Functions without calls here have no time left of their own. */
     struct kymo_survey shown;
     bool folded;                  /* something was folded */
     kymo_ns work, waiting;        /* totals */
@@ -36,6 +36,7 @@ struct kymo_fold {
     uint8_t *origin;                  /* by callable: enum kymo_origin, as it was folded */
     bool only_imports;                /* nothing is the program's own: only imports are folded */
     bool unfold;                      /* nothing is folded */
+    bool plain;                       /* private to fold.c: everything is borrowed */
     struct kymo_function_cost *costs; /* those that differ from the survey's; private to fold.c */
 };
 

@@ -8,32 +8,56 @@
 
 enum { ENTER_RESUME = 1, ENTER_THROW = 2 };
 
+/* Costs are made many at a time: there may be millions. */
+enum { BLOCK = 256 };
+
+struct kymo_cost_block {
+    struct kymo_cost_block *before;
+    size_t used;
+    struct kymo_function_cost costs[BLOCK];
+};
+
 int kymo__functions_init(struct kymo_functions *f, const struct kymo_callables *callables)
 {
     f->callables = callables;
+    f->blocks = NULL;
     f->of = kymo__alloc_zeroed(callables->count * sizeof(void *));
     return f->of ? 0 : -ENOMEM;
 }
 
 void kymo__functions_fini(struct kymo_functions *f)
 {
-    for (size_t i = 0; f->of && i < f->callables->count; i++) {
-        if (f->of[i])
-            kymo__histogram_fini(&f->of[i]->lengths);
-        kymo__free(f->of[i]);
+    for (struct kymo_cost_block *block = f->blocks, *before; block; block = before) {
+        before = block->before;
+        for (size_t i = 0; i < block->used; i++)
+            kymo__histogram_fini(&block->costs[i].lengths);
+        kymo__free(block);
     }
     kymo__free(f->of);
     f->of = NULL;
+    f->blocks = NULL;
+}
+
+static struct kymo_function_cost *new_cost(struct kymo_functions *f)
+{
+    struct kymo_cost_block *block = f->blocks;
+    if (!block || block->used == BLOCK) {
+        block = kymo__alloc_zeroed(sizeof(*block));
+        if (!block)
+            return NULL;
+        block->before = f->blocks;
+        f->blocks = block;
+    }
+    struct kymo_function_cost *cost = &block->costs[block->used++];
+    cost->least = INT64_MAX;
+    return cost;
 }
 
 static struct kymo_function_cost *cost_of(struct kymo_functions *f, uint32_t callable)
 {
     struct kymo_function_cost *cost = f->of[callable];
-    if (kymo__unlikely(!cost)) {
-        cost = f->of[callable] = kymo__alloc_zeroed(sizeof(*cost));
-        if (cost)
-            cost->least = INT64_MAX;
-    }
+    if (kymo__unlikely(!cost))
+        cost = f->of[callable] = new_cost(f);
     return cost;
 }
 
@@ -82,16 +106,27 @@ int kymo__functions_off(struct kymo_functions *f, uint32_t callable, kymo_ns whe
     return 0;
 }
 
+/* Behind the one that is being filled. */
+static void take_blocks(struct kymo_functions *f, struct kymo_functions *other)
+{
+    struct kymo_cost_block **end = &f->blocks;
+    while (*end)
+        end = &(*end)->before;
+    *end = other->blocks;
+    other->blocks = NULL;
+}
+
 int kymo__functions_merge(struct kymo_functions *f, struct kymo_functions *other)
 {
-    for (size_t i = 0; i < f->callables->count; i++) {
+    int rc = 0;
+    take_blocks(f, other);
+    for (size_t i = 0; rc == 0 && i < f->callables->count; i++) {
         const struct kymo_function_cost *more = other->of[i];
         if (!more)
             continue;
         struct kymo_function_cost *cost = f->of[i];
         if (!cost) {
             f->of[i] = other->of[i];
-            other->of[i] = NULL;
             continue;
         }
         cost->calls += more->calls;
@@ -106,9 +141,9 @@ int kymo__functions_merge(struct kymo_functions *f, struct kymo_functions *other
         if (more->off && (!cost->off || more->off_when < cost->off_when))
             cost->off_when = more->off_when;
         cost->off += more->off;
-        int rc = kymo__histogram_merge(&cost->lengths, &more->lengths);
-        if (rc < 0)
-            return rc;
+        rc = kymo__histogram_merge(&cost->lengths, &more->lengths);
+        kymo__histogram_fini(&other->of[i]->lengths);
     }
-    return 0;
+    kymo__functions_fini(other);
+    return rc;
 }

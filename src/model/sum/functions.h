@@ -28,6 +28,7 @@ struct kymo_function_cost {
 struct kymo_functions {
     const struct kymo_callables *callables;
     struct kymo_function_cost **of; /* by callable; NULL when it was never called */
+    struct kymo_cost_block *blocks; /* where they lie; private to functions.c */
 };
 
 /* Start empty. CALLABLES is borrowed. Returns 0 or -ENOMEM. */
@@ -45,8 +46,8 @@ void kymo__functions_forget(struct kymo_functions *functions, uint32_t callable)
 /* CALLABLE was switched off at WHEN. Returns 0 or -ENOMEM. */
 int kymo__functions_off(struct kymo_functions *functions, uint32_t callable, kymo_ns when);
 
-/* Move the contents of OTHER, which has the same callables, into FUNCTIONS. Returns 0 or
-   -ENOMEM. */
+/* Move the contents of OTHER, which has the same callables, into FUNCTIONS; OTHER is freed. Returns
+   0 or -ENOMEM. */
 int kymo__functions_merge(struct kymo_functions *functions, struct kymo_functions *other);
 
 static inline uint64_t kymo__activations(const struct kymo_function_cost *cost)

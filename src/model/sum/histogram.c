@@ -2,6 +2,7 @@
 #include "histogram.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "alloc.h"
 #include "atomic.h"
@@ -59,32 +60,31 @@ static int add_to_few(struct kymo_histogram *h, int64_t value)
     return 0;
 }
 
-static void drop_few(struct kymo_histogram *h)
+static bool is_paged(const struct kymo_histogram *h)
 {
-    if (h->count > 1)
-        kymo__free(h->few);
-    h->few = NULL;
-    h->count = 0;
+    return h->count == KYMO__HISTOGRAM_PAGED;
 }
 
 /* There are more than a few values: count them in pages from now on. */
 static int make_pages(struct kymo_histogram *h)
 {
-    if (h->pages)
+    if (is_paged(h))
         return 0;
-    h->pages = kymo__alloc_zeroed(KYMO__HISTOGRAM_PAGES * sizeof(*h->pages));
-    if (!h->pages)
+    struct kymo_histogram paged = {.count = KYMO__HISTOGRAM_PAGED};
+    paged.pages = kymo__alloc_zeroed(KYMO__HISTOGRAM_PAGES * sizeof(*paged.pages));
+    if (!paged.pages)
         return -ENOMEM;
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < h->count; i++)
-        rc = count_in_page(h, nth(h, i));
-    drop_few(h);
+        rc = count_in_page(&paged, nth(h, i));
+    kymo__histogram_fini(h);
+    *h = paged;
     return rc;
 }
 
 int kymo__histogram_add(struct kymo_histogram *h, int64_t value)
 {
-    if (kymo__unlikely(!h->pages)) {
+    if (kymo__unlikely(!is_paged(h))) {
         if (h->count < KYMO__HISTOGRAM_FEW)
             return add_to_few(h, value);
         int rc = make_pages(h);
@@ -96,10 +96,10 @@ int kymo__histogram_add(struct kymo_histogram *h, int64_t value)
 
 int kymo__histogram_merge(struct kymo_histogram *h, const struct kymo_histogram *other)
 {
-    int rc = other->pages ? make_pages(h) : 0;
-    for (uint32_t i = 0; rc == 0 && i < other->count; i++)
+    int rc = is_paged(other) ? make_pages(h) : 0;
+    for (uint32_t i = 0; rc == 0 && !is_paged(other) && i < other->count; i++)
         rc = kymo__histogram_add(h, nth(other, i));
-    for (unsigned page = 0; rc == 0 && other->pages && page < KYMO__HISTOGRAM_PAGES; page++) {
+    for (unsigned page = 0; rc == 0 && is_paged(other) && page < KYMO__HISTOGRAM_PAGES; page++) {
         if (!other->pages[page])
             continue;
         if (!h->pages[page] && page_of(h, page) < 0)
@@ -145,7 +145,7 @@ static int64_t at_few(const struct kymo_histogram *h, double fraction)
 int64_t kymo__histogram_at(const struct kymo_histogram *h, double fraction)
 {
     uint64_t count = 0, seen = 0;
-    if (!h->pages)
+    if (!is_paged(h))
         return h->count ? at_few(h, fraction) : 0;
     for (unsigned page = 0; page < KYMO__HISTOGRAM_PAGES; page++)
         for (unsigned slot = 0; h->pages[page] && slot < SLOTS; slot++)
@@ -163,9 +163,11 @@ int64_t kymo__histogram_at(const struct kymo_histogram *h, double fraction)
 
 void kymo__histogram_fini(struct kymo_histogram *h)
 {
-    for (unsigned page = 0; h->pages && page < KYMO__HISTOGRAM_PAGES; page++)
+    for (unsigned page = 0; is_paged(h) && page < KYMO__HISTOGRAM_PAGES; page++)
         kymo__free(h->pages[page]);
-    kymo__free(h->pages);
-    drop_few(h);
+    if (is_paged(h))
+        kymo__free(h->pages);
+    else if (h->count > 1)
+        kymo__free(h->few);
     *h = (struct kymo_histogram){0};
 }

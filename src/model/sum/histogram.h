@@ -11,16 +11,16 @@
 
 enum { KYMO__HISTOGRAM_BITS = 6, KYMO__HISTOGRAM_PAGES = 64 - KYMO__HISTOGRAM_BITS };
 
-enum { KYMO__HISTOGRAM_FEW = 6 };
+enum { KYMO__HISTOGRAM_FEW = 6, KYMO__HISTOGRAM_PAGED = 7 };
 
 /* All zero is an empty histogram. */
 struct kymo_histogram {
-    uint64_t **pages; /* each of 64 counts; NULL while there are few values */
     union {
-        int64_t one;  /* the only value */
-        int64_t *few; /* if there are two or more */
+        int64_t one;      /* the only value */
+        int64_t *few;     /* if there are two or more */
+        uint64_t **pages; /* if there are more than a few: each of 64 counts, or NULL */
     };
-    uint32_t count; /* of those */
+    uint32_t count; /* of single values, or KYMO__HISTOGRAM_PAGED */
 };
 
 /* Count VALUE once; negative values count as 0. Returns 0 or -ENOMEM. */

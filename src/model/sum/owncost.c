@@ -99,6 +99,8 @@ static void estimate_nodes(struct kymo_own_cost *cost, const struct kymo_survey 
         own = own > 0 ? own : 0;
         cost->own = kymo__ns_add(cost->own, own);
         cost->node_self[i] = node->self - own;
+        if (!cost->node_total)
+            continue;
         cost->node_total[i] = kymo__ns_add(cost->node_total[i], cost->node_self[i]);
         if (node->parent)
             cost->node_total[node->parent] =
@@ -127,7 +129,7 @@ static void add_up(struct kymo_own_cost *cost, const struct kymo_survey *s)
 }
 
 int kymo__own_cost_init(struct kymo_own_cost *cost, const struct kymo_capture *capture,
-                        const struct kymo_survey *s)
+                        const struct kymo_survey *s, bool figures)
 {
     int64_t part = only_part(capture, s);
     *cost = (struct kymo_own_cost){
@@ -142,15 +144,20 @@ int kymo__own_cost_init(struct kymo_own_cost *cost, const struct kymo_capture *c
     kymo_ns **by_callable[] = {&cost->self, &cost->total, &cost->sum};
     kymo_ns **by_node[] = {&cost->node_self, &cost->node_total};
     bool there = true;
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; figures && i < 3; i++)
         there &=
             (*by_callable[i] = kymo__alloc_zeroed(s->callables.count * sizeof(kymo_ns))) != NULL;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < (figures ? 2 : 1); i++)
         there &= (*by_node[i] = kymo__alloc_zeroed(s->tree.count * sizeof(kymo_ns))) != NULL;
     if (!there)
         return -ENOMEM;
     estimate_nodes(cost, s);
-    add_up(cost, s);
+    if (figures) {
+        add_up(cost, s);
+    } else {
+        kymo__free(cost->node_self);
+        cost->node_self = NULL;
+    }
     return 0;
 }
 

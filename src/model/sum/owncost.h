@@ -26,13 +26,13 @@ struct kymo_own_cost {
     kymo_ns *node_total;
 };
 
-/* Estimate it for SURVEY of CAPTURE, which has a tree. Returns 0 or -ENOMEM; call fini in either
-   case. */
+/* Estimate it for SURVEY of CAPTURE, which has a tree. Without FIGURES only `own`: the arrays stay
+   NULL. Returns 0 or -ENOMEM; call fini in either case. */
 int kymo__own_cost_init(struct kymo_own_cost *cost, const struct kymo_capture *capture,
-                        const struct kymo_survey *survey);
+                        const struct kymo_survey *survey, bool figures);
 void kymo__own_cost_fini(struct kymo_own_cost *cost);
 
-/* Replace the times of SURVEY, from which COST was made, with the estimates. Times of single calls
+/* Replace the times of SURVEY, from which COST was made, with its figures. Times of single calls
    and of threads stay as recorded. */
 void kymo__own_cost_take_out(const struct kymo_own_cost *cost, struct kymo_survey *survey);
 

@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "atomic.h"
+#include "hash.h"
 
 int kymo__tree_init(struct kymo_tree *t, size_t most)
 {
@@ -21,32 +22,72 @@ int kymo__tree_init(struct kymo_tree *t, size_t most)
 void kymo__tree_fini(struct kymo_tree *t)
 {
     kymo__free(t->nodes);
-    kymo__map_fini(&t->paths);
+    kymo__free(t->slots);
     *t = (struct kymo_tree){0};
 }
 
-static uint64_t path_of(uint32_t parent, uint32_t callable)
+enum {
+    FEW = 6, /* children that are found without the table */
+    SLOTS_FIRST = 64,
+};
+
+/* The slot of the child of PARENT for CALLABLE, or the free one where it belongs. */
+static uint32_t *slot_of(const struct kymo_tree *t, uint32_t parent, uint32_t callable)
 {
-    return (uint64_t)parent << 32 | callable;
+    size_t mask = t->slot_count - 1;
+    uint64_t path = (uint64_t)parent << 32 | callable;
+    for (size_t i = (size_t)(kymo__hash_word(path) >> 24);; i++) {
+        uint32_t *slot = &t->slots[i & mask];
+        const struct kymo_node *node = &t->nodes[*slot];
+        if (!*slot || (node->callable == callable && node->parent == parent))
+            return slot;
+    }
 }
 
-enum { FEW = 6 }; /* children that are found without the map */
+/* Keep the table at most half full. */
+static int widen_table(struct kymo_tree *t)
+{
+    if (2 * (t->slot_used + 1) <= t->slot_count)
+        return 0;
+    struct kymo_tree wider = *t;
+    wider.slot_count = t->slot_count ? 2 * t->slot_count : SLOTS_FIRST;
+    wider.slots = kymo__alloc_zeroed(wider.slot_count * sizeof(*wider.slots));
+    if (!wider.slots)
+        return -ENOMEM;
+    for (size_t i = 0; i < t->slot_count; i++) {
+        const struct kymo_node *node = &t->nodes[t->slots[i]];
+        if (t->slots[i])
+            *slot_of(&wider, node->parent, node->callable) = t->slots[i];
+    }
+    kymo__free(t->slots);
+    *t = wider;
+    return 0;
+}
 
-/* Put the first COUNT children of PARENT into the map. */
-static int map_children(struct kymo_tree *t, uint32_t parent, int count)
+static void free_table(struct kymo_tree *t)
+{
+    kymo__free(t->slots);
+    t->slots = NULL;
+    t->slot_count = t->slot_used = 0;
+}
+
+/* Put the first COUNT children of PARENT into the table. */
+static int enter_children(struct kymo_tree *t, uint32_t parent, int count)
 {
     uint32_t at = t->nodes[parent].child;
     for (int i = 0; i < count; i++) {
-        int rc = kymo__map_reserve(&t->paths);
+        int rc = widen_table(t);
         if (rc < 0)
             return rc;
-        kymo__map_set(&t->paths, path_of(parent, t->nodes[at].callable), at);
+        uint32_t *slot = slot_of(t, parent, t->nodes[at].callable);
+        t->slot_used += !*slot;
+        *slot = at;
         at = t->nodes[at].sibling;
     }
     return 0;
 }
 
-/* PARENT has OTHERS children, or more than FEW. Most have few, and those are not in the map: in a
+/* PARENT has OTHERS children, or more than FEW. Most have few, and those are not in the table: in a
    large tree it would take more time than everything else. */
 static int64_t tree_add(struct kymo_tree *t, uint32_t parent, uint32_t callable, int others)
 {
@@ -58,7 +99,7 @@ static int64_t tree_add(struct kymo_tree *t, uint32_t parent, uint32_t callable,
         .parent = parent, .callable = callable, .sibling = t->nodes[parent].child};
     t->nodes[parent].child = node;
     if (others >= FEW)
-        rc = map_children(t, parent, others > FEW ? 1 : FEW + 1);
+        rc = enter_children(t, parent, others > FEW ? 1 : FEW + 1);
     return rc < 0 ? rc : (int64_t)node;
 }
 
@@ -92,7 +133,7 @@ int64_t kymo__tree_enter(struct kymo_tree *t, uint32_t parent, uint32_t callable
     uint32_t node = recent(t, parent, callable, &seen);
     if (kymo__likely(node))
         return node;
-    if (seen > FEW && (node = kymo__map_find(&t->paths, path_of(parent, callable))) != 0)
+    if (seen > FEW && t->slot_count && (node = *slot_of(t, parent, callable)) != 0)
         return node;
     if (t->count >= t->most) {
         *folded = true;
@@ -124,6 +165,7 @@ int kymo__tree_merge(struct kymo_tree *t, struct kymo_tree *other)
         *other = empty;
         return 0;
     }
+    free_table(other);
     uint32_t *here = kymo__alloc_zeroed(other->count * sizeof(*here));
     if (!here)
         return -ENOMEM;
@@ -192,7 +234,7 @@ void kymo__tree_sort(struct kymo_tree *t)
                 all = join_lists(t->nodes, sorted[size], all);
         t->nodes[i].child = all;
     }
-    kymo__map_fini(&t->paths);
+    free_table(t);
     struct kymo_node *fitting = kymo__realloc(t->nodes, t->count * sizeof(*fitting));
     if (fitting) {
         t->nodes = fitting;

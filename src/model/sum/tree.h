@@ -7,7 +7,6 @@
 #define KYMO_TREE_H
 
 #include "calls.h"
-#include "map.h"
 
 struct kymo_node {
     uint32_t parent; /* 0, the root, for outermost calls */
@@ -20,7 +19,9 @@ struct kymo_node {
 struct kymo_tree {
     struct kymo_node *nodes; /* parents come before their children; 0 is the root */
     size_t count, capacity, most;
-    struct kymo_map paths; /* nodes by parent << 32 | callable */
+    uint32_t *slots; /* hash table of the nodes with many siblings, by parent and callable, which
+                        are compared in the nodes: a map with keys would be as large as those */
+    size_t slot_count, slot_used;
     uint64_t folded;
 };
 
