@@ -222,7 +222,7 @@ static const char *const frame_kinds[] = {[KYMO_FRAME_UNKNOWN] = "unknown",
 static PyStructSequence_Field frame_fields[] = {
     {"name", "of the function; \"[libm.so.6]\" when only the file is known"},
     {"file", "of the source, \"\" when it is not known"},
-    {"line", "the one that ran, 0 when it is not known"},
+    {"line", "the one that ran, None when it is not known"},
     {"kind", "\"python\", \"native\" or \"unknown\""},
     {"first_line", "of a function of Python, otherwise 0"},
     {"inlined", "True: a native function, inlined into the next one"},
@@ -237,7 +237,10 @@ PyObject *kymo__row_frame(struct core *core, const struct kymo_named_frame *fram
     struct row row = begin_row(core->frame_type);
     put_field(&row, kymo__text_from(frame->name));
     put_field(&row, kymo__text_from(frame->file));
-    put_unsigned(&row, frame->line);
+    if (frame->line)
+        put_unsigned(&row, frame->line);
+    else
+        put_field(&row, Py_NewRef(Py_None));
     put_word(&row, frame_kinds, COUNT_OF(frame_kinds), (int)frame->kind);
     put_unsigned(&row, frame->first_line);
     put_field(&row, PyBool_FromLong(frame->inlined));

@@ -156,7 +156,10 @@ static void put_frame(struct printing *p, size_t index)
     } else {
         put_format(p, "  File \"");
         put_clean(p, frame->file);
-        put_format(p, "\", line %" PRIu32 ", in ", frame->line);
+        if (frame->line)
+            put_format(p, "\", line %" PRIu32 ", in ", frame->line);
+        else
+            put_format(p, "\", line ?, in ");
         put_clean(p, frame->name);
         put_format(p, "\n");
     }

@@ -426,7 +426,7 @@ def test_samples_are_columns_and_stacks_are_frames(both: Path) -> None:
             (
                 "[libwork.so.1]",
                 "",
-                0,
+                None,
                 "native",
                 0,
                 False,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import types
 from pathlib import Path
 from typing import Any
 
 import pytest
+from program import good
 from traced import MONITORING, names
 
 import kymograph
@@ -151,6 +154,28 @@ def test_a_frame_without_a_line_has_none_as_in_traceback() -> None:
 
     assert ours.summary()[-1].lineno is None
     assert theirs[-1].lineno is None
+
+
+def test_the_sample_of_a_frame_without_a_line_has_none(capture_path: Path) -> None:
+    def spin() -> None:
+        end = time.thread_time() + 0.2
+        while time.thread_time() < end:
+            pass
+
+    nowhere = b"\xff" * 20 if sys.version_info >= (3, 11) else b"\xfe\x80" * 20
+    function = types.FunctionType(spin.__code__.replace(co_linetable=nowhere), globals())
+    kymograph.start(capture_path, calls=False, sample=1000)
+    function()
+    kymograph.stop()
+
+    with kymograph.open(capture_path) as capture:
+        frames = {frame for stack in capture.stacks().values() for frame in stack}
+    found = [frame for frame in frames if frame.name.endswith("spin")]
+    assert found and all(frame.line is None for frame in found)
+    assert all(frame.line != 0 for frame in frames)
+    for arguments in (["dump"], ["report"], ["export", "--to", "collapsed", "-o", "-"]):
+        printed = good(*arguments, capture_path)
+        assert "spin" in printed and not re.search(r":0\b", printed), arguments
 
 
 @pytest.mark.timing

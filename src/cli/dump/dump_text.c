@@ -91,7 +91,8 @@ static void print_frames(FILE *out, const struct cli_dump *dump, uint32_t stack)
         const char *slash = strrchr(frames[i].path, '/');
         if (frames[i].kind == KYMO_FRAME_MANAGED) {
             kymo__cli_put_clean(out, *frames[i].name ? frames[i].name : "(unknown)");
-            fprintf(out, ":%u", frames[i].line);
+            if (frames[i].line)
+                fprintf(out, ":%u", frames[i].line);
         } else if (frames[i].kind == KYMO_FRAME_NATIVE) {
             kymo__cli_put_clean(out, slash ? slash + 1 : frames[i].path);
             fprintf(out, "+0x%" PRIx64, frames[i].address);

@@ -93,10 +93,13 @@ static bool is_shown(const struct folding *f, const struct kymo_node *node)
     return f->origin[caller->callable] == KYMO__OWN || is_script(f, caller);
 }
 
-/* Is everything shown as it is? Then nothing is copied: there may be millions of functions. */
+/* Is everything shown as it is? Then nothing is copied: there may be millions of functions. Samples
+   are always counted again, since there "primitive" means something else. */
 static bool is_plain(const struct folding *f)
 {
     const struct kymo_tree *tree = &f->from->tree;
+    if (f->from->of_samples)
+        return false;
     for (size_t i = 1; i < tree->count; i++) {
         const struct kymo_node *node = &tree->nodes[i];
         bool import = !f->fold->unfold && f->origin[node->callable] == KYMO__IMPORT;

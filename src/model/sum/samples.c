@@ -279,6 +279,7 @@ static int make_samples(struct making *m)
     int rc = find_callables(m);
     if (rc == 0)
         rc = kymo__functions_init(&s->functions, &s->callables);
+    s->of_samples = true;
     if (rc == 0)
         rc = kymo__asyncs_init(&s->asyncs, &s->callables);
     if (rc == 0)

@@ -73,6 +73,7 @@ struct kymo_survey {
     struct kymo_calls_counts counts; /* totals over all threads */
     uint64_t calls, resumes;
     kymo_ns from, to; /* the part surveyed, within the capture */
+    bool of_samples;  /* what is counted are samples, see samples.h */
 };
 
 /* Survey CAPTURE. Returns 0 or a negative code. The caller frees *SURVEY. */

@@ -167,12 +167,14 @@ static char *put_async_id(char *at, const struct kymo_chrome_thread *t,
 /* Write where a task waits, if EVENT is the begin of a wait with a place. */
 static int put_await_place(struct kymo_crew_thread *thread, const struct kymo_event *event)
 {
-    char line[32];
+    char line[16] = "";
     if (event->kind != KYMO_ASYNC_BEGIN || !*event->file)
         return 0;
-    snprintf(line, sizeof(line), ":%u\",", event->line);
+    if (event->line)
+        snprintf(line, sizeof(line), ":%u", event->line);
     return kymo__json_text(&thread->out, "\"place\":\"") |
-           kymo__json_escaped(&thread->out, event->file) | kymo__json_text(&thread->out, line);
+           kymo__json_escaped(&thread->out, event->file) | kymo__json_text(&thread->out, line) |
+           kymo__json_text(&thread->out, "\",");
 }
 
 static int write_mark(struct kymo_crew_thread *thread, const struct kymo_event *event,
