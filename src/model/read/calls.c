@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "atomic.h"
+#include "calls_leap.h"
 
 /* Hand over the event that was waiting for its arguments. */
 static int release_held(struct kymo_calls *c)
@@ -215,8 +216,11 @@ static int stride(struct kymo_calls *c, unsigned most)
         return 0;
     count = count < most ? count : most;
     int rc = 0;
-    if (!n->telling && !c->visitor->open) /* which is shown when they began */
-        return pass_before(c, records, count, limit);
+    if (!n->telling && !c->visitor->open) { /* which is shown when they began */
+        int passed = pass_before(c, records, count, limit);
+        rc = passed == (int)count ? kymo__calls_leap(c, limit, most - (unsigned)count) : 0;
+        return passed < 0 ? passed : rc < 0 ? rc : passed + rc;
+    }
     for (; i < count && records[i].ticks < limit; i++) {
         uint64_t word = records[i].word;
         uint32_t key = kymo__word_key(word);

@@ -10,6 +10,7 @@
 #ifndef KYMO_CALLS_H
 #define KYMO_CALLS_H
 
+#include "leap.h"
 #include "nest.h"
 #include "stream.h"
 
@@ -44,6 +45,7 @@ struct kymo_calls {
     struct kymo_event held;
     struct kymo_call_arg *shown; /* the arguments handed over last */
     size_t shown_capacity;
+    struct kymo_leap leap;
 };
 
 /* A + B, saturating: a damaged file may claim that something took centuries. */

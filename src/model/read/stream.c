@@ -343,6 +343,14 @@ size_t kymo__stream_at_hand(struct kymo_stream *s, uint64_t *limit,
     return (size_t)(s->batch_len - s->batch_at);
 }
 
+struct kymo_decoder *kymo__stream_decoder(struct kymo_stream *s)
+{
+    bool between = s->open && !s->live && !s->track && !s->has_ahead && !s->noted &&
+                   s->batch_at >= s->batch_len &&
+                   s->decoder.payload_at >= s->decoder.payload_records;
+    return between ? &s->decoder : NULL;
+}
+
 void kymo__stream_skip(struct kymo_stream *s, size_t count)
 {
     s->batch_at += (int)count;

@@ -54,4 +54,8 @@ size_t kymo__stream_at_hand(struct kymo_stream *stream, uint64_t *limit,
                             const struct kymo_record **records);
 void kymo__stream_skip(struct kymo_stream *stream, size_t count);
 
+/* The decoder of the open block, if all records decoded so far were used, to pass over some of the
+   next; otherwise NULL. */
+struct kymo_decoder *kymo__stream_decoder(struct kymo_stream *stream);
+
 #endif
