@@ -11,6 +11,7 @@
 
 #include "core.h"
 #include "opgather.h"
+#include "torchmemory.h"
 #include "torchops.h"
 #include "torchprobe.h"
 #include "torchread.h"
@@ -131,6 +132,7 @@ static void forked(void *state)
     pthread_mutex_init(&lock, NULL);
     wanted = 0;
     kymo__torch_forked();
+    kymo__torch_memory_forked();
 }
 
 static const struct kymo_source source = {
@@ -311,6 +313,7 @@ PyMethodDef kymo__torch_methods[] = {
     {"torch_probes_end", torch_probes_end, METH_NOARGS, "torch_probes_end()"},
     {"torch_read", kymo__torch_read, METH_VARARGS, "torch_read(address, size)"},
     {"torch_layout_set", torch_layout_set, METH_O, "torch_layout_set(layout)"},
+    {"torch_memory", kymo__torch_memory, METH_O, "torch_memory(flag)"},
     {"torch_listen", torch_listen, METH_NOARGS, "torch_listen()"},
     {"torch_annotate", kymo__torch_annotate, METH_VARARGS, "torch_annotate(enter, exit)"},
     {"torch_others", kymo__torch_others_listen, METH_O, "torch_others(flag)"},

@@ -123,12 +123,18 @@ def test_a_table_leaves_its_shares_in_the_rows() -> None:
 
 
 def test_that_memory_is_not_recorded_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kymograph.profiler._base._warned", False)
-    with pytest.warns(UserWarning, match="no allocations are recorded"):
-        kymograph.profile(profile_memory=True)
+    monkeypatch.setattr("kymograph.profiler._memory._warned", set())
+    with pytest.warns(UserWarning, match="torch is not imported") as found:
+        with kymograph.profile(profile_memory=True) as prof:
+            with kymograph.op("alone"):
+                pass
+    assert found[0].filename == __file__
+    assert "CPU Mem" in prof.key_averages().table()
+    assert prof.key_averages()[0].cpu_memory_usage == 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kymograph.profile(profile_memory=True)
+        with kymograph.profile(profile_memory=True):
+            pass
 
 
 def test_python_functions_have_ids() -> None:

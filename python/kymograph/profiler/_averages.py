@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import kymograph
 from kymograph import _core
+from kymograph.profiler import _memory
 from kymograph.profiler._events import Grouping, Options, Part
 from kymograph.profiler._names import FUNCTION, NAME, OPERATOR, Callee, display, is_marked, is_step
 from kymograph.profiler._table import Rows
@@ -48,7 +49,23 @@ class FunctionEventAvg(Times):
         self.cpu_time_total += other.cpu_time_total
         self.self_cpu_time_total += other.self_cpu_time_total
         self.flops += other.flops
+        self.cpu_memory_usage += other.cpu_memory_usage
+        self.self_cpu_memory_usage += other.self_cpu_memory_usage
+        self.device_memory_usage += other.device_memory_usage
+        self.self_device_memory_usage += other.self_device_memory_usage
         self.outermost |= getattr(other, "outermost", False)
+
+    def add_memory(self, part: Part, number: int, total: bool = True) -> None:
+        """Add what call `number` allocated; its `total` only outside other calls of this row."""
+        if part.usages is None:
+            return
+        usage = part.own_usage(number)
+        self.self_cpu_memory_usage += usage.cpu
+        self.self_device_memory_usage += usage.device
+        if total:
+            usage = part.usage(number)
+            self.cpu_memory_usage += usage.cpu
+            self.device_memory_usage += usage.device
 
     def __iadd__(self, other: Times) -> FunctionEventAvg:
         self.add(other)
@@ -72,7 +89,7 @@ def _add_operators(merged: Merged, part: Part, stack: int, grouping: Grouping) -
     """Add the operators of `part` to the rows in `merged`."""
     timeline = part.timeline
     open_now: dict[int, list[tuple[int, FunctionEventAvg]]] = {}
-    for number in part.shown:
+    for number in part.calls:
         callee, start, end, self_ns, parent, thread, *_ = timeline[number]
         if callee[3] != OPERATOR:
             continue
@@ -97,13 +114,40 @@ def _add_operators(merged: Merged, part: Part, stack: int, grouping: Grouping) -
         around = open_now.setdefault(thread, [])
         while around and around[-1][0] <= start:
             around.pop()
-        if not any(each is row for _, each in around):
+        inside = any(each is row for _, each in around)
+        if not inside:
             row.cpu_time_total += (end - start) / 1000
+        row.add_memory(part, number, total=not inside)
         row.count += 1
         row.self_cpu_time_total += self_ns / 1000
         row.flops += op.flops if op and part.options.flops else 0
         row.outermost |= not around
         around.append((end, row))
+
+
+def _add_memory(merged: Merged, part: Part, stack: int) -> None:
+    """Add the memory of functions and annotations to their rows, and that outside all calls."""
+    assert part.usages is not None
+    for number in part.usages.total:
+        callee, _, _, _, parent, *_ = part.timeline[number]
+        if callee[3] == OPERATOR:
+            continue
+        callers: list[str] = []
+        inside = False
+        while parent >= 0:
+            above = part.timeline[parent][0]
+            inside = inside or above == callee
+            if stack < 0 or len(callers) < stack:
+                callers.append(display(above))
+            parent = part.timeline[parent][4]
+        row = merged.get((_key(callee), callee[3] == NAME, *callers))
+        if row is not None:
+            row.add_memory(part, number, total=not inside)
+    for i in range(len(part.usages.outside)):
+        key = (_memory.NAME, False)
+        row = merged.setdefault(key, FunctionEventAvg(_memory.NAME))
+        row.count += 1
+        row.add_memory(part, -1 - i)
 
 
 def rows_of(
@@ -134,9 +178,14 @@ def rows_of(
             row.self_cpu_time_total += self_ns / 1000
             row.cpu_time_total += total_ns / 1000
             row.outermost |= outermost
-        if operators:
-            _add_operators(merged, Part(recording, functions, options), stack, grouping)
-    return Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))
+        if operators or options.memory:
+            part = Part(recording, functions, options)
+            _add_operators(merged, part, stack, grouping)
+            if options.memory:
+                _add_memory(merged, part, stack)
+    rows = Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))
+    rows.memory = options.memory
+    return rows
 
 
 _PACKAGE = os.path.dirname(kymograph.__file__ or "") + os.sep

@@ -31,22 +31,6 @@ Path = str | os.PathLike[str]
 _active: dict[int, _KinetoProfile] = {}
 
 
-_warned = False
-
-
-def _warn_of_memory() -> None:
-    """Warn once that allocations are not recorded."""
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            "profile_memory is noted in the trace, but no allocations are recorded; use "
-            "kymograph.start(memory=True)",
-            UserWarning,
-            stacklevel=4,
-        )
-
-
 def _stop_at_exit() -> None:
     for prof in list(_active.values()):
         prof._finish_at_exit()
@@ -82,8 +66,6 @@ class _KinetoProfile:
                 FutureWarning,
                 stacklevel=3,
             )
-        if profile_memory:
-            _warn_of_memory()
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
         self.record_shapes = record_shapes or with_flops
@@ -146,7 +128,14 @@ class _KinetoProfile:
         _torch.before_start(ops=bool(ops))
         try:
             samples = self._samples and self._wants("PYTHON_FUNCTION")
-            recording.begin(calls=calls, gc=gc, budget=self.budget, samples=samples, ops=ops)
+            recording.begin(
+                calls=calls,
+                gc=gc,
+                budget=self.budget,
+                samples=samples,
+                ops=ops,
+                memory=self.profile_memory,
+            )
         except BaseException:
             _torch.after_stop()
             raise
@@ -206,6 +195,7 @@ class _KinetoProfile:
         options = Options(
             flops=self.with_flops,
             overloads=bool(option(self.experimental_config, "capture_overload_names")),
+            memory=self.profile_memory,
         )
         self._results = Results([*kept, recording], self.with_stack, options)
 
@@ -323,12 +313,15 @@ class _KinetoProfile:
         return self.key_averages(include_python_functions=True).total_average()
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
-        """Raises: allocations are not recorded by this profiler."""
+        """Raises: the categories of torch's timeline (parameters, gradients, …) are not known."""
         needed = ("record_shapes", "profile_memory", "with_stack")
         missing = [f"{name}=True" for name in needed if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        raise RuntimeError("no allocations were recorded, so there is no memory timeline")
+        raise RuntimeError(
+            "there is no memory timeline by category; key_averages() and the trace have what "
+            "profile_memory recorded"
+        )
 
     # ---- metadata
 

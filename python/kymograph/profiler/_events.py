@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from kymograph import _core
+from kymograph.profiler import _memory
+from kymograph.profiler._memory import Usage, Usages
 from kymograph.profiler._names import NAME, OPERATOR, Callee, display, is_marked
 from kymograph.profiler._operators import HIDDEN, USER_SCOPE, Operator
 from kymograph.profiler._table import Rows, table
@@ -55,7 +57,7 @@ class FunctionEvent(Times):
 
     @property
     def name(self) -> str:
-        return display(self._part.timeline[self.id][0])
+        return display(self._part.entry(self.id)[0])
 
     @property
     def key(self) -> str:
@@ -147,23 +149,43 @@ class FunctionEvent(Times):
 
     @property
     def time_range(self) -> Interval:
-        _, start, end, *_ = self._part.timeline[self.id]
+        _, start, end, *_ = self._part.entry(self.id)
         first = self._part.first
         return Interval((start - first) / 1000, (end - first) / 1000)
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
-        _, start, end, *_ = self._part.timeline[self.id]
+        _, start, end, *_ = self._part.entry(self.id)
         return (end - start) / 1000
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
-        return self._part.timeline[self.id][3] / 1000
+        return self._part.entry(self.id)[3] / 1000
+
+    # ---- memory
+
+    @property
+    def cpu_memory_usage(self) -> int:  # type: ignore[override]
+        """Bytes allocated for tensors less bytes freed, in it and in what it called."""
+        return self._part.usage(self.id).cpu
+
+    @property
+    def self_cpu_memory_usage(self) -> int:  # type: ignore[override]
+        """The same, without what it called."""
+        return self._part.own_usage(self.id).cpu
+
+    @property
+    def device_memory_usage(self) -> int:  # type: ignore[override]
+        return self._part.usage(self.id).device
+
+    @property
+    def self_device_memory_usage(self) -> int:  # type: ignore[override]
+        return self._part.own_usage(self.id).device
 
     @property
     def thread(self) -> int:
         """The system's id of the thread."""
-        return self._part.tids[self._part.timeline[self.id][5]]
+        return self._part.tids[self._part.entry(self.id)[5]]
 
     @property
     def is_user_annotation(self) -> bool:
@@ -171,7 +193,7 @@ class FunctionEvent(Times):
 
     @property
     def is_python_function(self) -> bool:
-        return not is_marked(self._part.timeline[self.id][0])
+        return not is_marked(self._part.entry(self.id)[0])
 
     @property
     def python_id(self) -> int:
@@ -181,9 +203,9 @@ class FunctionEvent(Times):
     @property
     def python_parent_id(self) -> int:
         """The python_id of the function that called it, or -1."""
-        at = self._part.timeline[self.id][4]
-        while at >= 0 and is_marked(self._part.timeline[at][0]):
-            at = self._part.timeline[at][4]
+        at = self._part.entry(self.id)[4]
+        while at >= 0 and is_marked(self._part.entry(at)[0]):
+            at = self._part.entry(at)[4]
         return at + 1 if at >= 0 and self.is_python_function else -1
 
     @property
@@ -196,16 +218,18 @@ class FunctionEvent(Times):
     def activity_type(self) -> str:
         if self.is_python_function:
             return "python_function"
+        if self.id < 0:
+            return "cpu_instant_event"
         return "user_annotation" if self.is_user_annotation else "cpu_op"
 
     @property
     def finished(self) -> bool:
         """False when it had not ended by the end of the recording."""
-        return not self._part.timeline[self.id][9] & 2
+        return not self._part.entry(self.id)[9] & 2
 
     @property
     def cpu_parent(self) -> FunctionEvent | None:
-        parent = self._part.timeline[self.id][4]
+        parent = self._part.entry(self.id)[4]
         return None if parent < 0 else FunctionEvent(self._part, parent)
 
     @property
@@ -216,9 +240,9 @@ class FunctionEvent(Times):
     def stack(self) -> list[str]:
         """The functions it was called by, the nearest first."""
         callers = []
-        at = self._part.timeline[self.id][4]
+        at = self._part.entry(self.id)[4]
         while at >= 0:
-            callee, _, _, _, above, *_ = self._part.timeline[at]
+            callee, _, _, _, above, *_ = self._part.entry(at)
             if not is_marked(callee):
                 callers.append(display(callee))
             at = above
@@ -227,9 +251,9 @@ class FunctionEvent(Times):
     @property
     def outermost(self) -> bool:
         """Is it outside every annotation and operator?"""
-        at = self._part.timeline[self.id][4]
+        at = self._part.entry(self.id)[4]
         while at >= 0:
-            callee, _, _, _, above, *_ = self._part.timeline[at]
+            callee, _, _, _, above, *_ = self._part.entry(at)
             if is_marked(callee):
                 return False
             at = above
@@ -262,10 +286,15 @@ class Options(NamedTuple):
 
     flops: bool = False
     overloads: bool = False
+    memory: bool = False
+
+
+Entry = tuple[Callee, int, int, int, int, int, int, int, int, int]
 
 
 class Part:
-    """The calls of one recording."""
+    """The calls of one recording. They have numbers from 0 in order of their begin. If memory was
+    recorded, blocks allocated or freed outside every call have -1, -2, …"""
 
     def __init__(
         self, recording: Recording, functions: bool, options: Options | None = None
@@ -282,15 +311,53 @@ class Part:
         self.has_operators = any(kind == "operator" for _, kind in kinds)
         if any((name, "operator") in kinds for name in HIDDEN):
             self.shown = [i for i in self.shown if self.timeline[i][0][0] not in HIDDEN]
+        self.calls = self.shown
+        self.usages: Usages | None = None
+        if self.options.memory:
+            self.usages = Usages(self, _memory.allocations(recording))
+            self.shown = self._with_outside(self.usages)
+
+    def _with_outside(self, usages: Usages) -> Sequence[int]:
+        """Return the numbers to show, in order of time, with those of blocks outside calls."""
+        if not usages.outside:
+            return self.calls
+        numbers = [*self.calls, *(-1 - i for i in range(len(usages.outside)))]
+        return sorted(numbers, key=lambda number: self.entry(number)[1])
+
+    def entry(self, number: int) -> Entry:
+        if number >= 0:
+            return self.timeline[number]
+        assert self.usages is not None
+        block = self.usages.outside[-1 - number]
+        callee = (_memory.NAME, "", 0, OPERATOR)
+        return callee, block.time, block.time, 0, -1, block.thread, 0, 0, 0, 0
+
+    def usage(self, number: int) -> Usage:
+        """Return the bytes of a call and of those in it."""
+        if self.usages is None:
+            return Usage()
+        if number < 0:
+            return self.usages.outside[-1 - number].usage
+        return self.usages.total.get(number, Usage())
+
+    def own_usage(self, number: int) -> Usage:
+        """The same, without those in it."""
+        if self.usages is None or number < 0:
+            return self.usage(number)
+        return self.usages.own.get(number, Usage())
 
     def operator(self, number: int) -> Operator | None:
         """Return what is known about an operator; None for anything else."""
+        if number < 0:
+            return None
         callee = self.timeline[number][0]
         note = self.timeline.operator(number) if callee[3] == OPERATOR else None
         return Operator(callee[0], note) if note else None
 
     def is_annotation(self, number: int) -> bool:
         """Did the program mark it itself?"""
+        if number < 0:
+            return False
         callee = self.timeline[number][0]
         if callee[3] != OPERATOR:
             return callee[3] == NAME
@@ -305,7 +372,7 @@ class Part:
     def children(self, number: int) -> list[int]:
         if self._children is None:
             self._children = {}
-            for i in self.shown:
+            for i in self.calls:
                 self._children.setdefault(self.timeline[i][4], []).append(i)
         return self._children.get(number, [])
 
@@ -385,6 +452,7 @@ class EventList(Sequence[FunctionEvent]):
             header=header,
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
+            memory=self._results.options.memory,
         )
 
     @property

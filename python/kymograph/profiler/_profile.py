@@ -41,8 +41,9 @@ class profile(_KinetoProfile):
     acc_events: keep the events of all recordings, not only of the latest.
     custom_trace_id_callback: gives the id of each recording.
     budget: memory for records not yet written, as for `kymograph.start`.
-    profile_memory, with_modules, post_processing_timeout_s: noted in the trace; what they ask for
-        is not recorded yet.
+    profile_memory: record what torch allocates and frees for tensors: the columns "CPU Mem" of
+        tables and events "[memory]" in the trace.
+    with_modules, post_processing_timeout_s: noted in the trace; modules are named with with_stack.
 
     While a session of `kymograph run`, `start` or `trace` records the process, this is a part
     of its capture, and records what that records. Starting raises SessionError while another

@@ -11,7 +11,7 @@ from functools import partial
 
 import kymograph
 from kymograph import _core, _session
-from kymograph.profiler import _torch
+from kymograph.profiler import _memory, _torch
 
 
 def _remove(directory: str, owner: int) -> None:
@@ -36,6 +36,7 @@ class Recording:
         self.start: int | None = None
         self.end: int | None = None
         self.stopped = False
+        self._memory = False
         self._capture: _core.Capture | None = None
         self._remove = weakref.finalize(self, _remove, self.directory, self.owner)
 
@@ -47,9 +48,10 @@ class Recording:
         budget: int | str | None,
         samples: bool = False,
         ops: str = "",
+        memory: bool = False,
     ) -> None:
-        """Start the session, with operators in the mode `ops`, if any. Raises what
-        `kymograph.start` raises."""
+        """Start the session, with operators in the mode `ops`, if any, and what torch allocates if
+        `memory` is set. Raises what `kymograph.start` raises."""
         # To record only collections, run the tracer without any functions.
         include = ["kymograph: no function"] if gc and not calls else []
         sample = 1000 if samples and not calls else None
@@ -76,6 +78,9 @@ class Recording:
         except BaseException:
             self.remove()
             raise
+        if memory:
+            _memory.begin()
+            self._memory = True
 
     def running(self) -> bool:
         """True while the session that `begin` started runs: not in a forked child, and not when
@@ -88,6 +93,9 @@ class Recording:
 
     def stop(self) -> None:
         """End the session."""
+        if self._memory:
+            self._memory = False
+            _memory.end()
         if self.running() and self._session is not None:
             self.stopped = True
             self._session.stop()

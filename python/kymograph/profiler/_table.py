@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kymograph.profiler._times import flops_unit, format_share, format_time
+from kymograph.profiler._times import flops_unit, format_bytes, format_share, format_time
 
 if TYPE_CHECKING:
     from kymograph.profiler._averages import FunctionEventAvg
@@ -39,7 +39,7 @@ def _sorted(rows: Sequence[Any], sort_by: str | None) -> list[Any]:
     if rows and not isinstance(getattr(rows[0], field, None), (int, float, str)):
         raise AttributeError(
             f"a table cannot be sorted by {sort_by!r}; use cpu_time_total, self_cpu_time_total, "
-            "cpu_time or count"
+            "cpu_time, cpu_memory_usage, self_cpu_memory_usage or count"
         )
     # Largest first; names in alphabetical order.
     return sorted(rows, key=lambda row: getattr(row, field), reverse=field != "key")
@@ -66,6 +66,7 @@ def table(
     header: str | None = None,
     top_level_events_only: bool = False,
     time_unit: str | None = None,
+    memory: bool = False,
 ) -> str:
     """`rows`, of averages or events, as text."""
     if not rows:
@@ -93,8 +94,18 @@ def table(
         Column("CPU total %", lambda row: format_share(row.cpu_time_total, whole)),
         Column("CPU total", lambda row: format_time(row.cpu_time_total, time_unit)),
         Column("CPU time avg", lambda row: format_time(row.cpu_time, time_unit)),
-        Column("# of Calls", lambda row: str(row.count)),
     ]
+    if memory:
+        columns += [
+            Column("CPU Mem", lambda row: format_bytes(row.cpu_memory_usage)),
+            Column("Self CPU Mem", lambda row: format_bytes(row.self_cpu_memory_usage)),
+        ]
+    if memory and any(row.self_device_memory_usage > 0 for row in rows):
+        columns += [
+            Column("Device Mem", lambda row: format_bytes(row.device_memory_usage)),
+            Column("Self Device Mem", lambda row: format_bytes(row.self_device_memory_usage)),
+        ]
+    columns.append(Column("# of Calls", lambda row: str(row.count)))
     if any(row.overload_name for row in shown):
         columns.insert(1, Column("Overload Name", lambda row: _cut(row.overload_name, 55)))
     shapes = [_cut(str(row.input_shapes or ""), max_shapes_column_width) for row in shown]
@@ -146,6 +157,8 @@ def table(
 class Rows(list["FunctionEventAvg"]):
     """The rows of `key_averages`: a list with a table."""
 
+    memory = False  # the table has columns for it
+
     def table(
         self,
         sort_by: str | None = None,
@@ -174,6 +187,7 @@ class Rows(list["FunctionEventAvg"]):
             header=header,
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
+            memory=self.memory,
         )
 
     def __str__(self) -> str:

@@ -23,6 +23,14 @@ def format_share(part: float, whole: float) -> str:
     return f"{part * 100.0 / whole:.2f}%"
 
 
+def format_bytes(number: int) -> str:
+    """Bytes as "1.50 MB", in units of 1024."""
+    for size, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if abs(number) >= size:
+            return f"{number / size:.2f} {unit}"
+    return f"{number} B"
+
+
 def flops_unit(least: int) -> tuple[int, str]:
     """Return a divisor for numbers of FLOPs, the least of them `least`, and the unit it gives."""
     prefixes = ["", "K", "M", "G", "T", "P"]
@@ -35,7 +43,7 @@ def flops_unit(least: int) -> tuple[int, str]:
 class Times:
     """Fields derived from `cpu_time_total`, `self_cpu_time_total` and `count`.
 
-    kymograph.profile does not record devices and memory; their fields exist and are 0, so that
+    kymograph.profile does not record the work of devices; its fields exist and are 0, so that
     scripts that print them work.
     """
 

@@ -1,0 +1,142 @@
+"""What torch allocated for tensors, by operator; see `profile(profile_memory=True)`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import kymograph._torch
+from kymograph import _core
+from kymograph.profiler._devices import DeviceType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kymograph.profiler._events import Part
+    from kymograph.profiler._recording import Recording
+
+NAME = "[memory]"  # of the events that ext/torch/torchmemory.c records
+
+_warned: set[str] = set()
+
+
+def _callers_level() -> int:
+    """Return the stacklevel, for a caller of this, of the program's own line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("kymograph."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def begin() -> None:
+    """Record from now on, until `end`. Warn if it is not possible, once for each reason."""
+    if _core.torch_memory(True):
+        return
+    if not kymograph._torch.is_imported():
+        why = "torch is not imported; use kymograph.start(memory=True) for other allocations"
+    else:
+        why = "this torch does not report its allocations in the way that is known"
+    if why not in _warned:
+        _warned.add(why)
+        text = f"profile_memory records nothing: {why}"
+        warnings.warn(text, UserWarning, stacklevel=_callers_level())
+
+
+def end() -> None:
+    """Undo one `begin`."""
+    _core.torch_memory(False)
+
+
+class Usage(NamedTuple):
+    """Bytes allocated less bytes freed."""
+
+    cpu: int = 0
+    device: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(self.cpu + other.cpu, self.device + other.device)
+
+
+class Allocation(NamedTuple):
+    """A block that was allocated, or freed if `bytes` is negative."""
+
+    time: int  # nanoseconds of the monotonic clock
+    thread: int  # index in the capture
+    bytes: int
+    address: int
+    device_type: int
+    device_index: int
+    total_allocated: int
+    total_reserved: int
+
+    @property
+    def usage(self) -> Usage:
+        """Its bytes, as those of the CPU or of a device."""
+        if self.device_type == DeviceType.CPU.value:
+            return Usage(self.bytes, 0)
+        return Usage(0, self.bytes)
+
+
+def allocations(recording: Recording) -> list[Allocation]:
+    """Return those in the window of `recording`, in order of time."""
+    found: list[Allocation] = []
+    if recording.start == recording.end:
+        return found
+    for event in recording.capture.events(start=recording.start, end=recording.end):
+        if event.kind != "payload" or event.name != NAME:
+            continue
+        value = event.fields
+        found.append(
+            Allocation(
+                event.time,
+                event.thread,
+                value["Bytes"],
+                value["Addr"],
+                value["Device Type"],
+                value["Device Id"],
+                value["Total Allocated"],
+                value["Total Reserved"],
+            )
+        )
+    return found
+
+
+class Usages:
+    """Bytes by call of a part: in all of it, and without the calls inside it."""
+
+    def __init__(self, part: Part, records: Sequence[Allocation]) -> None:
+        self.own: dict[int, Usage] = {}
+        self.total: dict[int, Usage] = {}
+        self.outside: list[Allocation] = []  # those in no call
+        by_thread: dict[int, list[Allocation]] = {}
+        for record in records:
+            by_thread.setdefault(record.thread, []).append(record)
+        calls: dict[int, list[int]] = {}
+        if by_thread:
+            for number in part.calls:
+                calls.setdefault(part.timeline[number][5], []).append(number)
+        for thread, found in by_thread.items():
+            self._add_thread(part, found, calls.get(thread, []))
+        self.outside.sort()
+
+    def _add_thread(self, part: Part, records: Sequence[Allocation], calls: Sequence[int]) -> None:
+        """Give each of `records` to the innermost of `calls`, both in order of time."""
+        open_now: list[tuple[int, int]] = []  # end and number
+        at = 0
+        for record in records:
+            while at < len(calls) and part.timeline[calls[at]][1] <= record.time:
+                _, start, end, *_ = part.timeline[calls[at]]
+                while open_now and open_now[-1][0] <= start:
+                    open_now.pop()
+                open_now.append((end, calls[at]))
+                at += 1
+            while open_now and open_now[-1][0] < record.time:
+                open_now.pop()
+            if not open_now:
+                self.outside.append(record)
+                continue
+            inner = open_now[-1][1]
+            self.own[inner] = self.own.get(inner, Usage()).plus(record.usage)
+            for _, number in open_now:
+                self.total[number] = self.total.get(number, Usage()).plus(record.usage)
