@@ -4,6 +4,7 @@
 #include <kymo/memory.h>
 #include <kymo/op.h>
 #include <kymo/payload.h>
+#include <kymo/record.h>
 #include <kymo/source.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 /* The import of torch and the end of the session may come at the same time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int wanted; /* mode of the running session; 0: the source takes no part */
+static int raised; /* mode that profilers inside the session want; 0: none */
 static bool paused;
 static uint32_t session;
 
@@ -77,13 +79,19 @@ static void tell_schemas(void)
 
 /* ---- the source ---- */
 
-/* Listen as WANTED and PAUSED say. Returns the mode. */
+/* The mode to listen in. Under the lock. */
+static int mode_to_use(void)
+{
+    return paused ? KYMO__TORCH_OFF : wanted > raised ? wanted : raised;
+}
+
+/* Listen as WANTED, RAISED and PAUSED say. Returns the mode. */
 static int change_mode(int new_wanted, bool new_paused)
 {
     pthread_mutex_lock(&lock);
     wanted = new_wanted;
     paused = new_paused;
-    int mode = kymo__torch_listen(paused ? KYMO__TORCH_OFF : wanted);
+    int mode = kymo__torch_listen(mode_to_use());
     pthread_mutex_unlock(&lock);
     return mode;
 }
@@ -120,6 +128,9 @@ static void resume_source(void *state)
 static void stop_source(void *state)
 {
     (void)state;
+    pthread_mutex_lock(&lock);
+    raised = 0;
+    pthread_mutex_unlock(&lock);
     change_mode(KYMO__TORCH_OFF, false);
     tell_schemas();
     if (kymo__torch_too_deep())
@@ -130,7 +141,7 @@ static void forked(void *state)
 {
     (void)state;
     pthread_mutex_init(&lock, NULL);
-    wanted = 0;
+    wanted = raised = 0;
     kymo__torch_forked();
     kymo__torch_memory_forked();
 }
@@ -187,12 +198,40 @@ static PyObject *torch_listen(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
 {
     PyThreadState *thread = PyEval_SaveThread();
     pthread_mutex_lock(&lock);
-    int mode = wanted && !paused ? kymo__torch_listen(wanted) : KYMO__TORCH_OFF;
+    int mode = mode_to_use();
+    mode = mode ? kymo__torch_listen(mode) : KYMO__TORCH_OFF;
     pthread_mutex_unlock(&lock);
     if (mode)
         say_mode(mode);
     PyEval_RestoreThread(thread);
     return PyBool_FromLong(mode);
+}
+
+/* torch_raise(mode): until this is called with another mode or 0, listen at least in MODE,
+   whatever the running session wants. */
+static PyObject *torch_raise(PyObject *Py_UNUSED(module), PyObject *number)
+{
+    long mode = PyLong_AsLong(number);
+    if (mode < KYMO__TORCH_OFF || mode > KYMO__TORCH_FULL) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_ValueError, "there is no mode %ld", mode);
+        return NULL;
+    }
+    PyThreadState *thread = PyEval_SaveThread();
+    (void)kymo__torch_find();
+    pthread_mutex_lock(&lock);
+    bool leaves = raised && !mode && !wanted;
+    int before = mode_to_use();
+    raised = (int)mode;
+    if (kymo_running())
+        session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    if (mode_to_use() != before)
+        (void)kymo__torch_listen(mode_to_use());
+    pthread_mutex_unlock(&lock);
+    if (leaves && kymo_running())
+        tell_schemas(); /* the source takes no part in the session, so its end does not */
+    PyEval_RestoreThread(thread);
+    Py_RETURN_NONE;
 }
 
 /* An int of DICT, or -1 with an exception. */
@@ -314,6 +353,7 @@ PyMethodDef kymo__torch_methods[] = {
     {"torch_read", kymo__torch_read, METH_VARARGS, "torch_read(address, size)"},
     {"torch_layout_set", torch_layout_set, METH_O, "torch_layout_set(layout)"},
     {"torch_memory", kymo__torch_memory, METH_O, "torch_memory(flag)"},
+    {"torch_raise", torch_raise, METH_O, "torch_raise(mode)"},
     {"torch_listen", torch_listen, METH_NOARGS, "torch_listen()"},
     {"torch_annotate", kymo__torch_annotate, METH_VARARGS, "torch_annotate(enter, exit)"},
     {"torch_others", kymo__torch_others_listen, METH_O, "torch_others(flag)"},

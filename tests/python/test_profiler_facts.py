@@ -110,17 +110,83 @@ def test_names_with_quotes_and_non_ascii_survive(name: str, tmp_path: Path) -> N
     assert [event.name for event in prof.events()] == [name]
 
 
-def test_a_nested_profile_is_a_clear_error_and_the_outer_one_continues(tmp_path: Path) -> None:
-    with kymograph.profile() as outer:
-        with kymograph.record_function("before"):
-            pass
-        with pytest.raises(kymograph.SessionError, match=r"another profile .* do not nest"):
-            with kymograph.profile():
-                pytest.fail("it began")
-        with kymograph.record_function("after"):
-            pass
+def mark(name: str) -> None:
+    with kymograph.record_function(name):
+        pass
 
-    assert names_of(outer, tmp_path / "trace.json") == ["before", "after"]
+
+def test_a_profile_inside_another_is_a_part_of_it(tmp_path: Path) -> None:
+    with kymograph.profile() as outer:
+        mark("before")
+        with kymograph.profile() as inner:
+            mark("inside")
+        assert [event.name for event in inner.events()] == ["inside"]  # while the outer records
+        mark("after")
+
+    assert names_of(outer, tmp_path / "outer.json") == ["before", "inside", "after"]
+    assert names_of(inner, tmp_path / "inner.json") == ["inside"]
+    assert [row.key for row in inner.key_averages()] == ["inside"]
+    del outer
+    assert names_of(inner, tmp_path / "inner.json") == ["inside"]  # the capture is there
+
+
+def test_profiles_that_overlap_both_get_everything(tmp_path: Path) -> None:
+    first, second = kymograph.profile(), kymograph.profile()
+    first.start()
+    mark("one")
+    second.start()
+    mark("two")
+    first.stop()
+    mark("three")
+    second.stop()
+    assert not kymograph.running()
+    mark("four")
+
+    assert names_of(first, tmp_path / "first.json") == ["one", "two"]
+    assert names_of(second, tmp_path / "second.json") == ["two", "three"]
+
+
+def test_profiles_with_schedules_do_not_stop_each_other(tmp_path: Path) -> None:
+    found: list[list[str]] = []
+
+    def ready(prof: kymograph.profile) -> None:
+        found.append([event.name for event in prof.events()])
+
+    schedule = kymograph.schedule(wait=1, warmup=1, active=1, repeat=2)
+    with kymograph.profile(schedule=schedule, on_trace_ready=ready) as prof:
+        for step in range(6):
+            with kymograph.profile() as around:
+                mark(f"step {step}")
+                prof.step()
+            assert f"step {step}" in [event.name for event in around.events()]
+
+    # The first call of `step` after the mark ends the window.
+    assert ["step 2" in names for names in found] == [True, False]
+    assert ["step 5" in names for names in found] == [False, True]
+
+
+def test_profiles_of_two_threads_share_a_capture() -> None:
+    inside, done = threading.Event(), threading.Event()
+    seen: list[list[str]] = []
+
+    def other() -> None:
+        with kymograph.profile() as prof:
+            mark("of the thread")
+            inside.set()
+            assert done.wait(400)
+        seen.append([event.name for event in prof.events()])
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert inside.wait(400)
+    with kymograph.profile() as prof:
+        mark("of main")
+    done.set()
+    thread.join()
+
+    assert [event.name for event in prof.events()] == ["of main"]
+    assert seen == [["of the thread", "of main"]]
+    assert not kymograph.running()
 
 
 def test_a_profile_inside_another_session_is_a_part_of_it(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from kymograph import _core
 
 MODES = ("names", "shapes", "full")
 
-_lock = threading.Lock()
+_lock = threading.RLock()
+_raised: list[int] = []  # modes that profilers inside the running session want
 _outcome: str | None = None  # None: not tried; "": the layout is known; else why it is not
 
 
@@ -82,8 +83,26 @@ def prepare() -> None:
         hook.after_import(imported)
 
 
-def imported() -> None:
-    """torch has been imported while a session may be waiting for it."""
+def raise_mode(ops: str) -> None:
+    """Record operators in the mode `ops` at least, in the session that runs, until `lower_mode`."""
+    with _lock:
+        if is_imported():
+            _learn_now()
+        _raised.append(mode_from(ops))
+        _core.torch_raise(max(_raised))
+
+
+def lower_mode(ops: str) -> None:
+    """Undo one `raise_mode`."""
+    with _lock:
+        _raised.remove(mode_from(ops))
+        _core.torch_raise(max(_raised, default=0))
+
+
+def _learn_now() -> None:
+    """Find the layout while a session runs."""
+    if _outcome is not None:
+        return
     running = _core.running()
     if running:
         _core.pause()  # what follows is not the program's
@@ -92,4 +111,9 @@ def imported() -> None:
     finally:
         if running:
             _core.resume()
+
+
+def imported() -> None:
+    """torch has been imported while a session may be waiting for it."""
+    _learn_now()
     _core.torch_listen()

@@ -111,11 +111,6 @@ class _KinetoProfile:
         self._begin()
 
     def _begin(self) -> None:
-        if kymograph.running() and _active:
-            raise kymograph.SessionError(
-                "another profile records this process already; profilers do not nest, so stop it "
-                "first"
-            )
         recording = Recording()
         calls = self.with_stack and self._wants("PYTHON_FUNCTION")
         gc = bool(option(self.experimental_config, "record_python_gc_info"))
@@ -155,9 +150,8 @@ class _KinetoProfile:
             if getattr(self, flag):
                 self._metadata[flag] = "1"
         if self.execution_trace_observer:
-            _core.torch_others(
-                not isinstance(self.execution_trace_observer, ExecutionTraceObserver)
-            )
+            if not isinstance(self.execution_trace_observer, ExecutionTraceObserver):
+                _core.torch_others(True)
             self.execution_trace_observer.start()
         # Last, so that the work above is not recorded.
         assert self._recording is not None
@@ -174,7 +168,8 @@ class _KinetoProfile:
             if self.execution_trace_observer:
                 self.execution_trace_observer.stop()
         finally:
-            _core.torch_others(False)
+            if self.execution_trace_observer:
+                _core.torch_others(False)
             _torch.after_stop()
             # If writing failed, results for what was written are still available.
             try:

@@ -15,6 +15,7 @@ import weakref
 from typing import Any
 
 import kymograph
+import kymograph._torch
 from kymograph import _core, _session
 from kymograph.profiler import _metadata
 
@@ -79,6 +80,7 @@ class ExecutionTraceObserver:
         self._path: str | None = None
         self._extra_resources = False
         self._window: _Window | None = None
+        self._raised = False  # the running session records operators because of this
         self._windows: list[_Window] = []
         self._directory = ""
         self._owner = os.getpid()
@@ -132,6 +134,9 @@ class ExecutionTraceObserver:
         if not self.is_registered or self.is_running():
             return
         self._window = self._open()
+        if self._window.session is None and kymograph._torch.is_imported():
+            kymograph._torch.raise_mode("full")  # the session may record no operators
+            self._raised = True
         info = _metadata.distributed_info()
         if info:
             name, groups = "## process_group:init ##", json.dumps(info["pg_config"])
@@ -141,6 +146,9 @@ class ExecutionTraceObserver:
     def stop(self) -> None:
         """Record no operators from now on; `start` may be called again."""
         window, self._window = self._window, None
+        if self._raised:
+            self._raised = False
+            kymograph._torch.lower_mode("full")
         if window is not None and self._owner == os.getpid():
             self._windows.append(window)
             window.close()

@@ -45,9 +45,8 @@ class profile(_KinetoProfile):
         tables and events "[memory]" in the trace.
     with_modules, post_processing_timeout_s: noted in the trace; modules are named with with_stack.
 
-    While a session of `kymograph run`, `start` or `trace` records the process, this is a part
-    of its capture, and records what that records. Starting raises SessionError while another
-    profiler records.
+    While another profiler, or a session of `kymograph run`, `start` or `trace`, records the
+    process, this is a part of its capture. Functions are then recorded only if that records them.
     """
 
     def __init__(

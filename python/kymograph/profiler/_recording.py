@@ -1,15 +1,17 @@
-"""One recording of a profiler: a capture in a temporary directory, and its life."""
+"""One recording of a profiler: a part of a capture in a temporary directory, and its life."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+import threading
 import time
 import weakref
 from functools import partial
 
 import kymograph
+import kymograph._torch
 from kymograph import _core, _session
 from kymograph.profiler import _memory, _torch
 
@@ -20,11 +22,12 @@ def _remove(directory: str, owner: int) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-class Recording:
-    """Begins with `begin`; only what is between `open_window` and `close_window` is shown.
+class Home:
+    """A capture, and the session that writes it.
 
-    The capture lasts as long as this object, and is removed at exit at the latest. While another
-    session records, its capture is used, and stays.
+    Profilers that record at the same time share one, and the last of them to stop ends the session.
+    The capture lasts as long as this object, and is removed at exit at the latest. While a session
+    that is not a profiler's records, its capture is used, and stays.
     """
 
     def __init__(self) -> None:
@@ -32,13 +35,44 @@ class Recording:
         outer = _session.path_of_outermost()
         self.directory = "" if outer else tempfile.mkdtemp(prefix="kymograph-profile-")
         self.path = os.fsdecode(outer or os.path.join(self.directory, "profile.kymo"))
-        self._session: _session.Session | None = None
+        self.session: _session.Session | None = None
+        self.users = 0
+        self.remove = weakref.finalize(self, _remove, self.directory, self.owner)
+
+    def running(self) -> bool:
+        """False in a forked child, and when something else has stopped the session."""
+        return self.session is not None and self.session.running
+
+
+_lock = threading.RLock()  # guards the variable below, and the users of all homes
+_home: Home | None = None  # where profilers record now
+
+
+def _after_fork() -> None:
+    global _lock, _home
+    _lock = threading.RLock()
+    _home = None
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Recording:
+    """Begins with `begin`; only what is between `open_window` and `close_window` is shown."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
         self.start: int | None = None
         self.end: int | None = None
         self.stopped = False
+        self._home: Home | None = None
         self._memory = False
+        self._raised = ""  # the mode of operators that it asked the session for
         self._capture: _core.Capture | None = None
-        self._remove = weakref.finalize(self, _remove, self.directory, self.owner)
+
+    @property
+    def path(self) -> str:
+        return self._home.path if self._home else ""
 
     def begin(
         self,
@@ -50,14 +84,44 @@ class Recording:
         ops: str = "",
         memory: bool = False,
     ) -> None:
-        """Start the session, with operators in the mode `ops`, if any, and what torch allocates if
-        `memory` is set. Raises what `kymograph.start` raises."""
+        """Start a session, with operators in the mode `ops`, if any, and what torch allocates if
+        `memory` is set. If one runs already, use that. Raises what `kymograph.start` raises."""
+        global _home
+        with _lock:
+            home = _home
+            if home is None or not home.running():
+                home = Home()
+                home.session = self._start(home, calls, gc, budget, samples, ops)
+                nested = home.session.nested
+                _home = home
+            else:
+                nested = True
+            home.users += 1
+            self._home = home
+        if nested:
+            self.start = time.monotonic_ns()
+        if nested and ops:
+            kymograph._torch.raise_mode(ops)
+            self._raised = ops
+        if memory:
+            _memory.begin()
+            self._memory = True
+
+    def _start(
+        self,
+        home: Home,
+        calls: bool,
+        gc: bool,
+        budget: int | str | None,
+        samples: bool,
+        ops: str,
+    ) -> _session.Session:
         # To record only collections, run the tracer without any functions.
         include = ["kymograph: no function"] if gc and not calls else []
         sample = 1000 if samples and not calls else None
         start = partial(
             kymograph._start_named,
-            self.path,
+            home.path,
             _torch.module_call() if calls else None,
             calls=calls or gc,
             gc=gc,
@@ -72,33 +136,40 @@ class Recording:
                 if sample is None:
                     raise
                 session = start()  # no timers available here
-            self._session = _session.apart(session)
-            if session.nested:
-                self.start = time.monotonic_ns()
+            return _session.apart(session)
         except BaseException:
-            self.remove()
+            home.remove()
             raise
-        if memory:
-            _memory.begin()
-            self._memory = True
 
     def running(self) -> bool:
-        """True while the session that `begin` started runs: not in a forked child, and not when
-        something else has stopped it."""
-        return not self.stopped and self._session is not None and self._session.running
+        """True while the session that `begin` started or found runs: not in a forked child, and not
+        when something else has stopped it."""
+        return not self.stopped and self._home is not None and self._home.running()
 
     def open_window(self) -> None:
         """What was recorded so far was warm-up."""
         self.start = time.monotonic_ns()
 
     def stop(self) -> None:
-        """End the session."""
+        """End the session, unless other profilers still record."""
+        global _home
         if self._memory:
             self._memory = False
             _memory.end()
-        if self.running() and self._session is not None:
+        if self._raised:
+            raised, self._raised = self._raised, ""
+            kymograph._torch.lower_mode(raised)
+        home = self._home
+        with _lock:
+            if home is None or not self.running():
+                return
             self.stopped = True
-            self._session.stop()
+            home.users -= 1
+            if home.users:
+                return
+            _home = None
+        assert home.session is not None
+        home.session.stop()
 
     def close_window(self) -> None:
         """What is recorded from now on is never shown."""
@@ -110,13 +181,8 @@ class Recording:
 
     def keep(self) -> None:
         """Do not remove the capture."""
-        self._remove.detach()
-
-    def remove(self) -> None:
-        """Remove the capture now."""
-        if self._capture is not None:
-            self._capture.close()
-        self._remove()
+        if self._home is not None:
+            self._home.remove.detach()
 
     @property
     def capture(self) -> _core.Capture:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # The class whose methods are replaced, and what they were.
 _patched: list[tuple[Any, Any, Any]] = []
+_recordings = 0  # that have begun and not ended
 
 
 def _patch(annotations: Any) -> None:
@@ -49,6 +50,8 @@ def module_call() -> CodeType | None:
 
 def before_start(ops: bool = False) -> None:
     """A recording is about to begin, with the operators of torch or without."""
+    global _recordings
+    _recordings += 1
     if ops and _core.torch_found():
         return  # its annotations come as operators do
     annotations = getattr(sys.modules.get("torch.autograd.profiler"), "record_function", None)
@@ -58,6 +61,8 @@ def before_start(ops: bool = False) -> None:
 
 def after_stop() -> None:
     """A recording has ended, or could not begin."""
-    while _patched:
+    global _recordings
+    _recordings -= 1
+    while _patched and not _recordings:
         annotations, enter, leave = _patched.pop()
         annotations.__enter__, annotations.__exit__ = enter, leave
