@@ -204,6 +204,7 @@ def _child(torch: Any, layout: dict[str, Any], answer: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
+    torch.set_num_threads(1)  # OpenMP's other threads are not in the child
     _core.torch_layout_set(layout)
     found = problems(torch, backward=False)  # torch's engine refuses to run after a fork
     os.write(answer, ("\n".join(found) + "\0").encode()[:4096])

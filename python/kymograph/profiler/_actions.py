@@ -8,6 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
+class UnknownActivityType(ValueError, RuntimeError):
+    """There is no such activity type. torch raises a RuntimeError."""
+
+
 class ProfilerAction(enum.Enum):
     """What the profiler does during a step."""
 
@@ -94,7 +98,7 @@ def _types_of(activity: ProfilerActivity, names: Any) -> frozenset[str] | None:
     chosen = frozenset(names)
     for name in sorted(chosen):
         if known is not None and name not in known:
-            raise ValueError(f"Unknown or non-member activity type name: '{name}'")
+            raise UnknownActivityType(f"Unknown or non-member activity type name: '{name}'")
     return chosen
 
 

@@ -120,7 +120,7 @@ class _KinetoProfile:
             else _metadata.new_trace_id()
         )
         ops = self._ops_mode()
-        _torch.before_start(ops=bool(ops))
+        _torch.before_start(ops)
         try:
             samples = self._samples and self._wants("PYTHON_FUNCTION")
             recording.begin(

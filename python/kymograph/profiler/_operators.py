@@ -126,8 +126,11 @@ class Operator:
             named = zip(values, names or [""] * len(values), strict=False)
             self._values = []
             for value, name in named:
-                if name and name != "(unknown)" and value.kind in _SCALARS | {_TEXT}:
-                    self.kwinputs[name] = value.plain
+                texts = bool(value.inside) and value.all_are({_TEXT})
+                if name and name != "(unknown)" and (texts or value.kind in _SCALARS | {_TEXT}):
+                    self.kwinputs[name] = (
+                        [each.plain for each in value.inside] if texts else value.plain
+                    )
                 else:
                     self._values.append(value)
         return self._values

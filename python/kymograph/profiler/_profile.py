@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -9,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from kymograph import _core
+from kymograph.profiler import _torch
 from kymograph.profiler._actions import ProfilerAction, ProfilerActivity
 from kymograph.profiler._base import _KinetoProfile
 from kymograph.profiler._schedule import always
@@ -90,6 +92,7 @@ class profile(_KinetoProfile):
         self.step_num = 0
         self.current_action = self._action(0)
         self.step_rec_fn: _core.Span | None = None
+        _torch.count_steps("init_step_count")
 
     def _action(self, step: int) -> ProfilerAction:
         action = self.schedule(step)
@@ -115,6 +118,7 @@ class profile(_KinetoProfile):
         try:
             self.stop()
         finally:
+            _torch.count_steps("erase_step_count")
             if self.execution_trace_observer:
                 self.execution_trace_observer.cleanup()
 
@@ -136,6 +140,8 @@ class profile(_KinetoProfile):
         before, self.current_action = self.current_action, action
         self.step_num += 1
         self._transit(before, action)
+        if os.environ.get("KINETO_USE_DAEMON"):
+            _torch.count_steps("increment_step")
         self._open_step()
 
     def _open_step(self) -> None:

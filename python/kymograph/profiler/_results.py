@@ -12,6 +12,7 @@ from kymograph.profiler._events import EventList, Grouping, Options, Part
 from kymograph.profiler._names import display
 from kymograph.profiler._recording import Recording
 from kymograph.profiler._table import Rows
+from kymograph.profiler._tree import KinetoResults
 
 _METRICS = {"self_cpu_time_total", "self_device_time_total"} | {
     f"self_{device}_time_total" for device in ("cuda", "xpu", "privateuse1")
@@ -52,6 +53,14 @@ class Results:
 
     def events(self) -> EventList:
         return EventList(self, [Part(r, self.with_stack, self.options) for r in self.recordings])
+
+    @property
+    def kineto_results(self) -> KinetoResults:
+        """The latest recording in the form of torch's results: `events()` and
+        `experimental_event_tree()`."""
+        info = self.latest.capture.info
+        part = Part(self.latest, self.with_stack, self.options)
+        return KinetoResults(part, info.wall_start - info.start)
 
     @property
     def function_events(self) -> EventList:

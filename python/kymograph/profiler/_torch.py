@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from kymograph import _core
+from kymograph.profiler import _fast
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -48,11 +49,12 @@ def module_call() -> CodeType | None:
     return getattr(vars(module).get("__call__"), "__code__", None) if module else None
 
 
-def before_start(ops: bool = False) -> None:
-    """A recording is about to begin, with the operators of torch or without."""
+def before_start(ops: str = "") -> None:
+    """A recording is about to begin, with the operators of torch in the mode `ops`, or without."""
     global _recordings
     _recordings += 1
     if ops and _core.torch_found():
+        _fast.begin(ops != "names")
         return  # its annotations come as operators do
     annotations = getattr(sys.modules.get("torch.autograd.profiler"), "record_function", None)
     if isinstance(annotations, type) and not _patched:
@@ -63,6 +65,17 @@ def after_stop() -> None:
     """A recording has ended, or could not begin."""
     global _recordings
     _recordings -= 1
+    if not _recordings:
+        _fast.end()
     while _patched and not _recordings:
         annotations, enter, leave = _patched.pop()
         annotations.__enter__, annotations.__exit__ = enter, leave
+
+
+def count_steps(what: str) -> None:
+    """Tell torch's tracker of steps, which it shares with optimizers, that the profiler does
+    `what`."""
+    tracker = getattr(sys.modules.get("torch.autograd.profiler"), "KinetoStepTracker", None)
+    function = getattr(tracker, what, None)
+    if function is not None:
+        function("ProfilerStep")

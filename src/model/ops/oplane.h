@@ -12,6 +12,9 @@ struct kymo_op_open {
     bool reported;  /* it is in the part that is read */
     bool described; /* its "operator.in" was there */
     uint32_t depth; /* for the exports of timelines: of its call */
+    bool has_inner; /* for them: an operator directly in it had a sequence number, */
+    int64_t inner_seq;
+    uint64_t inner_fw_tid; /* and a forward thread */
     kymo_ns inside; /* time in operators that it contains */
 };
 

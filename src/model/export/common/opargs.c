@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fields.h"
 #include "jsontext.h"
 
 enum { TENSORS_MOST = 30 }; /* of a longer list of tensors, PyTorch writes nothing */
@@ -171,10 +172,19 @@ static int add_concrete_item(struct kymo_buffer *b, const struct kymo_opdata *va
     return rc | kymo__json_text(b, "\"");
 }
 
-/* Keywords with a simple value are arguments of their own. */
-static bool is_keyword(const struct kymo_opdatum *value)
+static bool is_text(const struct kymo_opdatum *value)
 {
-    return value->name && (is_scalar(value) || value->kind == KYMO_OP_TEXT);
+    return value->kind == KYMO_OP_TEXT;
+}
+
+/* Keywords with a simple value, or with a list of texts, are arguments of their own. */
+static bool is_keyword(const struct kymo_opdata *values, size_t at)
+{
+    const struct kymo_opdatum *value = &values->all[at];
+    if (!value->name)
+        return false;
+    return is_scalar(value) || is_text(value) ||
+           (value->kind == KYMO_OP_LIST && value->count && all_are(values, at, is_text));
 }
 
 static int emit_list(struct out *o, const struct kymo_opdata *values, const char *name,
@@ -184,7 +194,7 @@ static int emit_list(struct out *o, const struct kymo_opdata *values, const char
     o->text.len = 0;
     int rc = kymo__json_text(&o->text, "[");
     for (size_t at = 0; rc == 0 && at < values->count; at = values->all[at].after) {
-        if (is_keyword(&values->all[at]))
+        if (is_keyword(values, at))
             continue;
         rc = (more ? kymo__json_text(&o->text, ", ") : 0) | add(&o->text, values, at);
         more = true;
@@ -193,8 +203,29 @@ static int emit_list(struct out *o, const struct kymo_opdata *values, const char
     return rc ? -ENOMEM : emit_json(o, name);
 }
 
-static int emit_keyword(struct out *o, const struct kymo_opdatum *value)
+static int add_text(struct kymo_buffer *b, const struct kymo_opdatum *value)
 {
+    const struct kymo_call_arg text = {
+        .type = KYMO_FIELD_TEXT, .bytes = (const uint8_t *)value->text, .length = value->length};
+    return kymo__arg_json(b, NULL, &text);
+}
+
+static int emit_texts(struct out *o, const struct kymo_opdata *values, size_t at)
+{
+    const struct kymo_opdatum *list = &values->all[at++];
+    o->text.len = 0;
+    int rc = kymo__json_text(&o->text, "[");
+    for (uint32_t i = 0; rc == 0 && i < list->count; i++, at = values->all[at].after)
+        rc = (i ? kymo__json_text(&o->text, ", ") : 0) | add_text(&o->text, &values->all[at]);
+    rc |= kymo__json_text(&o->text, "]");
+    return rc ? -ENOMEM : emit_json(o, list->name);
+}
+
+static int emit_keyword(struct out *o, const struct kymo_opdata *values, size_t at)
+{
+    const struct kymo_opdatum *value = &values->all[at];
+    if (value->kind == KYMO_OP_LIST)
+        return emit_texts(o, values, at);
     char number[KYMO__JSON_NUMBER];
     switch (value->kind) {
     case KYMO_OP_INT:
@@ -229,8 +260,8 @@ static int emit_values(struct out *o, const struct kymo_opdata *values)
     if (rc == 0)
         rc = emit_list(o, values, "Input Dims", add_dims_item);
     for (size_t at = 0; rc == 0 && at < values->count; at = values->all[at].after)
-        if (is_keyword(&values->all[at]))
-            rc = emit_keyword(o, &values->all[at]);
+        if (is_keyword(values, at))
+            rc = emit_keyword(o, values, at);
     return rc;
 }
 

@@ -2,6 +2,7 @@
    opargs.h. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "alloc.h"
 #include "opargs.h"
@@ -125,6 +126,27 @@ static int take_attached(struct kymo_opcall *op, const struct kymo_op_export *op
     return rc;
 }
 
+/* The engine's own operators have the numbers of the node that they evaluate, as in PyTorch. */
+static void take_inner(struct kymo_op_open *open)
+{
+    static const char evaluates[] = "autograd::engine::evaluate_function";
+    if (open->has_inner && open->op.seq < 0 &&
+        strncmp(open->op.name, evaluates, sizeof(evaluates) - 1) == 0) {
+        open->op.seq = open->inner_seq;
+        open->op.fw_tid = open->inner_fw_tid;
+    }
+}
+
+static void tell_outer(struct kymo_op_lane *lane, const struct kymo_opcall *op)
+{
+    struct kymo_op_open *outer = lane->count ? &lane->open[lane->count - 1] : NULL;
+    if (!outer || outer->has_inner || op->seq < 0)
+        return;
+    outer->has_inner = true;
+    outer->inner_seq = op->seq;
+    outer->inner_fw_tid = op->fw_tid;
+}
+
 int kymo__op_track_leave(struct kymo_op_track *track, const struct kymo_op_export *ops,
                          uint32_t thread, const struct kymo_slice *slice,
                          const struct kymo_opcall **op)
@@ -150,6 +172,8 @@ int kymo__op_track_leave(struct kymo_op_track *track, const struct kymo_op_expor
     if (!open->op.rf_id)
         open->op.rf_id = kymo__op_own_rf_id(frame->number, thread, ops->reader->thread_count);
     open->op.name = kymo__key_name(ops->reader, frame->key);
+    take_inner(open);
+    tell_outer(lane, &open->op);
     *op = &open->op;
     return rc;
 }

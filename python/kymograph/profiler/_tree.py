@@ -1,0 +1,312 @@
+"""`prof.profiler.kineto_results`: events and their tree with the names that torch gives them.
+
+Programs compare `tag` with torch's `_EventType`, and ask `isinstance(node.extra_fields, …)`. If torch
+is imported, tags are torch's, and the fields pass for torch's classes, which cannot be created from
+Python.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kymograph.profiler._devices import DeviceType
+from kymograph.profiler._names import FUNCTION, Callee, display, is_marked
+
+if TYPE_CHECKING:
+    from kymograph.profiler._events import FunctionEvent, Part
+    from kymograph.profiler._memory import Allocation
+    from kymograph.profiler._operators import Value
+
+
+class EventType(enum.Enum):
+    """Used when torch is not there."""
+
+    TorchOp = 0
+    Backend = 1
+    Vulkan = 2
+    Allocation = 3
+    OutOfMemory = 4
+    PyCall = 5
+    PyCCall = 6
+    Kineto = 7
+
+
+def _torchs(name: str) -> Any:
+    """Return a name of torch._C._profiler, or None."""
+    return getattr(sys.modules.get("torch._C._profiler"), name, None)
+
+
+class _Fields:
+    """Passes for torch's class `_ExtraFields_…` of the same name."""
+
+    torchs = ""
+
+    @property  # type: ignore[override]
+    def __class__(self) -> type:
+        return _torchs(self.torchs) or type(self)
+
+
+class TensorMetadata(NamedTuple):
+    sizes: list[int]
+    strides: list[int]
+    dtype: str
+
+
+class PyFrameState(NamedTuple):
+    line_number: int
+    function_name: str
+    file_name: str
+
+
+class NNModuleInfo(NamedTuple):
+    cls_name: str
+
+
+def _frame(callee: Callee | None) -> PyFrameState:
+    if callee is None:
+        return PyFrameState(0, "", "")
+    return PyFrameState(callee[2], callee[0], callee[1])
+
+
+def _input(value: Value) -> Any:
+    if value.dtype:
+        return TensorMetadata(value.shape, value.strides, value.dtype)
+    if value.inside:
+        return [_input(each) for each in value.inside]
+    return value.plain
+
+
+class TorchOpFields(_Fields):
+    """An operator or an annotation."""
+
+    torchs = "_ExtraFields_TorchOp"
+    allow_tf32_cublas = False
+
+    def __init__(self, event: FunctionEvent) -> None:
+        self._event = event
+        self.name = event.name
+        self.sequence_number = event.sequence_nr
+
+    @property
+    def scope(self) -> Any:
+        known = _torchs("RecordScope")
+        return known(self._event.scope) if known else self._event.scope
+
+    @property
+    def inputs(self) -> list[Any]:
+        op = self._event._operator
+        return [_input(value) for value in op.inputs] if op else []
+
+
+class AllocationFields(_Fields):
+    """A block that was allocated or freed."""
+
+    torchs = "_ExtraFields_Allocation"
+    id = allocation_id = None
+
+    def __init__(self, block: Allocation) -> None:
+        self.ptr = block.address
+        self.alloc_size = block.bytes
+        self.total_allocated = block.total_allocated
+        self.total_reserved = block.total_reserved
+        self._device = DeviceType(block.device_type).name.lower(), block.device_index
+
+    @property
+    def device(self) -> Any:
+        kind, index = self._device
+        torch = sys.modules.get("torch")
+        text = kind if index < 0 else f"{kind}:{index}"
+        return torch.device(text) if torch else text
+
+
+class PyCallFields(_Fields):
+    """A call of a Python function."""
+
+    torchs = "_ExtraFields_PyCall"
+    optimizer = None
+
+    def __init__(self, callee: Callee, caller: Callee | None) -> None:
+        self.callsite, self.caller = _frame(callee), _frame(caller)
+        name = display(callee)
+        known = name.startswith("nn.Module: ")
+        self.module = NNModuleInfo(name[11:].rpartition("_")[0]) if known else None
+
+
+class PyCCallFields(_Fields):
+    """A call of a function written in C."""
+
+    torchs = "_ExtraFields_PyCCall"
+
+    def __init__(self, caller: Callee | None) -> None:
+        self.caller = _frame(caller)
+
+
+class Node:
+    """A call, an operator or a block of memory, with those inside it."""
+
+    def __init__(self, tag: str, name: str, fields: Any, event: FunctionEvent, shift: int) -> None:
+        known = _torchs("_EventType")
+        self.tag = getattr(known, tag) if known else EventType[tag]
+        self.name = name
+        self.extra_fields = fields
+        self.parent: Node | None = None
+        self.children: list[Node] = []
+        self.start_tid = event.thread
+        _, start, end, *_ = event._part.entry(event.id)
+        self.start_time_ns, self.end_time_ns = start + shift, end + shift
+        self.correlation_id = event.external_id
+        self.overload_name = event.overload_name
+        self.finished = event.finished
+
+    @property
+    def id(self) -> int:
+        return id(self)
+
+    @property
+    def typed(self) -> tuple[Any, Any]:
+        return self.tag, self.extra_fields
+
+    @property
+    def duration_time_ns(self) -> int:
+        return self.end_time_ns - self.start_time_ns
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, {len(self.children)} children>"
+
+
+def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
+    from kymograph.profiler._events import FunctionEvent
+
+    event = FunctionEvent(part, number)
+    callee = part.entry(number)[0]
+    if number < 0:
+        assert part.usages is not None
+        block = AllocationFields(part.usages.outside[-1 - number])
+        return Node("Allocation", callee[0], block, event, shift)
+    if is_marked(callee):
+        return Node("TorchOp", display(callee), TorchOpFields(event), event, shift)
+    if callee[3] == FUNCTION:
+        return Node("PyCall", display(callee), PyCallFields(callee, caller), event, shift)
+    return Node("PyCCall", display(callee), PyCCallFields(caller), event, shift)
+
+
+def tree_of(part: Part, shift: int) -> list[Node]:
+    """Return the outermost calls of `part`. `shift` leads from its clock to that of the day."""
+    roots: list[Node] = []
+    known: dict[int, Node] = {}
+    callers: dict[int, Callee | None] = {}  # the innermost function of each call, itself included
+    for number in part.shown:
+        callee, _, _, _, above, *_ = part.entry(number)
+        caller = callers.get(above) if above >= 0 else None
+        node = known[number] = _node(part, number, caller, shift)
+        callers[number] = callee if callee[3] == FUNCTION else caller
+        parent = node.parent = known.get(above) if above >= 0 else None
+        (parent.children if parent else roots).append(node)
+    return roots
+
+
+class KinetoEvent:
+    """An event as torch's results of a trace have it: with methods instead of fields."""
+
+    def __init__(self, event: FunctionEvent, shift: int) -> None:
+        self._event, self._shift = event, shift
+
+    def name(self) -> str:
+        return self._event.name
+
+    def overload_name(self) -> str:
+        return self._event.overload_name
+
+    def start_ns(self) -> int:
+        return self._event._part.entry(self._event.id)[1] + self._shift
+
+    def end_ns(self) -> int:
+        return self._event._part.entry(self._event.id)[2] + self._shift
+
+    def duration_ns(self) -> int:
+        return self.end_ns() - self.start_ns()
+
+    def correlation_id(self) -> int:
+        return self._event.external_id
+
+    def linked_correlation_id(self) -> int:
+        return 0
+
+    def start_thread_id(self) -> int:
+        return self._event.thread
+
+    end_thread_id = device_resource_id = start_thread_id
+
+    def fwd_thread_id(self) -> int:
+        return self._event.fwd_thread
+
+    def sequence_nr(self) -> int:
+        return self._event.sequence_nr
+
+    def scope(self) -> int:
+        return self._event.scope
+
+    def shapes(self) -> list[Any]:
+        return self._event.input_shapes
+
+    def structured_shapes(self) -> list[Any]:
+        return self._event.structured_input_shapes
+
+    def dtypes(self) -> list[str]:
+        return self._event.input_dtypes
+
+    def concrete_inputs(self) -> list[Any]:
+        return self._event.concrete_inputs
+
+    def kwinputs(self) -> dict[str, Any]:
+        return self._event.kwinputs
+
+    def stack(self) -> list[str]:
+        return self._event.stack
+
+    def nbytes(self) -> int:
+        return self._event.cpu_memory_usage if self._event.id < 0 else 0
+
+    def flops(self) -> int:
+        return self._event.flops
+
+    def device_type(self) -> Any:
+        known = getattr(sys.modules.get("torch._C._autograd"), "DeviceType", None)
+        return known.CPU if known else DeviceType.CPU
+
+    def device_index(self) -> int:
+        return 0
+
+    def is_async(self) -> bool:
+        return False
+
+    def is_user_annotation(self) -> bool:
+        return self._event.is_user_annotation
+
+    def is_python_function(self) -> bool:
+        return self._event.is_python_function
+
+    def activity_type(self) -> str:
+        return self._event.activity_type
+
+
+class KinetoResults:
+    """What torch calls `kineto_results`."""
+
+    def __init__(self, part: Part, shift: int) -> None:
+        self._part, self._shift = part, shift
+
+    def events(self) -> list[KinetoEvent]:
+        """Every operator, call and annotation."""
+        from kymograph.profiler._events import FunctionEvent
+
+        return [KinetoEvent(FunctionEvent(self._part, i), self._shift) for i in self._part.shown]
+
+    def experimental_event_tree(self) -> list[Node]:
+        """The outermost of them, each with those inside it as `children`."""
+        return tree_of(self._part, self._shift)
+
+    def trace_start_ns(self) -> int:
+        return self._part.first + self._shift

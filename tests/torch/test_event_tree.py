@@ -1,0 +1,145 @@
+"""`kineto_results`: the tree of events, and their numbers, beside torch's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch._C._profiler import _EventType, _ExtraFields_PyCall, _ExtraFields_TorchOp
+
+import kymograph
+from kymograph.profiler._operators import HIDDEN
+
+CPU = [torch.profiler.ProfilerActivity.CPU]
+
+
+def shape(node: Any, tags: tuple[Any, ...]) -> Any:
+    """The names in a tree, without those that have other tags, or that tables leave out. One that
+    only calls another of its name is one with us."""
+    inside = [each for child in node.children for each in shape(child, tags)]
+    if node.tag not in tags or node.name in HIDDEN:
+        return inside
+    if [name for name, _ in inside] == [node.name]:
+        return inside
+    return [(node.name, inside)]
+
+
+def both(work: Any, **options: Any) -> tuple[Any, Any]:
+    work()
+    theirs = torch.profiler.profile(activities=CPU, **options)
+    ours = kymograph.profile(activities=CPU, **options)
+    ours.start()
+    theirs.start()
+    work()
+    theirs.stop()
+    ours.stop()
+    return ours, theirs
+
+
+def test_trees_of_operators_are_those_of_torch() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+    def work() -> None:
+        with torch.profiler.record_function("step"):
+            model(torch.ones(2, 4)).sum().backward()
+
+    ours, theirs = both(work, with_stack=False, record_shapes=True)
+    mine = ours.profiler.kineto_results.experimental_event_tree()
+    wanted = theirs.profiler.kineto_results.experimental_event_tree()
+
+    def names(roots: Any) -> Any:
+        return [each for root in roots for each in shape(root, (_EventType.TorchOp,))]
+
+    assert names(mine) == names(wanted)
+    (root,) = [node for node in mine if node.name == "step"]
+    assert isinstance(root.extra_fields, _ExtraFields_TorchOp)
+    assert root.typed == (_EventType.TorchOp, root.extra_fields)
+    assert root.parent is None
+    assert root.children[0].parent is root
+    assert root.duration_time_ns == root.end_time_ns - root.start_time_ns > 0
+    (other,) = [node for node in wanted if node.name == "step"]
+    assert abs(other.start_time_ns - root.start_time_ns) < 10**10  # both count from 1970
+    assert str(root.extra_fields.scope) == str(other.extra_fields.scope)
+
+
+def test_functions_are_in_the_tree() -> None:
+    class Doubled(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + x
+
+    model = Doubled()
+    with kymograph.profile(activities=CPU, with_stack=True) as prof:
+        model(torch.ones(2))
+
+    nodes: list[Any] = []
+    rest = list(prof.profiler.kineto_results.experimental_event_tree())
+    while rest:
+        nodes.append(rest.pop())
+        rest += nodes[-1].children
+    (add,) = [node for node in nodes if node.name == "aten::add"]
+    forward = add.parent
+    assert isinstance(forward.extra_fields, _ExtraFields_PyCall)
+    assert forward.tag == _EventType.PyCall
+    assert forward.extra_fields.callsite.function_name.endswith("forward")
+    assert forward.extra_fields.caller.function_name.endswith("_call_impl")
+    (module,) = [n for n in nodes if n.name.startswith("nn.Module: Doubled")]
+    assert module.extra_fields.module.cls_name == "Doubled"
+
+
+def test_blocks_of_memory_are_in_the_tree() -> None:
+    with kymograph.profile(activities=CPU, profile_memory=True, with_stack=False) as prof:
+        kept = torch.empty(10)
+        del kept
+
+    roots = prof.profiler.kineto_results.experimental_event_tree()
+    blocks = [node for node in roots if node.tag == _EventType.Allocation]
+    assert [node.extra_fields.alloc_size for node in blocks] == [-40]
+    assert blocks[0].extra_fields.device == torch.device("cpu")
+
+
+def test_correlation_ids_are_never_used_twice() -> None:
+    seen: list[int] = []
+    for _ in range(3):
+        with kymograph.profile(activities=CPU, with_stack=False) as prof:
+            torch.ones(2) + 1
+        events = prof.profiler.kineto_results.events()
+        seen += [event.correlation_id() for event in events]
+        assert {event.device_type() for event in events} == {torch.autograd.DeviceType.CPU}
+    assert len(seen) == len(set(seen)) > 5
+
+
+def test_sequence_numbers_in_traces_are_those_of_torch(tmp_path: Path) -> None:
+    model = nn.Linear(4, 4)
+    ours, theirs = both(lambda: model(torch.ones(2, 4)).sum().backward(), with_stack=False)
+    ours.export_chrome_trace(tmp_path / "ours.json")
+    theirs.export_chrome_trace(str(tmp_path / "theirs.json"))
+
+    def numbers(name: str) -> list[tuple[str, Any, Any]]:
+        events = json.loads((tmp_path / name).read_text())["traceEvents"]
+        wanted = ("Sequence number", "Fwd thread id")
+        return sorted(
+            (e["name"], *(e["args"].get(key, -1) for key in wanted))
+            for e in events
+            if e.get("cat") == "cpu_op"
+        )
+
+    mine = numbers("ours.json")
+    assert mine == numbers("theirs.json")
+    assert any("evaluate_function" in name and number >= 0 for name, number, _ in mine)
+
+
+def test_steps_are_told_to_the_tracker_of_torch(monkeypatch: Any) -> None:
+    tracker = torch.autograd.profiler.KinetoStepTracker
+    before = tracker.current_step()
+    with kymograph.profile(activities=CPU) as prof:
+        prof.step()
+    assert tracker.current_step() == before
+    monkeypatch.setenv("KINETO_USE_DAEMON", "1")
+    with kymograph.profile(activities=CPU) as prof:
+        for _ in range(3):
+            prof.step()
+    assert tracker.current_step() == before + 3
+    assert "ProfilerStep" not in tracker._step_dict
