@@ -21,7 +21,7 @@ test: ## build, and run every test that needs no special hardware
 	@tools/test.sh
 
 test-torch: ## compare kymograph.profile with a real torch, which is installed outside the tree
-	@tools/test-torch.sh
+	@tools/test-torch.sh $(TORCH)
 
 demo: ## build, record the demo program, and show what it did
 	@tools/demo.sh

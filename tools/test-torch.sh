@@ -2,48 +2,90 @@
 # Run the tests that compare kymograph.profile with a real torch.profiler, and print as the last
 # line  N passed, M failed, K skipped.
 #
+# tools/test-torch.sh [--install] [VERSION | newest]...
+#
+# VERSION is a version of torch, such as 2.11.0; without one, the newest is taken. With several, the
+# tests run with each in turn. --install only installs.
+#
 # torch is installed once, from the package registry that pip uses, into an environment
-# outside the tree: KYMO_TORCH_DIR, or ~/.cache/kymograph/torch-PYTHON-MACHINE. On x86_64 that is
-# several GB. Where it cannot be had, the tests are skipped, and that is said loudly.
+# outside the tree: ~/.cache/kymograph/torch-VERSION-PYTHON-MACHINE, without VERSION for the newest.
+# KYMO_TORCH_DIR names another place for a single one. On x86_64 each takes several GB. Where it
+# cannot be had, the tests are skipped, and that is said loudly.
 . "$(dirname "$0")/common.sh"
+
+only_install=false
+if [ "${1:-}" = --install ]; then
+    only_install=true
+    shift
+fi
+[ $# != 0 ] || set -- newest
+[ $# = 1 ] || [ -z "${KYMO_TORCH_DIR:-}" ] || die 'KYMO_TORCH_DIR works only with one version'
 
 tools/build.sh
 python_version=$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-torch=${KYMO_TORCH_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/kymograph/torch-$python_version-$(uname -m)}
-packages=$torch/lib/python$python_version/site-packages
 results=$root/build/results-torch
 rm -rf "$results"
 mkdir -p "$results"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/kymograph
+mkdir -p "$cache"
+
+# Set `torch` and `packages` for version $1.
+choose() {
+    local version=${1#newest}
+    torch=${KYMO_TORCH_DIR:-$cache/torch-${version:+$version-}$python_version-$(uname -m)}
+    packages=$torch/lib/python$python_version/site-packages
+}
 
 has_torch() { [ -f "$torch/complete" ] && PYTHONPATH=$packages python -c 'import torch' 2>/dev/null; }
 
 install_torch() {
-    say "installing torch into $torch; this takes minutes, once"
+    local version=${1#newest}
+    say "installing torch $1 into $torch; this takes minutes, once"
     rm -rf "$torch"
     python -m venv "$torch" &&
-        timeout 1200 "$torch/bin/python" -m pip install -q --disable-pip-version-check torch &&
+        timeout 1200 "$torch/bin/python" -m pip install -q --disable-pip-version-check --no-compile \
+            "torch${version:+==$version}" numpy &&
         touch "$torch/complete"
 }
 
-if ! has_torch && ! { install_torch && has_torch; }; then
-    say 'TORCH COULD NOT BE INSTALLED: kymograph.profile IS NOT COMPARED WITH torch.profiler'
-    tools/count.py skip "$results" 'torch.profiler' 'pip could not install torch'
-    tools/count.py total "$results"
-    exit 0
-fi
+# One process installs at a time: another may want the same.
+ensure_torch() {
+    has_torch && return
+    (
+        flock 9
+        has_torch || { install_torch "$1" && has_torch; }
+    ) 9>"$cache/torch.lock"
+}
 
 # The script of torch's memory viewer, which its pages load from the network.
-viewer=${KYMO_MEMORY_VIZ:-$torch/MemoryViz.js}
-if ! [ -f "$viewer" ]; then
-    address=$(grep -o 'https://[^"]*/MemoryViz.js' "$packages/torch/cuda/_memory_viz.py" | head -n 1)
-    { timeout 60 curl -fsSL -o "$viewer.new" "$address" && mv "$viewer.new" "$viewer"; } 2>/dev/null ||
-        say "MemoryViz.js could not be fetched; its test is skipped"
-fi
+find_viewer() {
+    viewer=${KYMO_MEMORY_VIZ:-$torch/MemoryViz.js}
+    if ! [ -f "$viewer" ]; then
+        local address
+        address=$(grep -o 'https://[^"]*/MemoryViz.js' "$packages/torch/cuda/_memory_viz.py" | head -n 1)
+        { timeout 60 curl -fsSL -o "$viewer.new" "$address" && mv "$viewer.new" "$viewer"; } 2>/dev/null ||
+            say "MemoryViz.js could not be fetched; its test is skipped"
+    fi
+}
 
 status=0
-KYMO_MEMORY_VIZ=$viewer PYTHONPATH=$packages timeout -k 10 1200 \
-    python -m pytest tests/torch -q -p no:cacheprovider -o faulthandler_timeout=900 \
-    --junitxml="$results/torch.xml" || status=1
-[ -f "$results/torch.xml" ] || tools/count.py fail "$results" 'torch.profiler' 'the tests did not run'
-tools/count.py total "$results"
+for version in "$@"; do
+    choose "$version"
+    if ! ensure_torch "$version"; then
+        say "TORCH $version COULD NOT BE INSTALLED: kymograph.profile IS NOT COMPARED WITH torch.profiler"
+        tools/count.py skip "$results" "torch.profiler of $version" "pip could not install torch $version"
+        continue
+    fi
+    if $only_install; then
+        continue
+    fi
+    [ $# = 1 ] || say "with torch $(PYTHONPATH=$packages python -c 'import torch; print(torch.__version__)')"
+    find_viewer
+    KYMO_MEMORY_VIZ=$viewer PYTHONPATH=$packages timeout -k 10 1200 \
+        python -m pytest tests/torch -q -p no:cacheprovider -o faulthandler_timeout=900 \
+        --junitxml="$results/torch-$version.xml" || status=1
+    [ -f "$results/torch-$version.xml" ] ||
+        tools/count.py fail "$results" "torch.profiler of $version" 'the tests did not run'
+done
+$only_install || tools/count.py total "$results"
 exit $status

@@ -158,7 +158,7 @@ static Py_ssize_t timeline_length(PyObject *object)
     return (Py_ssize_t)kymo_timeline_count(((struct timeline *)object)->library);
 }
 
-/* (callee, start, end, self, parent, thread, id, enter, leave, open) */
+/* (callee, start, end, self, parent, thread, id, enter, leave, open, number) */
 static PyObject *timeline_item(PyObject *object, Py_ssize_t index)
 {
     struct kymo_call call = {.size = sizeof call};
@@ -167,10 +167,10 @@ static PyObject *timeline_item(PyObject *object, Py_ssize_t index)
     PyObject *callee = callee_new(&call.callee);
     if (!callee)
         return NULL;
-    return Py_BuildValue("(NLLLLIKIII)", callee, (long long)call.start, (long long)call.end,
+    return Py_BuildValue("(NLLLLIKIIIK)", callee, (long long)call.start, (long long)call.end,
                          (long long)call.self, (long long)call.parent, call.thread,
                          (unsigned long long)call.id, (unsigned)call.enter, (unsigned)call.leave,
-                         (unsigned)call.open);
+                         (unsigned)call.open, (unsigned long long)call.number);
 }
 
 /* operator(index): the fields of the note "operator.in", or None. */

@@ -66,6 +66,7 @@ struct kymo_call {
     uint16_t enter;  /* detail of its enter and leave events; see struct kymo_event */
     uint16_t leave;
     uint16_t open; /* 1: began before FROM, 2: not ended by TO, 3: both */
+    uint64_t number; /* which enter of its thread it was, from 1; the same whatever part is read */
 };
 
 struct kymo_timeline;

@@ -137,7 +137,7 @@ def test_that_memory_is_not_recorded_is_said_once(monkeypatch: pytest.MonkeyPatc
             pass
 
 
-def test_python_functions_have_ids() -> None:
+def test_python_functions_have_the_ids_of_the_trace(tmp_path: Path) -> None:
     def outer() -> None:
         with kymograph.span("between"):
             inner()
@@ -152,3 +152,12 @@ def test_python_functions_have_ids() -> None:
     assert events["inner"].python_parent_id == events["outer"].python_id > 0
     assert (events["between"].python_id, events["between"].python_parent_id) == (-1, -1)
     assert events["outer"].python_module_id == -1
+    prof.export_chrome_trace(tmp_path / "t.json")
+    trace = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    ids = [
+        (event["args"]["Python id"], event["args"].get("Python parent id", -1), event["name"])
+        for event in trace
+        if event.get("cat") == "python_function"
+    ]
+    functions = [event for event in prof.events() if event.is_python_function]
+    assert sorted(ids) == sorted((e.python_id, e.python_parent_id, e.name) for e in functions)

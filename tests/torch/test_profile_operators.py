@@ -114,6 +114,8 @@ def test_events_say_what_those_of_torch_say() -> None:
     assert [event.name for event in mine] == [event.name for event in wanted]
     for event, other in zip(mine, wanted, strict=True):
         for field in fields:
+            if not hasattr(other, field):
+                continue  # an older torch
             assert getattr(event, field) == getattr(other, field), (event.name, field)
         above, other_above = event.cpu_parent, other.cpu_parent
         assert (above and above.name) == (other_above and other_above.name)
@@ -186,7 +188,10 @@ def test_an_execution_trace_has_the_operators_of_the_profiler(tmp_path: Path) ->
 
 
 def test_trace_only_has_a_trace_and_no_events(tmp_path: Path) -> None:
-    config = torch._C._profiler._ExperimentalConfig(trace_only=True)
+    try:
+        config = torch._C._profiler._ExperimentalConfig(trace_only=True)
+    except TypeError:
+        pytest.skip("this torch has no trace_only")
     with kymograph.profile(activities=CPU, experimental_config=config) as prof:
         torch.ones(2)
 

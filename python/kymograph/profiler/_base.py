@@ -21,7 +21,7 @@ from kymograph.profiler._config import option
 from kymograph.profiler._events import EventList, Grouping, Options
 from kymograph.profiler._execution_trace import ExecutionTraceObserver
 from kymograph.profiler._recording import Recording
-from kymograph.profiler._results import Results
+from kymograph.profiler._results import Results, Stats
 from kymograph.profiler._table import Rows
 
 Path = str | os.PathLike[str]
@@ -235,6 +235,10 @@ class _KinetoProfile:
     def profiler(self) -> Results | None:
         """Return the results so far; None before the end of the first recording."""
         return self._results
+
+    def _stats(self) -> Stats | None:
+        """Return how many events there were and how long it took to make them, once they are."""
+        return self._results.stats if self._results else None
 
     @property
     def capture(self) -> _core.Capture:

@@ -197,8 +197,8 @@ class FunctionEvent(Times):
 
     @property
     def python_id(self) -> int:
-        """A number from 1 on if it is a Python function, else -1."""
-        return self.id + 1 if self.is_python_function else -1
+        """Its `Python id` in the trace if it is a Python function, else -1."""
+        return self._part.python_id(self.id) if self.is_python_function else -1
 
     @property
     def python_parent_id(self) -> int:
@@ -206,7 +206,7 @@ class FunctionEvent(Times):
         at = self._part.entry(self.id)[4]
         while at >= 0 and is_marked(self._part.entry(at)[0]):
             at = self._part.entry(at)[4]
-        return at + 1 if at >= 0 and self.is_python_function else -1
+        return self._part.python_id(at) if at >= 0 and self.is_python_function else -1
 
     @property
     def python_module_id(self) -> int:
@@ -289,7 +289,7 @@ class Options(NamedTuple):
     memory: bool = False
 
 
-Entry = tuple[Callee, int, int, int, int, int, int, int, int, int]
+Entry = tuple[Callee, int, int, int, int, int, int, int, int, int, int]
 
 
 class Part:
@@ -330,7 +330,12 @@ class Part:
         assert self.usages is not None
         block = self.usages.outside[-1 - number]
         callee = (_memory.NAME, "", 0, OPERATOR)
-        return callee, block.time, block.time, 0, -1, block.thread, 0, 0, 0, 0
+        return callee, block.time, block.time, 0, -1, block.thread, 0, 0, 0, 0, 0
+
+    def python_id(self, number: int) -> int:
+        """Return the id that the trace gives to a Python function."""
+        entry = self.timeline[number]
+        return (entry[10] - 1) * len(self.tids) + entry[5]
 
     def usage(self, number: int) -> Usage:
         """Return the bytes of a call and of those in it."""

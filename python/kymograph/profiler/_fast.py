@@ -1,4 +1,4 @@
-"""torch's `_RecordFunctionFast`, and the flag that makes torch use it, while operators are recorded.
+"""torch's `_RecordFunctionFast`, and the flag that makes torch use it, during a recording.
 
 torch's compiler annotates kernels and graphs only while its own profiler runs: it asks a flag, and
 `_RecordFunctionFast` asks for the profiler's state, which only torch can have. So the flag is set,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from kymograph import _core
 from kymograph.profiler._averages import ALL_CALLERS, rows_of, sampled_rows
@@ -22,6 +24,20 @@ _METRICS = {"self_cpu_time_total", "self_device_time_total"} | {
 _UNSAFE = str.maketrans(" ;\t\n", "____")
 
 
+@dataclass
+class Stats:
+    """How long the profiler itself took, with the names that torch gives to it. Starting, stopping
+    and reading events are not measured."""
+
+    profiling_window_duration_sec: float = 0
+    number_of_events: int = 0
+    profiler_prepare_call_duration_us: int = 0
+    profiler_enable_call_duration_us: int = 0
+    profiler_disable_call_duration_us: int = 0
+    parse_kineto_call_duration_us: int = 0
+    function_events_build_tree_call_duration_us: int = 0
+
+
 class Results:
     """The recordings to ask, the latest last. All but the latest are there only when events
     are accumulated."""
@@ -32,6 +48,7 @@ class Results:
         self.recordings = recordings
         self.with_stack = with_stack
         self.options = options or Options()
+        self.stats = Stats()
 
     @property
     def latest(self) -> Recording:
@@ -52,7 +69,12 @@ class Results:
         )
 
     def events(self) -> EventList:
-        return EventList(self, [Part(r, self.with_stack, self.options) for r in self.recordings])
+        began = time.perf_counter_ns()
+        found = EventList(self, [Part(r, self.with_stack, self.options) for r in self.recordings])
+        took = (time.perf_counter_ns() - began) // 1000
+        self.stats.number_of_events = len(found)
+        self.stats.function_events_build_tree_call_duration_us = max(1, took)
+        return found
 
     @property
     def kineto_results(self) -> KinetoResults:

@@ -1,8 +1,8 @@
 """`prof.profiler.kineto_results`: events and their tree with the names that torch gives them.
 
-Programs compare `tag` with torch's `_EventType`, and ask `isinstance(node.extra_fields, …)`. If torch
-is imported, tags are torch's, and the fields pass for torch's classes, which cannot be created from
-Python.
+Programs compare `tag` with torch's `_EventType`, and ask `isinstance(node.extra_fields, …)`. If
+torch is imported, tags are torch's, and the fields pass for torch's classes, which cannot be
+created from Python.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ class _Fields:
 
     torchs = ""
 
-    @property  # type: ignore[override]
-    def __class__(self) -> type:
+    def _seen_as(self) -> Any:
         return _torchs(self.torchs) or type(self)
+
+    locals()["__class__"] = property(_seen_as)  # mypy knows no other way
 
 
 class TensorMetadata(NamedTuple):

@@ -18,7 +18,7 @@ enum { STEP = 16384, RESUME = 1, YIELD = 1 };
 
 struct call {
     kymo_ns start, end, self;
-    uint64_t id;
+    uint64_t id, number;
     uint32_t callable, thread;
     uint32_t parent;   /* or NOTHING */
     uint32_t children; /* listed calls in it */
@@ -89,6 +89,7 @@ static int timeline_enter(void *arg, struct kymo_open_call *frame, uint32_t dept
         .thread = t->thread,
         .parent = above ? (uint32_t)(above - 1) : NOTHING,
         .id = frame->id,
+        .number = frame->number,
         .enter = frame->enter,
     };
     frame->mark = t->count;
@@ -325,6 +326,7 @@ int kymo_timeline_get(const struct kymo_timeline *t, size_t index, struct kymo_c
         .enter = c->enter,
         .leave = c->leave,
         .open = c->open,
+        .number = c->number,
     };
     memcpy(call, &all, call->size < sizeof(all) ? call->size : sizeof(all));
     return 0;

@@ -75,21 +75,28 @@ static int add_metadata(struct kymo_buffer *b, struct kymo_capture *capture)
     return rc;
 }
 
-static int add_process(struct kymo_buffer *b, int64_t pid, const char *name)
+static int add_process(struct kymo_buffer *b, const struct kymo_chrome *c, int64_t pid,
+                       const char *name)
 {
-    char text[320];
+    char text[384];
     snprintf(text, sizeof(text),
-             "{\"ph\":\"M\",\"name\":\"process_name\",\"ts\":0.000,\"pid\":%" PRId64
+             "{\"ph\":\"M\",\"name\":\"process_name\",\"ts\":%s,\"pid\":%" PRId64
              ",\"tid\":0,\"args\":{\"name\":\"",
-             pid);
+             c->origin, pid);
     int rc = kymo__json_text(b, text) | kymo__json_escaped(b, name ? name : "");
     snprintf(text, sizeof(text),
-             "\"}},\n{\"ph\":\"M\",\"name\":\"process_labels\",\"ts\":0.000,\"pid\":%" PRId64
+             "\"}},\n{\"ph\":\"M\",\"name\":\"process_labels\",\"ts\":%s,\"pid\":%" PRId64
              ",\"tid\":0,\"args\":{\"labels\":\"CPU\"}}"
-             ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":0.000,\"pid\":%" PRId64
+             ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":%s,\"pid\":%" PRId64
              ",\"tid\":0,\"args\":{\"sort_index\":%" PRId64 "}}",
-             pid, pid, pid);
+             c->origin, pid, c->origin, pid, pid);
     return rc | kymo__json_text(b, text);
+}
+
+/* When what OPTIONS select begins. */
+static kymo_ns begin_of(const struct kymo_info *info, const struct kymo_export_options *options)
+{
+    return options->from > info->start ? options->from : info->start;
 }
 
 /* Everything before the events of threads. */
@@ -103,6 +110,9 @@ static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
     char text[160];
     int64_t wall = info->wall_start, base = wall < 0 ? 0 : wall - wall % BASE_STEP;
     c->shift = wall - base - info->start;
+    /* Kineto gives the time of the begin; 0 keeps such events out of the way of other readers. */
+    *kymo__json_time(c->origin, c->kineto ? kymo__ns_add(begin_of(info, options), c->shift) : 0) =
+        '\0';
     int rc = kymo__json_text(&b, "{\n\"schemaVersion\": 1,\n"
                                  "\"kymograph\": {\"version\": \"" KYMO_VERSION "\"},\n"
                                  "\"deviceProperties\": [],\n");
@@ -116,7 +126,7 @@ static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
     for (uint32_t i = 0; i < info->processes; i++) {
         struct kymo_process_info process;
         int64_t pid = kymo__crew_pid(capture, i, &process);
-        rc |= kymo__json_text(&b, i ? ",\n" : "") | add_process(&b, pid, process.name);
+        rc |= kymo__json_text(&b, i ? ",\n" : "") | add_process(&b, c, pid, process.name);
     }
     int counted = kymo__memcounters_init(&memory, capture, options);
     if (counted == 0) {
@@ -130,19 +140,33 @@ static int write_beginning(struct kymo_chrome *c, struct kymo_capture *capture,
     return rc ? -ENOMEM : counted;
 }
 
-/* Viewers show this as a separate process and then do not expand the real one. */
-static int add_window_end(struct kymo_buffer *b, const struct kymo_chrome *c, kymo_ns end)
+/* What Kineto writes last: the window as a span of its own, its begin and its end. Viewers show
+   these as separate processes and then do not expand the real one. */
+static int add_window(struct kymo_buffer *b, const struct kymo_chrome *c, kymo_ns start,
+                      kymo_ns end)
 {
-    char time[KYMO__JSON_NUMBER], *at = kymo__json_time(time, kymo__ns_add(end, c->shift));
-    return kymo__json_text(b, ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\","
+    char time[KYMO__JSON_NUMBER], *at = kymo__json_time(time, end > start ? end - start : 0);
+    char text[512];
+    snprintf(text, sizeof(text),
+             ",\n{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\","
+             "\"tid\":\"PyTorch Profiler\",\"ts\":%s,\"dur\":%.*s,\"args\":{\"Op count\":0}}"
+             ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":%s,\"pid\":\"Spans\","
+             "\"tid\":0,\"args\":{\"sort_index\":536870912}}"
+             ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\","
+             "\"pid\":\"Traces\",\"tid\":\"Trace PyTorch Profiler\",\"ts\":%s}",
+             c->origin, (int)(at - time), time, c->origin, c->origin);
+    int rc = kymo__json_text(b, text);
+    at = kymo__json_time(time, kymo__ns_add(end, c->shift));
+    return rc | kymo__json_text(b, ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\","
                               "\"pid\":\"\",\"tid\":\"\",\"ts\":") |
            kymo__buffer_add(b, time, (size_t)(at - time)) | kymo__json_text(b, "}");
 }
 
-static int write_end(const struct kymo_chrome *c, kymo_ns end, struct kymo_outfile *out)
+static int write_end(const struct kymo_chrome *c, kymo_ns start, kymo_ns end,
+                     struct kymo_outfile *out)
 {
     struct kymo_buffer b = {0};
-    int rc = c->kineto ? add_window_end(&b, c, end) : 0;
+    int rc = c->kineto ? add_window(&b, c, start, end) : 0;
     rc |= kymo__json_text(&b, "\n]");
     if (out->path)
         rc |= kymo__json_text(&b, ",\n\"traceName\": \"") | kymo__json_escaped(&b, out->path) |
@@ -212,7 +236,8 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     if (rc == 0)
         rc = kymo__crew_write(capture, options, &format, &c, out);
     if (rc == 0)
-        rc = write_end(&c, options->to < info.end ? options->to : info.end, out);
+        rc = write_end(&c, begin_of(&info, options),
+                       options->to < info.end ? options->to : info.end, out);
     kymo__chrome_heads_free(&c);
     kymo__op_export_fini(&c.ops);
     kymo__samples_free(c.samples);

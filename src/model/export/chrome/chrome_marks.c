@@ -41,17 +41,18 @@ static char *put_id(char *at, uint64_t id)
 int kymo__chrome_track(struct kymo_crew_thread *thread, uint64_t tid, const char *name,
                        const char *suffix, uint64_t order)
 {
+    const struct kymo_chrome_thread *t = thread->state;
     struct kymo_buffer *b = &thread->out;
-    char text[160];
+    char text[192];
     snprintf(text, sizeof(text),
-             ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"ts\":0.000,\"pid\":%" PRId64
+             ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"ts\":%s,\"pid\":%" PRId64
              ",\"tid\":%" PRIu64 ",\"args\":{\"name\":\"",
-             thread->pid, tid);
+             t->c->origin, thread->pid, tid);
     int rc = kymo__json_text(b, text) | kymo__json_escaped(b, name) | kymo__json_text(b, suffix);
     snprintf(text, sizeof(text),
-             "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"ts\":0.000,\"pid\":%" PRId64
+             "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"ts\":%s,\"pid\":%" PRId64
              ",\"tid\":%" PRIu64 ",\"args\":{\"sort_index\":%" PRIu64 "}}",
-             thread->pid, tid, order);
+             t->c->origin, thread->pid, tid, order);
     return rc | kymo__json_text(b, text) ? -ENOMEM : 0;
 }
 

@@ -26,6 +26,7 @@ struct kymo_chrome {
     bool kineto;                  /* match Kineto's form exactly */
     uint64_t threads;             /* number of threads, for ids */
     int64_t shift;                /* from monotonic time to the file's time */
+    char origin[32];              /* the time of events that describe threads and processes */
     struct kymo_samples *samples; /* NULL if there are none */
 };
 
