@@ -169,9 +169,22 @@ static int see_slots(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
+static int see_adds(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    *(uint64_t *)arg = info->dlpi_adds;
+    return 1;
+}
+
 size_t kymo__torch_slots_find(struct kymo__torch_hook *hooks, size_t count)
 {
+    static uint64_t known; /* objects loaded when the slots were found */
     struct search s = {hooks, count};
+    uint64_t adds = 0;
+    dl_iterate_phdr(see_adds, &adds);
+    if (slot_count && adds == known)
+        return slot_count;
+    known = adds;
     slot_count = 0;
     for (size_t i = 0; i < count; i++)
         hooks[i].slots = 0;

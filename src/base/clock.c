@@ -60,11 +60,18 @@ uint64_t kymo__clock_rate(const struct kymo_snapshot *since)
     uint64_t stated = kymo__counter_rate();
     if (stated)
         return stated;
+    /* A counter that is trusted does not change its rate. */
+    static uint64_t measured;
+    uint64_t known = kymo__load_relaxed(&measured);
+    if (known)
+        return known;
     const int64_t enough = 1000000;
     struct kymo_snapshot now;
     do
         now = kymo__clock_snapshot();
     while (now.monotonic - since->monotonic < enough);
-    return (uint64_t)((double)(now.ticks - since->ticks) * 1e9 /
-                      (double)(now.monotonic - since->monotonic));
+    known = (uint64_t)((double)(now.ticks - since->ticks) * 1e9 /
+                       (double)(now.monotonic - since->monotonic));
+    kymo__store_relaxed(&measured, known);
+    return known;
 }

@@ -31,8 +31,8 @@ int kymo__clock_choose(int monotonic);
 /* Read ticks and both clocks together, as closely as a few attempts allow. */
 struct kymo_snapshot kymo__clock_snapshot(void);
 
-/* Ticks per second: as stated by the processor, or measured since SINCE, which takes until a
-   millisecond after SINCE and is accurate to about one part in ten thousand. */
+/* Ticks per second: as stated by the processor, or measured, once in the process, since SINCE, which
+   takes until a millisecond after SINCE and is accurate to about one part in ten thousand. */
 uint64_t kymo__clock_rate(const struct kymo_snapshot *since);
 
 #endif

@@ -68,7 +68,7 @@ def test_it_works_alone(tmp_path):
     observer.unregister_callback()
 
     assert not observer.is_registered
-    assert observer.get_output_file_path() is None
+    assert observer.get_output_file_path() == str(path)  # as torch's does
     assert loops(path) == [f"## LOOP {i} ##" for i in range(5)]
     scale = next(node for node in read(path)["nodes"] if node["name"] == "scale")
     assert len(scale["inputs"]["values"][0]) == 6

@@ -98,6 +98,8 @@ def test_blocks_of_memory_are_in_the_tree() -> None:
     blocks = [node for node in roots if node.tag == _EventType.Allocation]
     assert [node.extra_fields.alloc_size for node in blocks] == [-40]
     assert blocks[0].extra_fields.device == torch.device("cpu")
+    (empty,) = [node for node in roots if node.name == "aten::empty"]
+    assert [(n.name, n.extra_fields.alloc_size) for n in empty.children] == [("[memory]", 40)]
 
 
 def test_correlation_ids_are_never_used_twice() -> None:

@@ -79,6 +79,7 @@ class ExecutionTraceObserver:
     def __init__(self) -> None:
         self._path: str | None = None
         self._extra_resources = False
+        self._written: str | None = None  # the file written last
         self._window: _Window | None = None
         self._raised = False  # the running session records operators because of this
         self._windows: list[_Window] = []
@@ -121,6 +122,7 @@ class ExecutionTraceObserver:
         self.stop()
         path, self._path = self._path, None
         assert path is not None
+        self._written = path
         try:
             self._copy_resources(path)
             self._write(path)
@@ -166,9 +168,13 @@ class ExecutionTraceObserver:
         """Are operators being recorded?"""
         return self._window is not None
 
+    @property
+    def _execution_trace_running(self) -> bool:
+        return self.is_running()
+
     def get_output_file_path(self) -> str | None:
-        """Return the file to write; None if none was chosen."""
-        return self._path
+        """Return the file to write, or that was written last; None if none was chosen."""
+        return self._path or self._written
 
     def set_extra_resource_collection(self, val: bool) -> None:
         """Choose whether files that torch.compile generated are copied beside the trace."""
@@ -179,9 +185,10 @@ class ExecutionTraceObserver:
     def get_resources_dir(self, can_create: bool = False) -> str | None:
         """Return the directory for those files; None if they are not copied, no file was chosen, or
         it does not exist and `can_create` is false."""
-        if not self.is_registered or not self._extra_resources or self._path is None:
+        path = self.get_output_file_path()
+        if not self._extra_resources or path is None:
             return None
-        return self.get_resources_dir_for_et_path(self._path, create_dir=can_create)
+        return self.get_resources_dir_for_et_path(path, create_dir=can_create)
 
     @staticmethod
     def get_resources_dir_for_et_path(trace_path: Path, create_dir: bool = False) -> str | None:

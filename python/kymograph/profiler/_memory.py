@@ -109,6 +109,7 @@ class Usages:
         self.own: dict[int, Usage] = {}
         self.total: dict[int, Usage] = {}
         self.outside: list[Allocation] = []  # those in no call
+        self.inside: dict[int, list[Allocation]] = {}  # by the innermost call
         by_thread: dict[int, list[Allocation]] = {}
         for record in records:
             by_thread.setdefault(record.thread, []).append(record)
@@ -137,6 +138,7 @@ class Usages:
                 self.outside.append(record)
                 continue
             inner = open_now[-1][1]
+            self.inside.setdefault(inner, []).append(record)
             self.own[inner] = self.own.get(inner, Usage()).plus(record.usage)
             for _, number in open_now:
                 self.total[number] = self.total.get(number, Usage()).plus(record.usage)

@@ -11,6 +11,7 @@ import enum
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kymograph.profiler import _memory
 from kymograph.profiler._devices import DeviceType
 from kymograph.profiler._names import FUNCTION, Callee, display, is_marked
 
@@ -147,7 +148,9 @@ class PyCCallFields(_Fields):
 class Node:
     """A call, an operator or a block of memory, with those inside it."""
 
-    def __init__(self, tag: str, name: str, fields: Any, event: FunctionEvent, shift: int) -> None:
+    def __init__(
+        self, tag: str, name: str, fields: Any, event: FunctionEvent, start: int, end: int
+    ) -> None:
         known = _torchs("_EventType")
         self.tag = getattr(known, tag) if known else EventType[tag]
         self.name = name
@@ -155,8 +158,7 @@ class Node:
         self.parent: Node | None = None
         self.children: list[Node] = []
         self.start_tid = event.thread
-        _, start, end, *_ = event._part.entry(event.id)
-        self.start_time_ns, self.end_time_ns = start + shift, end + shift
+        self.start_time_ns, self.end_time_ns = start, end
         self.correlation_id = event.external_id
         self.overload_name = event.overload_name
         self.finished = event.finished
@@ -181,16 +183,39 @@ def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
     from kymograph.profiler._events import FunctionEvent
 
     event = FunctionEvent(part, number)
-    callee = part.entry(number)[0]
+    callee, start, end, *_ = part.entry(number)
     if number < 0:
         assert part.usages is not None
-        block = AllocationFields(part.usages.outside[-1 - number])
-        return Node("Allocation", callee[0], block, event, shift)
+        return _block(part.usages.outside[-1 - number], event, shift)
+    fields: Any
     if is_marked(callee):
-        return Node("TorchOp", display(callee), TorchOpFields(event), event, shift)
-    if callee[3] == FUNCTION:
-        return Node("PyCall", display(callee), PyCallFields(callee, caller), event, shift)
-    return Node("PyCCall", display(callee), PyCCallFields(caller), event, shift)
+        tag, fields = "TorchOp", TorchOpFields(event)
+    elif callee[3] == FUNCTION:
+        tag, fields = "PyCall", PyCallFields(callee, caller)
+    else:
+        tag, fields = "PyCCall", PyCCallFields(caller)
+    return Node(tag, display(callee), fields, event, start + shift, end + shift)
+
+
+def _block(block: Allocation, event: FunctionEvent, shift: int) -> Node:
+    """A node for `block`, which was allocated or freed during `event`."""
+    at = block.time + shift
+    return Node("Allocation", _memory.NAME, AllocationFields(block), event, at, at)
+
+
+def _add_blocks(part: Part, known: dict[int, Node], shift: int) -> None:
+    """Add the blocks of memory to the calls that they were in."""
+    from kymograph.profiler._events import FunctionEvent
+
+    for number, blocks in part.usages.inside.items() if part.usages else ():
+        parent = known.get(number)
+        if parent is None:
+            continue
+        for block in blocks:
+            node = _block(block, FunctionEvent(part, number), shift)
+            node.parent = parent
+            parent.children.append(node)
+        parent.children.sort(key=lambda node: node.start_time_ns)
 
 
 def tree_of(part: Part, shift: int) -> list[Node]:
@@ -205,6 +230,7 @@ def tree_of(part: Part, shift: int) -> list[Node]:
         callers[number] = callee if callee[3] == FUNCTION else caller
         parent = node.parent = known.get(above) if above >= 0 else None
         (parent.children if parent else roots).append(node)
+    _add_blocks(part, known, shift)
     return roots
 
 
