@@ -74,8 +74,13 @@ static const char *device_name(unsigned type, int index)
     return name;
 }
 
-static struct kymo_op_text tag_text(uint32_t tag)
+/* What a value is that is not read: one of kind KIND with TAG. */
+static struct kymo_op_text other_text(uint32_t kind, uint32_t tag)
 {
+    if (kind == KYMO__TORCH_OBJECT)
+        return (struct kymo_op_text){"Object", 6};
+    if (kind == KYMO__TORCH_GENERATOR)
+        return (struct kymo_op_text){"Generator", 9};
     static const char digits[] = "<tag 00><tag 01><tag 02><tag 03><tag 04><tag 05><tag 06><tag 07>"
                                  "<tag 08><tag 09><tag 10><tag 11><tag 12><tag 13><tag 14><tag 15>"
                                  "<tag 16><tag 17><tag 18><tag 19><tag 20><tag 21><tag 22><tag 23>"
@@ -211,7 +216,7 @@ static void read_value(const struct kymo__torch_layout *l, const struct ivalue *
         break;
     default:
         value->kind = KYMO_OP_OTHER;
-        value->text = tag_text(from->tag);
+        value->text = other_text(kind, from->tag);
     }
 }
 

@@ -23,6 +23,7 @@ def find(torch: Any) -> dict[str, Any]:
     values.simple()
     values.lists()
     values.texts()
+    values.named()
     tensors = Tensors(records)
     for tensor in tensors.probes():
         tensors.see(tensor)

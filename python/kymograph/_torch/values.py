@@ -18,6 +18,9 @@ from kymograph._torch.records import (
 NONE, TENSOR, INT, BOOL, FLOAT, TEXT, DEVICE, LIST, TUPLE, OTHER, COMPLEX = range(11)
 TAGS = 64
 
+# Shown by name; enum kymo__torch_named.
+OBJECT, GENERATOR = 200, 201
+
 
 def _double(value: float) -> int:
     (word,) = struct.unpack("<Q", struct.pack("<d", value))
@@ -108,3 +111,17 @@ class Values:
             self.objects["complex"].narrow(
                 8 * i for i in range(len(words) - 1) if words[i : i + 2] == parts
             )
+
+    def named(self) -> None:
+        """Learn the tags of objects and generators, of which only the kind is shown. A torch that
+        does not take them as values of a range shows them as unknown."""
+        profiler = self.torch.ops.profiler
+        try:
+            handle = profiler._record_function_enter_new("kymograph object", None)
+            try:
+                self.see(OBJECT, handle)
+            finally:
+                profiler._record_function_exit._RecordFunction(handle)
+            self.see(GENERATOR, self.torch.Generator())
+        except (NotFound, AttributeError, RuntimeError, TypeError):
+            pass
