@@ -13,4 +13,9 @@ extern PyMethodDef kymo__marking_methods[];
 /* program.c */
 extern PyMethodDef kymo__program_methods[];
 
+/* watched.c */
+PyObject *kymo__watched(PyObject *module, PyObject *args);
+PyObject *kymo__process_begin(PyObject *module, PyObject *args);
+PyObject *kymo__process_end(PyObject *module, PyObject *args);
+
 #endif

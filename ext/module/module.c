@@ -28,6 +28,8 @@ static PyObject *module_library(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyMethodDef module_methods[] = {
     {"open", kymo__capture_open, METH_O, "open($module, path, /)\n--\n\nOpen a capture."},
+    {"open_family", kymo__capture_open_family, METH_VARARGS,
+     "open_family($module, path, process, /)\n--\n\nOpen a capture and its child processes."},
     {"samples", kymo__sample_columns, METH_VARARGS,
      "samples($module, capture, thread, start, end, /)\n--\n\n"
      "Return the columns of Capture.samples, as bytes."},

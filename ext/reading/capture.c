@@ -90,7 +90,8 @@ static void close_capture(struct capture *self)
 
 /* ---- life */
 
-PyObject *kymo__capture_open(PyObject *module, PyObject *arg)
+/* FAMILY: with its child processes, or those that PROCESS names. */
+static PyObject *open_capture(PyObject *module, PyObject *arg, bool family, const char *process)
 {
     struct core *core = kymo__core_of_module(module);
     PyTypeObject *type = core->capture_type;
@@ -111,7 +112,8 @@ PyObject *kymo__capture_open(PyObject *module, PyObject *arg)
     }
 
     PyThreadState *thread = PyEval_SaveThread();
-    int code = kymo_open(PyBytes_AS_STRING(bytes), &self->library);
+    int code = family ? kymo_open_family(PyBytes_AS_STRING(bytes), process, &self->library)
+                      : kymo_open(PyBytes_AS_STRING(bytes), &self->library);
     PyEval_RestoreThread(thread);
     if (code < 0) {
         self->library = NULL;
@@ -125,6 +127,20 @@ fail:
     Py_DECREF(bytes);
     Py_XDECREF(self);
     return NULL;
+}
+
+PyObject *kymo__capture_open(PyObject *module, PyObject *arg)
+{
+    return open_capture(module, arg, false, NULL);
+}
+
+PyObject *kymo__capture_open_family(PyObject *module, PyObject *args)
+{
+    PyObject *path;
+    const char *process;
+    if (!PyArg_ParseTuple(args, "Oz:open_family", &path, &process))
+        return NULL;
+    return open_capture(module, path, true, process);
 }
 
 /* Cursors hold a reference, so none is left here. */

@@ -29,6 +29,7 @@ PyObject *kymo__capture_stacks(PyObject *capture, PyObject *args, PyObject *keyw
 /* capture.c */
 extern PyType_Spec kymo__capture_spec;
 PyObject *kymo__capture_open(PyObject *module, PyObject *path);
+PyObject *kymo__capture_open_family(PyObject *module, PyObject *args);
 
 /* A pinned capture stays readable even if it is closed meanwhile. PIN returns 0, or -1 with an
    exception if the capture is closed already. */

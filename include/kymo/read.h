@@ -24,6 +24,14 @@ struct kymo_capture;
    KYMO_ENOTCAPTURE, KYMO_ENEWER, KYMO_EDAMAGED, KYMO_EMPTYFILE, or a negative errno. */
 KYMO_API int kymo_open(const char *path, struct kymo_capture **capture);
 
+/* Open the capture at PATH together with those of its child processes, in the folder PATH.d, as one
+   capture with several processes. PROCESS chooses some of them: a pid, "pid:N", "rank:N", an index,
+   or a name; NULL for all. A capture that has no children is opened as kymo_open does; with
+   PROCESS, one of the processes of a merged capture is chosen. All have one clock. What is opened
+   is a copy in the directory for temporary files, unless it is a single process. Returns what
+   kymo_open does, or -ESRCH if there is no such process. */
+KYMO_API int kymo_open_family(const char *path, const char *process, struct kymo_capture **capture);
+
 /* Close CAPTURE and free everything lent from it. Cursors, columns, figures and names made from it
    must have been freed. NULL is fine. */
 KYMO_API void kymo_close(struct kymo_capture *capture);

@@ -480,10 +480,16 @@ def start(
 _start_named = _session.starts(_record)  # `start` for the profiler
 
 
-def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Capture:
+def open(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, process: str | int | None = None
+) -> Capture:
     """Open the capture at `path`; it may still be being recorded, or be left by a killed process.
 
+    If child processes were recorded too, all are opened as one capture. process: only those with
+    this pid, index in `kymograph info`, or name.
+
     Raises CaptureError when the file is not a capture, is empty, damaged or from a newer
-    kymograph, and OSError (FileNotFoundError, PermissionError, …) when it cannot be read.
+    kymograph, ProcessLookupError when there is no such process, and OSError (FileNotFoundError,
+    PermissionError, …) when it cannot be read.
     """
-    return _core.open(path)
+    return _core.open_family(path, None if process is None else str(process))

@@ -141,3 +141,20 @@ def costs(c_calls: bool, with_budget: bool) -> Costs:
     if kind not in _known:
         _known[kind] = Costs(c_calls, with_budget)
     return _known[kind]
+
+
+def known() -> list[tuple[bool, bool, list[float]]]:
+    """Return what has been measured, as plain values for another process."""
+    return [
+        (*kind, [getattr(costs, name) for name in Costs.__slots__])
+        for kind, costs in _known.items()
+    ]
+
+
+def know(measured: list[tuple[bool, bool, list[float]]]) -> None:
+    """Use what another process of this program has measured."""
+    for c_calls, with_budget, values in measured:
+        costs = Costs.__new__(Costs)
+        for name, value in zip(Costs.__slots__, values, strict=True):
+            setattr(costs, name, value)
+        _known[c_calls, with_budget] = costs

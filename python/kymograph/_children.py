@@ -1,4 +1,4 @@
-"""The CPU time of the program's child processes, which are not recorded."""
+"""The CPU time of the program's child processes, and which of them are ours."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from typing import Any
 
+forking = False  # the calling thread forks a process that is not the program's
 _ours: list[Any] = []  # usage of children that Kymograph itself forked and waited for
 
 

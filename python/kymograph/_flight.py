@@ -20,18 +20,23 @@ def _on_uncaught(error: BaseException) -> None:
     _write(f"uncaught {type(error).__qualname__}")
 
 
-def watch() -> None:
-    """Write the flight recorder on signals and uncaught exceptions."""
+def watch_signals() -> None:
+    """Write the flight recorder on signals."""
     import _signal  # type: ignore[import-not-found]
-    import threading
-
-    from kymograph import _program
 
     _core.flight_on_signal(_signal.SIGUSR2, False)
     # Signals that would end the process and lose the records in memory.
     for name in ("TERM", "HUP", "QUIT", "SEGV", "BUS", "ILL", "FPE", "ABRT"):
         _core.flight_on_signal(getattr(_signal, "SIG" + name), True)
 
+
+def watch() -> None:
+    """Write the flight recorder on signals and uncaught exceptions."""
+    import threading
+
+    from kymograph import _program
+
+    watch_signals()
     _program.on_uncaught = _on_uncaught
     report = threading.excepthook
 

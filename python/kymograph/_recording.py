@@ -12,13 +12,22 @@ import sys
 import time
 
 import kymograph
-from kymograph import _children, _core, _patterns, _program, _session, _summary
+from kymograph import (
+    _children,
+    _core,
+    _family,
+    _member,
+    _patterns,
+    _program,
+    _session,
+    _spawn,
+    _summary,
+)
 from kymograph._program import Refused
 
 TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
 _TIMELINE_BYTES = 16 << 20  # larger captures are slow to open in timeline viewers
 _GRACE_MS = 1000  # how long the main thread may take to notice SIGTERM
@@ -58,6 +67,8 @@ class Recording:
         self.session: _session.Session | None = None
         self.finished = False
         self.lists_threads = True
+        self.follows = given.get("children", True) and hasattr(os, "register_at_fork")
+        self.family: Any = None
         self._name(given.get("output", stem + ".kymo"))
 
     def _name(self, output: str) -> None:
@@ -115,6 +126,8 @@ class Recording:
         self.children = _children.Children()
         self.lists_threads = os.access("/proc/self/task", os.R_OK)
         self.began = time.perf_counter()
+        if self.follows:
+            self._follow()
         try:
             try:
                 self._start()
@@ -152,6 +165,23 @@ class Recording:
         _core.memory_apart(True)  # until the program begins
         session = kymograph.start(self.capture, **self.settings)
         self.session = _session.apart(session)
+        if self.family is not None:
+            self.family.folder = self.capture + ".d"
+            kymograph.metadata("family", self.family.id)
+            _family.clear(self.family.folder)
+            _member.offer(self.family)
+
+    def _follow(self) -> None:
+        """Record child processes, too."""
+        self.family = _family.Family(self.capture + ".d", self.settings, "on-crash" in self.given)
+        _spawn.on_exec.append(self._on_exec)
+        _member.follow(self.family)
+
+    def _on_exec(self, begins: bool) -> None:
+        """The program is about to become another one, or that failed."""
+        if begins and os.getpid() == self.pid and self.session is not None:
+            kymograph.metadata("process.ended", "exec")
+            self.session.stop()
 
     def _watch_endings(self) -> None:
         """Finish the capture on SIGTERM and os._exit, which end the process immediately."""
@@ -164,23 +194,19 @@ class Recording:
 
         def in_child() -> None:
             # A handler in Python runs only when Python code does: a child that waits in C would
-            # not end. It records nothing, so it needs none.
+            # not end.
             if _signal.getsignal(_signal.SIGTERM) is on_term:
                 _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
 
         if _signal.getsignal(_signal.SIGTERM) == _signal.SIG_DFL:
             _signal.signal(_signal.SIGTERM, on_term)
-            os.register_at_fork(after_in_child=in_child)
+            if self.follows:
+                _member.first_in_child.append(in_child)
+            else:
+                os.register_at_fork(after_in_child=in_child)
             # The handler above waits for the main thread to run Python code.
             _core.end_on_signal(_signal.SIGTERM, _GRACE_MS, self._ended_by_signal())
-        leave: Callable[[int], NoReturn] = os._exit
-
-        def _exit(status: int) -> NoReturn:
-            """Exit to the system with specified status, without normal exit processing."""
-            self.finish()
-            leave(status)
-
-        os._exit = _exit
+        _member.hook_exit(self.finish)
 
     def _ended_by_signal(self) -> str | None:
         """Return what to print if SIGTERM ends the program while no Python code can run."""
@@ -236,22 +262,39 @@ class Recording:
         if self.format and not self.export():
             return
         if not self.quiet:
-            said = _summary.recorded(self.capture, self.output, self.shown, seconds, missing)
+            said = _summary.recorded(
+                self.capture, self.output, self.shown, seconds, missing, self._members()
+            )
             _summary.say(said)
             for line in self._warnings():
                 _summary.say(line)
             _summary.say(f"next: {self.next()}")
         if self.format:
-            _remove(self.capture)
+            self._remove_all()
+
+    def _remove_all(self) -> None:
+        """Remove the captures of this process and its children."""
+        _remove(self.capture)
+        if self.family is not None:
+            _family.clear(self.family.folder)
+
+    def _members(self) -> list[str]:
+        """Return the paths of the children's captures."""
+        if self.family is None:
+            return []
+        return [f"{self.family.folder}/{name}" for name in self.family.members()]
 
     def _missing(self) -> list[str]:
         """Return what the program did that is not in the capture, besides lost records."""
-        missing = []
-        seconds = self.children.seconds()
-        if seconds is not None:
-            kymograph.metadata("children.cpu_time", _summary.duration(seconds))
-            missing.append(f"child processes ({_summary.duration(seconds)} of CPU time)")
-        return missing
+        seconds, unrecorded = self.children.seconds(), _spawn.unrecorded()
+        time = "" if seconds is None else f"{_summary.duration(seconds)} of CPU time"
+        if time and not self._members():
+            kymograph.metadata("children.cpu_time", _summary.duration(seconds or 0))
+            return [f"child processes ({time})"]
+        if unrecorded:
+            kymograph.metadata("children.unrecorded", unrecorded)
+            return [unrecorded]
+        return []
 
     def _warnings(self) -> list[str]:
         if "sample" in self.settings and not self.lists_threads:
@@ -315,4 +358,4 @@ class Recording:
         atexit.unregister(self.finish)
         if self.session is not None:
             self.session.stop()
-        _remove(self.capture)
+        self._remove_all()

@@ -76,13 +76,25 @@ def _lost(info: _core.Info, missing: list[str]) -> str:
     return "; ".join(parts)
 
 
+def _size_of(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0  # removed meanwhile
+
+
 def recorded(
-    capture: str, output: str, shown: str, seconds: float, missing: list[str] | None = None
+    capture: str,
+    output: str,
+    shown: str,
+    seconds: float,
+    missing: list[str] | None = None,
+    members: list[str] | None = None,
 ) -> str:
     """Return the summary of a recording of `seconds` into `capture`, stored as `output` and shown
     as `shown`.
 
-    missing: what the program did that is not in the capture.
+    missing: what the program did that is not in the capture. members: captures of its children.
     """
     try:
         missing = list(missing or ())
@@ -110,9 +122,15 @@ def recorded(
             what += f" and {counted(samples, 'sample', 'samples')}"
         if memory:
             what = f"{what} and memory" if calls or samples else "memory"
+        where = counted(threads, "thread", "threads")
+        if members:
+            processes = len({os.path.basename(path).partition("-")[0] for path in members})
+            where += f", and {counted(processes, 'child process', 'child processes')},"
+        stored = os.path.getsize(output)
+        if output == capture:
+            stored += sum(map(_size_of, members or ()))
         return (
-            f"recorded {what} on {counted(threads, 'thread', 'threads')} in "
-            f"{duration(seconds)} → {shown} ({size(os.path.getsize(output))}); "
+            f"recorded {what} on {where} in {duration(seconds)} → {shown} ({size(stored)}); "
             f"{_lost(info, missing)}"
         )
     except (_core.CaptureError, OSError) as error:

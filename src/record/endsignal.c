@@ -15,6 +15,7 @@
 #include "alloc.h"
 #include "clock.h"
 #include "flight.h"
+#include "pool.h"
 #include "running.h"
 
 /* Changed under the life lock, and read by the handler. */
@@ -48,6 +49,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
     } else {
         int64_t none = 0;
         kymo__swap_if(&due, &none, kymo__clock_ns(CLOCK_MONOTONIC) + handled.grace);
+        if (handled.grace == 0)
+            sem_post(&kymo__wake); /* without waiting for the next round */
         if (handled.before.sa_flags & SA_SIGINFO)
             handled.before.sa_sigaction(number, info, context);
         else if (handled.before.sa_handler != SIG_DFL && handled.before.sa_handler != SIG_IGN)

@@ -138,7 +138,7 @@ def test_a_child_does_not_write_into_its_parents_file(capture_path: Path) -> Non
         os._exit(3)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    done = fly(capture_path, code, "--flight", "10s")
+    done = fly(capture_path, code, "--children", "off", "--flight", "10s")
     assert (done.returncode, done.stdout) == (0, f"-{int(signal.SIGTERM)}\n")
     assert marks(capture_path) == []
 

@@ -331,7 +331,7 @@ def test_no_module_is_imported_for_us_that_python_does_not_have_anyway() -> None
     before = set(plain("-m", "module").stdout.split())
     after = set(recorded("script.py").stdout.split())
 
-    ours = {"__future__", "atexit", "gc", "_weakref"}
+    ours = {"__future__", "atexit", "gc", "_weakref", "_posixsubprocess"}
     assert {name for name in after - before if name.partition(".")[0] != "kymograph"} <= ours
 
 
@@ -372,12 +372,12 @@ def test_forked_workers_end_when_they_are_terminated() -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("way", ["script.py", "-m package.module"])
-def test_children_of_multiprocessing_work_and_record_nothing(method: str, way: str) -> None:
+def test_children_that_are_off_work_and_record_nothing(method: str, way: str) -> None:
     write("script.py", POOL)
     write("package/__init__.py", "")
     write("package/module.py", POOL)
 
-    done = recorded(*way.split(), method)
+    done = recorded("--children", "off", *way.split(), method)
 
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
@@ -391,7 +391,7 @@ def test_children_of_multiprocessing_work_and_record_nothing(method: str, way: s
 
 
 @needs_fork
-def test_a_forked_child_writes_nothing_and_says_nothing() -> None:
+def test_a_forked_child_that_is_off_writes_nothing_and_says_nothing() -> None:
     write(
         "script.py",
         """
@@ -407,7 +407,7 @@ def test_a_forked_child_writes_nothing_and_says_nothing() -> None:
         """,
     )
 
-    done = execute(*RUN, "-o", "trace.kymo", "script.py")
+    done = execute(*RUN, "--children", "off", "-o", "trace.kymo", "script.py")
 
     assert (done.returncode, done.stdout) == (0, "3\n")
     assert done.stderr.count("recorded") == 1

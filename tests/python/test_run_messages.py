@@ -269,7 +269,7 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
 def test_children_that_are_not_recorded_are_missing() -> None:
     write("script.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'pass'])\n")
 
-    text = said(execute(*RUN, "script.py"))
+    text = said(execute(*RUN, "--children", "off", "script.py"))
 
     assert re.fullmatch(r"not in it: child processes \([\d.]+ m?s of CPU time\)", text)
 

@@ -352,7 +352,7 @@ def test_a_program_that_becomes_another_leaves_what_it_did() -> None:
     done = recorded("script.py")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert ending() == "killed"
+    assert ending() == "clean"
     assert calls()["f"] == 1
 
 

@@ -338,9 +338,11 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def write_tables(path: str, directory: Path, thread: int, start: int, end: int) -> None:
+def write_tables(
+    path: str, directory: Path, thread: int, start: int, end: int, process: str | None
+) -> None:
     """Write the part of the capture at `path` into `directory`, which exists."""
-    with kymograph.open(path) as capture, Writer(capture, directory) as writer:
+    with kymograph.open(path, process=process) as capture, Writer(capture, directory) as writer:
         writer.small()
         part = capture.columns(thread=None if thread < 0 else thread, start=start, end=end)
         # Decode the next rows, on all cores and without the GIL, while these are written.
@@ -366,13 +368,13 @@ def check_place(output: Path) -> None:
         raise Refused(f"{output} has other files in it ({min(others)}); name another with -o")
 
 
-def export(path: str, output: Path, thread: int, start: int, end: int) -> None:
+def export(path: str, output: Path, thread: int, start: int, end: int, process: str | None) -> None:
     """Write next to `output`, then move the complete result into place."""
     part = output.with_name(f"{output.name}.part-{os.getpid()}")
     old = output.with_name(f"{output.name}.old-{os.getpid()}")
     try:
         part.mkdir()  # in here, because a signal may end the export right after it
-        write_tables(path, part, thread, start, end)
+        write_tables(path, part, thread, start, end, process)
         if output.exists():
             output.rename(old)
         part.rename(output)
@@ -388,10 +390,11 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run with `parquet CAPTURE OUTPUT THREAD FROM TO`; returns the exit code."""
-    if len(arguments) != 6 or arguments[0] != "parquet":
+    """Run with `parquet CAPTURE OUTPUT THREAD FROM TO [PROCESS]`; returns the exit code."""
+    if len(arguments) not in (6, 7) or arguments[0] != "parquet":
         return complain("export-tables is internal; use kymograph export --to parquet")
-    path, output, *numbers = arguments[1:]
+    path, output, *numbers = arguments[1:6]
+    process = arguments[6] if len(arguments) > 6 else None
     thread, start, end = map(int, numbers)
     try:
         check_place(Path(output))
@@ -407,7 +410,7 @@ def run(arguments: list[str]) -> int:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, stop)
     try:
-        export(path, Path(output), thread, start, end)
+        export(path, Path(output), thread, start, end, process)
     except OSError as error:
         return complain(f"cannot write {output}: {error.strerror or error}")
     except MemoryError:

@@ -158,6 +158,7 @@ OPTIONS = {
     "sample": _Option(keyword="sample", read=_sample),
     "c-calls": _Option(keyword="c_calls", read=_c_calls),
     "gc": _Option(keyword="gc", read=_on_off),
+    "children": _Option(read=_on_off),
     "source": _Option(keyword="sources", read=_source, repeats=True),
     "ops": _Option(keyword="ops", read=_ops, usual="full"),
     "memory": _Option(read=_memory_mode, usual="exact"),

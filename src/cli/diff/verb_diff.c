@@ -19,6 +19,7 @@ enum {
     OPTION_LIMIT,
     OPTION_MIN,
     OPTION_THREAD,
+    OPTION_PROCESS,
     OPTION_HTML,
     OPTION_OF,
     OPTION_NATIVE,
@@ -196,6 +197,7 @@ static int run_memory(const struct cli_verb *verb, const struct cli_arguments *a
 
 static int run_diff(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
+    kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
     if (arguments->value[OPTION_MEMORY])
         return run_memory(verb, arguments);
     const char *page = arguments->value[OPTION_HTML];
@@ -239,6 +241,9 @@ static const struct cli_option options[] = {
     [OPTION_MIN] = {"min", 0, "TIME",
                     "hide functions whose self time changed by less than this, "
                     "such as 1ms"},
+    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
+                        "only this process of each: its pid, its index as in 'kymograph info', or "
+                        "its name"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
                        "only this thread in both: its index, tid:N, or its name"},
     [OPTION_HTML] = {"html", 0, "OUT",

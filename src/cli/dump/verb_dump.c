@@ -11,7 +11,15 @@
 #include "units.h"
 #include "verb.h"
 
-enum { OPTION_JSON, OPTION_THREAD, OPTION_FROM, OPTION_TO, OPTION_LIMIT, OPTION_ABSOLUTE };
+enum {
+    OPTION_JSON,
+    OPTION_THREAD,
+    OPTION_PROCESS,
+    OPTION_FROM,
+    OPTION_TO,
+    OPTION_LIMIT,
+    OPTION_ABSOLUTE
+};
 
 static bool read_limit(const char *limit, uint64_t *number)
 {
@@ -93,6 +101,7 @@ static int run_dump(const struct cli_verb *verb, const struct cli_arguments *arg
     const char *path = arguments->words[0];
     struct kymo_capture *capture;
     struct kymo_info info;
+    kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
     int code = kymo__cli_capture_open(path, &capture, &info);
     if (code != CLI_OK)
         return code;
@@ -114,6 +123,9 @@ static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "print each record as a JSON object on its own line"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
                        "only this thread: its index as in 'kymograph info', tid:N, or its name"},
+    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
+                        "only this process: its pid, its index as in 'kymograph info', or its "
+                        "name"},
     [OPTION_FROM] = {"from", 0, "TIME",
                      "start at this time after the start of the capture: "
                      "1.5s, 200ms, 30us, 10ns"},

@@ -25,6 +25,7 @@ enum {
     OPTION_TO,
     OPTION_OUTPUT,
     OPTION_THREAD,
+    OPTION_PROCESS,
     OPTION_FROM,
     OPTION_UNTIL,
     OPTION_OF,
@@ -151,15 +152,16 @@ static void restrict_to(const struct kymo_capture *capture)
 
 /* Hand over to the Python package, which writes this format and gets all choices as numbers.
    Returns only on failure. */
-static int hand_over(const char *python, const char *path, const char *output,
+static int hand_over(const struct cli_arguments *arguments, const char *path, const char *output,
                      const struct kymo_export_options *options)
 {
     char thread[32], from[32], to[32];
     snprintf(thread, sizeof thread, "%" PRId64, options->thread);
     snprintf(from, sizeof from, "%" PRId64, options->from);
     snprintf(to, sizeof to, "%" PRId64, options->to);
-    const char *const words[] = {options->format, path, output, thread, from, to, NULL};
-    return kymo__cli_hand_over("export-tables", python, words);
+    const char *const words[] = {
+        options->format, path, output, thread, from, to, arguments->value[OPTION_PROCESS], NULL};
+    return kymo__cli_hand_over("export-tables", arguments->python, words);
 }
 
 /* Execution traces consist of operators. Returns false after a message if CAPTURE has none. */
@@ -253,7 +255,7 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
         code = CLI_BAD;
     } else if (!format->write) {
         restrict_to(capture);
-        code = hand_over(arguments->python, path, named, &options);
+        code = hand_over(arguments, path, named, &options);
     } else {
         code = export(capture, path, named, &options, arguments->value[OPTION_QUIET] != NULL);
     }
@@ -267,6 +269,7 @@ static int run_export(const struct cli_verb *verb, const struct cli_arguments *a
     (void)verb;
     struct kymo_capture *capture;
     struct kymo_info info;
+    kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
     int code = kymo__cli_capture_open(arguments->words[0], &capture, &info);
     if (code != CLI_OK)
         return code;
@@ -283,6 +286,9 @@ static const struct cli_option options[] = {
                        "FILE with the format's extension)"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
                        "only this thread: its index as in 'kymograph info', tid:N, or its name"},
+    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
+                        "only this process: its pid, its index as in 'kymograph info', or its "
+                        "name"},
     [OPTION_FROM] = {"from", 0, "TIME",
                      "start at this time after the start of the capture: "
                      "1.5s, 200ms, 30us, 10ns"},

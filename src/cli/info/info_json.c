@@ -48,6 +48,11 @@ static void write_metadata(struct cli_json *json, const struct kymo_capture *cap
 static void write_processes(struct cli_json *json, const struct cli_facts *facts)
 {
     kymo__cli_json_array(json, "processes");
+    if (facts->family->count > 1) {
+        kymo__cli_info_family_json(json, facts->family);
+        kymo__cli_json_end(json);
+        return;
+    }
     for (uint32_t i = 0; i < facts->info.processes; i++) {
         struct kymo_process_info process = {.size = sizeof process};
         if (kymo_capture_process(facts->capture, i, &process) < 0)

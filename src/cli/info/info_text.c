@@ -223,4 +223,5 @@ void kymo__cli_info_text(const struct cli_facts *facts)
     print_metadata(facts->capture);
     print_processes(facts);
     print_threads(facts);
+    kymo__cli_info_family(facts->family);
 }

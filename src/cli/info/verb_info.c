@@ -6,7 +6,7 @@
 #include "output.h"
 #include "verb.h"
 
-enum { OPTION_JSON, OPTION_VERIFY };
+enum { OPTION_JSON, OPTION_VERIFY, OPTION_PROCESS };
 
 /* Only the gaps say why records are missing. Reading them is a pass over the whole capture, so do
    it only when there are any. */
@@ -43,8 +43,13 @@ static int verify_capture(struct cli_facts *facts)
 static int show_capture(const char *path, const struct cli_arguments *arguments, bool first)
 {
     bool as_json = arguments->value[OPTION_JSON] != NULL;
-    struct cli_facts facts = {.path = path};
-    int code = kymo__cli_capture_open(path, &facts.capture, &facts.info);
+    struct kymo_family family = {0};
+    struct cli_facts facts = {.path = path, .family = &family};
+    const char *process = arguments->value[OPTION_PROCESS];
+    kymo__cli_capture_process(process);
+    /* Of a family, show the first process and list the others. */
+    int code = process ? kymo__cli_capture_open(path, &facts.capture, &facts.info)
+                       : kymo__cli_capture_open_first(path, &family, &facts.capture, &facts.info);
     if (code != CLI_OK)
         return code;
     int error = arguments->value[OPTION_VERIFY] ? verify_capture(&facts) : 0;
@@ -62,7 +67,9 @@ static int show_capture(const char *path, const struct cli_arguments *arguments,
     if (code == CLI_OK && facts.verified &&
         facts.info.damaged_blocks + facts.info.damaged_bytes > 0)
         code = CLI_NO;
-    kymo_close(facts.capture);
+    if (process)
+        kymo_close(facts.capture);
+    kymo__family_close(&family);
     return code;
 }
 
@@ -82,6 +89,8 @@ static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "print one JSON object per file, each on its own line"},
     [OPTION_VERIFY] = {"verify", 0, NULL,
                        "read every block to find all damage; exit with code 1 if there is any"},
+    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
+                        "only this process: its pid, its index in the list, or its name"},
     {0},
 };
 

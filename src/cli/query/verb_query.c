@@ -4,7 +4,7 @@
 #include "query_run.h"
 #include "verb.h"
 
-enum { OPTION_TABLES, OPTION_CSV, OPTION_JSON };
+enum { OPTION_TABLES, OPTION_CSV, OPTION_JSON, OPTION_PROCESS };
 
 /* A capture may have tables of its own: its payloads. */
 static int list_tables(const struct cli_arguments *arguments)
@@ -23,6 +23,7 @@ static int list_tables(const struct cli_arguments *arguments)
 static int run_query(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     (void)verb;
+    kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
     if (arguments->value[OPTION_TABLES])
         return list_tables(arguments);
     if (arguments->value[OPTION_CSV] && arguments->value[OPTION_JSON]) {
@@ -53,6 +54,9 @@ static const struct cli_option options[] = {
                        "list the tables and their columns; with FILE, also those of its payloads"},
     [OPTION_CSV] = {"csv", 0, NULL, "print rows as CSV, with a header line"},
     [OPTION_JSON] = {"json", 'j', NULL, "print each row as a JSON object on its own line"},
+    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
+                        "only this process: its pid, its index as in 'kymograph info', or its "
+                        "name"},
     {0},
 };
 

@@ -19,6 +19,7 @@ enum {
     OPTION_SORT,
     OPTION_LIMIT,
     OPTION_THREAD,
+    OPTION_PROCESS,
     OPTION_FROM,
     OPTION_TO,
     OPTION_UNTIL,
@@ -188,6 +189,7 @@ static int run_report(const struct cli_verb *verb, const struct cli_arguments *a
 {
     if (!options_agree(verb, arguments))
         return CLI_BAD;
+    kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
     if (arguments->value[OPTION_MEMORY])
         return run_memory(arguments);
     struct cli_report report = {
@@ -238,6 +240,9 @@ static const struct cli_option options[] = {
          "the tree)"},
     [OPTION_THREAD] = {"thread", 't', "THREAD",
                        "only this thread: its index as in 'kymograph info', tid:N, or its name"},
+    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
+                        "only this process: its pid, its index as in 'kymograph info', or its "
+                        "name"},
     [OPTION_FROM] = {"from", 0, "TIME",
                      "start at this time after the start of the capture: "
                      "1.5s, 200ms, 30us, 10ns"},

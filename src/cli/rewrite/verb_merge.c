@@ -85,6 +85,12 @@ static int merge_parts(struct kymo_part *parts, const struct cli_arguments *argu
     return code;
 }
 
+static int refuse_one(const char *path)
+{
+    kymo__cli_complain("%s has no child processes to merge with; name two or more captures", path);
+    return CLI_BAD;
+}
+
 static int run_merge(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     (void)verb;
@@ -98,10 +104,12 @@ static int run_merge(const struct cli_verb *verb, const struct cli_arguments *ar
         parts[opened] = (struct kymo_part){.from = INT64_MIN, .to = INT64_MAX};
         code = kymo__cli_capture_open(arguments->words[opened], &parts[opened].capture, &info);
     }
-    if (code == CLI_OK)
-        code = merge_parts(parts, arguments);
-    else
+    if (code != CLI_OK)
         opened--;
+    else if (arguments->count == 1 && parts[0].capture->reader->process_count < 2)
+        code = refuse_one(arguments->words[0]);
+    else
+        code = merge_parts(parts, arguments);
     while (opened-- > 0)
         kymo_close(parts[opened].capture);
     kymo__cli_free(parts);
@@ -119,6 +127,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"kymograph merge rank0.kymo rank1.kymo -o ranks.kymo", "two processes on one timeline"},
+    {"kymograph merge server.kymo -o all.kymo", "a program and its child processes in one file"},
     {"kymograph merge --align start a.kymo b.kymo -o both.kymo", "two runs side by side"},
     {0},
 };
@@ -133,14 +142,15 @@ const struct cli_verb kymo__cli_verb_merge = {
     .name = "merge",
     .purpose = "merge captures of several processes into one",
     .operands = "FILE...",
-    .least = 2,
+    .least = 1,
     .most = CLI_ANY,
     .operand = CLI_FILES,
     .details =
         "Captures from one boot of one machine share its monotonic clock and align exactly. "
         "Those from other machines are aligned by the time of day, with a warning; if they then "
         "do not overlap at all, the clocks cannot be trusted and --align must choose.\n\n"
-        "Each capture becomes a process in the new one, with its own threads, names and ids. "
+        "Each capture becomes a process in the new one, with its own threads, names and ids; one "
+        "whose child processes were recorded, all of them. "
         "Where metadata differs, keys are prefixed with the number of their capture, from 0.",
     .options = options,
     .examples = examples,

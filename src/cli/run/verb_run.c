@@ -17,6 +17,9 @@ static const struct cli_option options[] = {
      "--calls off only samples are recorded, at almost no cost"},
     {"c-calls", 0, "on|off", "record calls of functions implemented in C (default: on)"},
     {"gc", 0, "on|off", "record garbage collections (default: on)"},
+    {"children", 0, "on|off",
+     "record child processes that are Python, and theirs (default: on), into FILE.d; every verb "
+     "reads them with FILE"},
     {"source", 0, "NAME=on|off",
      "switch an event source on or off by name; python is the source that --calls switches; may "
      "be repeated"},
@@ -104,7 +107,8 @@ const struct cli_verb kymo__cli_verb_run = {
         "however it ends. SCRIPT may be a directory or a zip file with a __main__.py, or the "
         "name of an installed Python program.\n\n"
         "kymograph's options go before the script; everything after it is passed to the program. "
-        "Child processes are not recorded.\n\n"
+        "Child processes that are Python are recorded together with it, into the folder "
+        "SCRIPT.kymo.d; every verb that reads SCRIPT.kymo reads them too.\n\n"
         "The exit code is the program's; it is 2, with one line on stderr, when nothing was run.",
     .options = options,
     .examples = examples,

@@ -44,6 +44,19 @@ static void print_children(const struct kymo_capture *capture, uint64_t count)
     printf(": what %s did is not in this capture\n", count == 1 ? "it" : "they");
 }
 
+/* Of a family, `kymograph run` knows which child processes are not among those recorded. */
+static void print_unrecorded(const struct kymo_capture *capture)
+{
+    const char *text = kymo__cli_metadata(capture, "children.unrecorded");
+    if (!text)
+        text = kymo__cli_metadata(capture, "0.children.unrecorded");
+    if (!text)
+        return;
+    kymo__cli_label("absent");
+    kymo__cli_put_clean(stdout, text);
+    puts(": not recorded");
+}
+
 static void print_interpreters(const struct kymo_capture *capture)
 {
     const char *text = kymo__cli_metadata(capture, "python.subinterpreters");
@@ -59,8 +72,12 @@ static void print_interpreters(const struct kymo_capture *capture)
 void kymo__cli_print_absent(const struct kymo_capture *capture, const struct kymo_info *info,
                             const struct cli_absent *absent)
 {
+    /* The first process of a family whose children are recorded. */
+    bool recorded =
+        kymo__cli_metadata(capture, "family") && !kymo__cli_metadata(capture, "children.cpu_time");
     if (info->processes < 2)
-        print_children(capture, absent->children);
+        print_children(capture, recorded ? 0 : absent->children);
+    print_unrecorded(capture);
     print_interpreters(capture);
     const char *unlisted = kymo__cli_metadata(capture, "sample.unlisted");
     if (unlisted) {

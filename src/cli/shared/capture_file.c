@@ -1,8 +1,10 @@
 #include "capture_file.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "capture.h"
@@ -20,6 +22,7 @@ static const struct {
     {-EISDIR, "this is a directory; name a capture in it"},
     {-ENOMEM, "not enough memory to open it"},
     {KYMO_ENOTCAPTURE, "this is not a kymograph capture; captures usually end in .kymo"},
+    {-EMFILE, "its processes are more files than may be open; raise the limit with 'ulimit -n'"},
     {KYMO_EMPTYFILE, "the file is empty: nothing was recorded; record again"},
     {KYMO_EEXPANDS,
      "it expands to far more data than a capture of its size can hold, so it was not read: it is "
@@ -50,9 +53,33 @@ int kymo__cli_capture_no_memory(const char *path, const struct kymo_capture *cap
     return CLI_BAD;
 }
 
-/* Fill SIZE bytes of INFO. */
-static int open_with(const char *path, struct kymo_capture **capture, struct kymo_info *info,
-                     size_t size)
+static void complain_index(const char *path, const struct kymo_capture *capture)
+{
+    if (capture->reader->index_file == KYMO__INDEX_STALE)
+        kymo__cli_complain("%s.index does not match %s and is ignored; 'kymograph index %s' "
+                           "rebuilds it",
+                           path, path, path);
+}
+
+static const char *process_wanted;
+
+void kymo__cli_capture_process(const char *process)
+{
+    process_wanted = process;
+}
+
+/* Every process of a family is a file. */
+static void allow_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Is PATH a file that can be opened? Prints a message if not, and returns CLI_BAD. */
+static int check_file(const char *path)
 {
     /* Check first, because opening a pipe would wait for a writer. */
     struct stat file;
@@ -64,8 +91,22 @@ static int open_with(const char *path, struct kymo_capture **capture, struct kym
         kymo__cli_complain("%s: this is not a regular file; save the capture to one first", path);
         return CLI_BAD;
     }
+    return CLI_OK;
+}
 
-    int error = kymo_open(path, capture);
+/* Fill SIZE bytes of INFO. ALONE: without its child processes. */
+static int open_with(const char *path, struct kymo_capture **capture, struct kymo_info *info,
+                     size_t size, bool alone)
+{
+    if (check_file(path) != CLI_OK)
+        return CLI_BAD;
+    allow_files();
+    int error = alone ? kymo_open(path, capture) : kymo_open_family(path, process_wanted, capture);
+    if (error == -ESRCH) {
+        kymo__cli_complain("%s: no process '%s'; 'kymograph info' lists them", path,
+                           process_wanted);
+        return CLI_BAD;
+    }
     if (error < 0)
         return kymo__cli_capture_broken(path, error);
     memset(info, 0, sizeof *info);
@@ -78,26 +119,43 @@ static int open_with(const char *path, struct kymo_capture **capture, struct kym
     return CLI_OK;
 }
 
+int kymo__cli_capture_open_first(const char *path, struct kymo_family *family,
+                                 struct kymo_capture **capture, struct kymo_info *info)
+{
+    if (check_file(path) != CLI_OK)
+        return CLI_BAD;
+    allow_files();
+    int error = kymo__family_open(path, family);
+    if (error == 0) {
+        *capture = family->captures[0];
+        *info = (struct kymo_info){.size = sizeof *info};
+        error = kymo_capture_info(*capture, info);
+    }
+    if (error == 0) {
+        complain_index(path, *capture);
+        return CLI_OK;
+    }
+    kymo__family_close(family);
+    return kymo__cli_capture_broken(path, error);
+}
+
 int kymo__cli_capture_open_plain(const char *path, struct kymo_capture **capture,
                                  struct kymo_info *info)
 {
-    return open_with(path, capture, info, sizeof *info);
+    return open_with(path, capture, info, sizeof *info, true);
 }
 
 int kymo__cli_capture_open_uncounted(const char *path, struct kymo_capture **capture,
                                      struct kymo_info *info)
 {
-    return open_with(path, capture, info, offsetof(struct kymo_info, samples));
+    return open_with(path, capture, info, offsetof(struct kymo_info, samples), false);
 }
 
 int kymo__cli_capture_open(const char *path, struct kymo_capture **capture, struct kymo_info *info)
 {
-    int code = kymo__cli_capture_open_plain(path, capture, info);
+    int code = open_with(path, capture, info, sizeof *info, false);
     if (code != CLI_OK)
         return code;
-    if ((*capture)->reader->index_file == KYMO__INDEX_STALE)
-        kymo__cli_complain("%s.index does not match %s and is ignored; 'kymograph index %s' "
-                           "rebuilds it",
-                           path, path, path);
+    complain_index(path, *capture);
     return CLI_OK;
 }

@@ -159,6 +159,13 @@ static int fill_info(const struct kymo_capture *capture, struct kymo_info *info)
         .stacks = r->stacks.stack_count,
         .samples = capture->samples,
     };
+    if (capture->joined) {
+        full.ending = capture->ending;
+        full.error = capture->error;
+        full.file_bytes = capture->file_bytes;
+        full.live_bytes = capture->live_bytes;
+        full.recovered_records = capture->recovered;
+    }
     for (size_t i = 0; i < r->run_count; i++) {
         const struct kymo_block_header *h = &r->runs[i].header;
         if (r->runs[i].damaged || h->first_ticks > h->last_ticks)

@@ -12,6 +12,10 @@ struct kymo_capture {
     kymo_ns end;                  /* time of the last record */
     bool samples_known;           /* `samples` is valid: counted on first use */
     uint64_t samples;
+    /* Of captures opened as one, see joined.c: what the temporary file cannot say. */
+    bool joined;
+    int ending, error;
+    uint64_t file_bytes, live_bytes, recovered;
 };
 
 /* Create a second capture over the same open file for another thread. The two may be used at once

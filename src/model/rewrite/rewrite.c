@@ -106,6 +106,12 @@ static uint64_t apart(const struct copying *c, uint64_t id)
     return id && c->apart ? id ^ (uint64_t)c->process << 48 : id;
 }
 
+/* Arrows between processes of a run, which `kymograph run` numbers so that they fit together. */
+static bool is_between(const struct kymo_event *event)
+{
+    return strcmp(event->name, "process start") == 0 || strcmp(event->name, "process end") == 0;
+}
+
 static uint64_t payload_id(void *arg, uint64_t id)
 {
     return apart(arg, id);
@@ -148,6 +154,8 @@ static int copy_event(void *arg, const struct kymo_event *event)
         break;
     case KYMO_FLOW_OUT:
     case KYMO_FLOW_IN:
+        value = is_between(event) ? value : apart(c, value);
+        break;
     case KYMO_ASYNC_BEGIN:
     case KYMO_ASYNC_END:
         value = apart(c, value);

@@ -36,6 +36,18 @@ static bool common(const struct kymo_part *parts, size_t count, const char *key,
     return true;
 }
 
+/* Is KEY among the first part's COUNT entries, and SHARED by all parts? */
+static bool is_shared(const struct kymo_part *parts, uint32_t count, const bool *shared,
+                      const char *key)
+{
+    const char *other, *value;
+    for (uint32_t i = 0; i < count; i++)
+        if (shared[i] && kymo_capture_metadata(parts[0].capture, i, &other, &value) == 0 &&
+            strcmp(other, key) == 0)
+            return true;
+    return false;
+}
+
 kymo_ns kymo__rewrite_period(const struct kymo_part *parts, size_t count)
 {
     kymo_ns all = 0;
@@ -113,7 +125,18 @@ int kymo__rewrite_metadata(struct kymo_writer *w, const struct kymo_part *parts,
     char length[24];
     snprintf(length, sizeof(length), "%lld", (long long)period);
     long only = count == 1 ? only_process(parts) : -1;
-    for (size_t i = 0; i < count; i++) {
+    uint32_t firsts = 0;
+    while (count > 1 && kymo_capture_metadata(parts[0].capture, firsts, &key, &value) == 0)
+        firsts++;
+    bool *shared = kymo__alloc_zeroed(firsts + 1); /* by entry of the first part */
+    if (!shared)
+        return -ENOMEM;
+    for (uint32_t j = 0; j < firsts; j++) {
+        kymo_capture_metadata(parts[0].capture, j, &key, &value);
+        shared[j] = common(parts, count, key, value);
+    }
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         for (uint32_t j = 0; kymo_capture_metadata(parts[i].capture, j, &key, &value) == 0; j++) {
             if (count > 1 && of_samples(parts, count, key, value)) {
                 kymo__rewrite_note(w, key, strcmp(key, KYMO__SAMPLE_PERIOD) == 0 ? length : value);
@@ -124,18 +147,26 @@ int kymo__rewrite_metadata(struct kymo_writer *w, const struct kymo_part *parts,
                 kymo__rewrite_note(w, rest, value);
                 continue;
             }
-            if (count == 1 || common(parts, count, key, value)) {
+            if (count > 1 && is_shared(parts, firsts, shared, key)) {
+                if (i == 0)
+                    kymo__rewrite_note(w, key, value);
+                continue;
+            }
+            if (count == 1) {
                 kymo__rewrite_note(w, key, value);
                 continue;
             }
             size_t size = strlen(key) + 32;
             char *own = kymo__alloc(size);
-            if (!own)
-                return -ENOMEM;
+            if (!own) {
+                rc = -ENOMEM;
+                break;
+            }
             snprintf(own, size, "%zu.%s", i, key);
             kymo__rewrite_note(w, own, value);
             kymo__free(own);
         }
     }
-    return 0;
+    kymo__free(shared);
+    return rc;
 }

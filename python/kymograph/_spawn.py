@@ -1,0 +1,324 @@
+"""Watches this process start child processes, wait for them and become another program.
+
+Each child is a span that belongs to no thread, with its command, pid and exit status, whatever it
+is. Arrows lead from where it was started to its first event, and from its last one to where it was
+waited for. Children get our variable even if the program gives them an environment of their own.
+
+The functions are replaced by builtins that call them, see ext/module/watched.c. What runs in them
+must not raise, and must call no Python function of the standard library, which would be recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import _local
+
+from kymograph import _core
+from kymograph._family import HELPER
+
+TYPE_CHECKING = False  # avoids importing typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from kymograph._family import Family
+
+    Arguments = tuple[Any, ...]
+
+START, END = "process start", "process end"  # arrows; `merge` does not renumber these
+_ENCODING = sys.getfilesystemencoding()
+_COMMAND = 200  # characters of a command that are recorded
+_NAMED = 3  # programs that are not recorded, in the summary
+_STATUSES = 10_000  # children whose exit status is kept for `info`, at most
+
+_here = _local()  # the fork that this thread is about to do
+_children: dict[int, tuple[str, int]] = {}  # by pid, not yet waited for: its span
+_own = 0  # this process, in its parent's arrows; 0 for the first
+_last = 0  # id given to a child
+_statuses = 0
+_others = 0  # children that were not recorded
+_names: dict[str, None] = {}  # the programs of some of them, in order
+_family: Family | None = None
+_variable, _value = b"", b""  # of the environment
+on_exec: list[Callable[[bool], None]] = []  # called before os.exec* with True; False: it failed
+
+
+# ---- ids
+
+
+def _new_id() -> int:
+    global _last
+    if not _last:
+        _last = int.from_bytes(os.urandom(7), "little")
+    _last += 1
+    return _last
+
+
+def _identity(pid: int) -> int:
+    """Return an id that a new interpreter and its parent both know; 0 if unknown."""
+    try:
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        fields = os.read(file, 1024).rpartition(b")")[2].split()
+    finally:
+        os.close(file)
+    return (int(fields[19]) << 22 ^ pid) & (1 << 62) - 1 if len(fields) > 19 else 0
+
+
+# ---- this process is a child
+
+
+def before_fork(recorded: bool) -> None:
+    """The thread is about to fork a child; is that to be recorded?"""
+    _here.id = _new_id() if recorded else 0
+    if recorded:
+        _core.flow_out(START, _here.id)
+
+
+def forked() -> bool:
+    """In a forked child: is it to be recorded? Nothing that the parent started is its own."""
+    global _own, _last, _others
+    _own, _last, _others = getattr(_here, "id", 0), 0, 0
+    _children.clear()
+    _names.clear()
+    return _own != 0
+
+
+def began() -> None:
+    """The recording of this child begins."""
+    global _own
+    if not _own:
+        _own = _identity(os.getpid())
+    if _own:
+        _core.flow_in(START, _own)
+
+
+def ended() -> None:
+    """It is about to end."""
+    if _own:
+        _core.flow_out(END, _own)
+
+
+# ---- children of this process
+
+
+def _bytes(word: Any) -> bytes:
+    """Return a word of a command or environment as the system sees it. Raises TypeError."""
+    word = os.fspath(word)
+    return word if isinstance(word, bytes) else word.encode(_ENCODING, "surrogateescape")
+
+
+def _text(word: Any) -> str:
+    return _bytes(word).decode("utf-8", "replace")
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _started(pid: int, argv: Any, identity: int) -> None:
+    """A child with these arguments has the id `identity`."""
+    words = [_text(word) for word in argv]
+    name = f"process {_base(words[0])}" if words else "process"
+    hidden = _family is not None and _family.settings.get("command") is False
+    command = words[0] if hidden else " ".join(words)[:_COMMAND]
+    _children[pid] = name, identity
+    _core.process_begin(name, identity, pid, command)
+
+
+def _after_fork(result: Any, args: Arguments) -> None:
+    pid = result[0] if isinstance(result, tuple) else result
+    identity = getattr(_here, "id", 0)
+    if pid > 0 and identity and _core.running():
+        _here.id = 0
+        _started(pid, ["(fork)"], identity)
+
+
+def _after_spawn(pid: int, argv: Any) -> None:
+    if not _core.running():
+        return
+    argv = list(argv)
+    if any(HELPER in _text(word) for word in argv):
+        return
+    identity = _identity(pid) or _new_id()
+    _started(pid, argv, identity)
+    if argv and "python" in _base(_text(argv[0])):
+        _core.flow_out(START, identity)
+
+
+def _after_fork_exec(pid: int, args: Arguments) -> None:
+    _after_spawn(pid, args[0])
+
+
+def _after_posix_spawn(pid: int, args: Arguments) -> None:
+    _after_spawn(pid, args[1])
+
+
+def _is_recorded(pid: int) -> bool:
+    return _family is not None and os.access(f"{_family.folder}/{pid}-1.kymo", os.F_OK)
+
+
+def _note_unrecorded(name: str) -> None:
+    global _others
+    _others += 1
+    if len(_names) < _NAMED:
+        _names[name.removeprefix("process ")] = None
+
+
+def unrecorded() -> str:
+    """Describe the children that are not recorded, as far as known; "" if there are none."""
+    for pid, (name, _) in list(_children.items()):
+        if not _is_recorded(pid):
+            _note_unrecorded(name)
+    _children.clear()
+    if not _others:
+        return ""
+    names = [*_names, "..."] if _others > _NAMED <= len(_names) else _names
+    return f"{_others} child process{'es' if _others > 1 else ''} ({', '.join(names)})"
+
+
+def _waited(pid: int, status: str) -> None:
+    """The child `pid` has ended."""
+    global _statuses
+    child = _children.pop(pid, None)
+    if child is None or not _core.running():
+        return
+    name, identity = child
+    _core.process_end(name, identity, status)
+    if not _is_recorded(pid):
+        _note_unrecorded(name)
+        return
+    _core.flow_in(END, identity)
+    if _statuses < _STATUSES:
+        _statuses += 1
+        _core.metadata(f"child.{pid}", status)
+
+
+def _after_wait(result: Any, args: Arguments) -> None:
+    pid, status = result[:2]
+    if pid > 0 and (os.WIFEXITED(status) or os.WIFSIGNALED(status)):
+        code = os.waitstatus_to_exitcode(status)
+        _waited(pid, f"exit code {code}" if code >= 0 else f"signal {-code}")
+
+
+def _after_waitid(result: Any, args: Arguments) -> None:
+    if result is None or (len(args) > 2 and args[2] & os.WNOWAIT):
+        return
+    if result.si_code == os.CLD_EXITED:
+        _waited(result.si_pid, f"exit code {result.si_status}")
+    elif result.si_code in (os.CLD_KILLED, os.CLD_DUMPED):
+        _waited(result.si_pid, f"signal {result.si_status}")
+
+
+# ---- environments
+
+
+def _with_variables(environment: Any) -> Any:
+    """Return the mapping `environment` for a child, with what it needs to be recorded."""
+    assert _family is not None
+    # Iterating over os.environ itself calls Python functions.
+    data = getattr(environment, "_data", environment)
+    given = {_bytes(name): _bytes(value) for name, value in data.items()}
+    if _variable in given:
+        return environment
+    given[_variable] = _value
+    if _family.path:
+        paths = [_bytes(_family.path), given.get(b"PYTHONPATH", b"")]
+        given[b"PYTHONPATH"] = b":".join(filter(None, paths))
+    return given
+
+
+def _before_posix_spawn(args: Arguments) -> Arguments | None:
+    if len(args) < 3 or not hasattr(args[2], "items"):
+        return None  # it raises
+    return (*args[:2], _with_variables(args[2]), *args[3:])
+
+
+_ENVIRONMENT = 5  # the place of its list among the arguments of fork_exec
+
+
+def _before_fork_exec(args: Arguments) -> Arguments | None:
+    if len(args) <= _ENVIRONMENT or args[_ENVIRONMENT] is None:
+        return None
+    given = dict(entry.partition(b"=")[::2] for entry in args[_ENVIRONMENT])
+    entries = [name + b"=" + value for name, value in _with_variables(given).items()]
+    return (*args[:_ENVIRONMENT], entries, *args[_ENVIRONMENT + 1 :])
+
+
+def _before_exec(args: Arguments) -> Arguments | None:
+    # os.execvp tries many paths.
+    try:
+        possible = len(args) > 1 and os.access(args[0], os.X_OK)
+    except (TypeError, ValueError):
+        possible = False
+    if not possible:
+        return None
+    for call in on_exec:
+        call(True)
+    return _before_posix_spawn(args)
+
+
+def _exec_failed() -> None:
+    for call in on_exec:
+        call(False)
+
+
+# ---- the functions
+
+
+def _guarded(function: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    if function is None:
+        return None
+
+    def guarded(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception:
+            return None  # the program comes first
+
+    return guarded
+
+
+def _replace(
+    module: Any,
+    name: str,
+    before: Callable[..., Any] | None,
+    after: Callable[..., Any] | None,
+    failed: Callable[[], None] | None = None,
+) -> None:
+    real = getattr(module, name, None)
+    if real is None or type(real) is not type(len):
+        return  # not on this system, or somebody else replaced it
+    made = _core.watched(real, _guarded(before), _guarded(after), _guarded(failed))
+    setattr(module, name, made)
+    # Modules that have it under another name.
+    for other, known in (("subprocess", "_fork_exec"), ("subprocess", "_waitpid")):
+        if getattr(sys.modules.get(other), known, None) is real:
+            setattr(sys.modules[other], known, made)
+
+
+def offer(variable: str, value: str) -> None:
+    """Give children `variable`."""
+    global _variable, _value
+    _variable, _value = _bytes(variable), _bytes(value)
+
+
+def watch(family: Family) -> None:
+    """Watch this process from now on."""
+    global _family
+    import _posixsubprocess
+
+    _family = family
+    for name in ("fork", "forkpty"):
+        _replace(os, name, None, _after_fork)
+    for name in ("posix_spawn", "posix_spawnp"):
+        _replace(os, name, _before_posix_spawn, _after_posix_spawn)
+    for name in ("wait", "waitpid", "wait3", "wait4"):
+        _replace(os, name, None, _after_wait)
+    _replace(os, "waitid", None, _after_waitid)
+    for name in ("execv", "execve"):
+        _replace(os, name, _before_exec, None, _exec_failed)
+    _replace(_posixsubprocess, "fork_exec", _before_fork_exec, _after_fork_exec)
