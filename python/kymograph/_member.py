@@ -11,7 +11,7 @@ import os
 import sys
 
 import kymograph
-from kymograph import _calibration, _children, _core, _session, _spawn
+from kymograph import _calibration, _children, _core, _ranks, _session, _spawn
 from kymograph._family import VARIABLE, Family
 
 TYPE_CHECKING = False  # avoids importing typing
@@ -35,6 +35,7 @@ class Member:
     def start(self, how: str, name: str) -> None:
         """Start recording. Raises OSError, MemoryError, ValueError and RuntimeError."""
         _core.memory_apart(True)
+        known = _ranks.found(os.environ)
         try:
             path = self.family.name()
             self.session = _session.apart(kymograph.start(path, **self.family.settings))
@@ -45,6 +46,8 @@ class Member:
         kymograph.metadata("process.began", how)
         kymograph.metadata("python", sys.version.partition(" ")[0])
         kymograph.process_name(name)
+        for key, value in known.items():
+            kymograph.metadata(key, value)
         _spawn.began()
         if "flight" in self.family.settings:
             from kymograph import _flight

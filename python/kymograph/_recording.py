@@ -19,6 +19,7 @@ from kymograph import (
     _member,
     _patterns,
     _program,
+    _ranks,
     _session,
     _spawn,
     _summary,
@@ -69,7 +70,19 @@ class Recording:
         self.lists_threads = True
         self.follows = given.get("children", True) and hasattr(os, "register_at_fork")
         self.family: Any = None
-        self._name(given.get("output", stem + ".kymo"))
+        self._name(given.get("output", stem + ".kymo") if "dir" not in given else self._in(stem))
+
+    def _in(self, stem: str) -> str:
+        """Return a name in the directory of --dir that no other process has: many hosts may share
+        it."""
+        folder, known = self.given["dir"], _ranks.found(os.environ)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise Refused(f"--dir {folder}: {error.strerror}") from None
+        host = os.uname().nodename.partition(".")[0]
+        which = f"rank{int(known['rank']):05}" if "rank" in known else str(self.pid)
+        return os.path.join(folder, f"{stem}-{host}-{which}.kymo")
 
     def _name(self, output: str) -> None:
         """Record into `output`."""
@@ -163,8 +176,11 @@ class Recording:
 
     def _start(self) -> None:
         _core.memory_apart(True)  # until the program begins
+        known = _ranks.found(os.environ)
         session = kymograph.start(self.capture, **self.settings)
         self.session = _session.apart(session)
+        for key, value in known.items():
+            kymograph.metadata(key, value)
         if self.family is not None:
             self.family.folder = self.capture + ".d"
             kymograph.metadata("family", self.family.id)

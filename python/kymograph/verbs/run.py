@@ -154,6 +154,7 @@ class _Option:
 
 OPTIONS = {
     "output": _Option("o", read=str),
+    "dir": _Option(read=str),
     "calls": _Option(keyword="calls", read=_on_off),
     "sample": _Option(keyword="sample", read=_sample),
     "c-calls": _Option(keyword="c_calls", read=_c_calls),
@@ -314,6 +315,8 @@ def parse(arguments: list[str]) -> Request:
             request.program = _program.Script([word, *words])
     if "slow" in request.given and "flight" not in request.given and not request.help:
         raise Refused("--slow works only with --flight; see 'kymograph help run'")
+    if "dir" in request.given and "output" in request.given and not request.help:
+        raise Refused("--dir and --output exclude each other; use one of them")
     if not request.help:
         for name in request.given:
             if name.startswith("memory-") and "memory" not in request.given:

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "capture_file.h"
 #include "choice.h"
@@ -10,6 +11,7 @@
 #include "memory.h"
 #include "message.h"
 #include "progress.h"
+#include "ranks.h"
 #include "report.h"
 #include "units.h"
 #include "verb.h"
@@ -34,6 +36,7 @@ enum {
     OPTION_AT,
     OPTION_OLDER_THAN,
     OPTION_CHECK,
+    OPTION_STEP,
 };
 
 enum { LIMIT = 15, TREE_LIMIT = 50, NODES = 1 << 20 };
@@ -185,8 +188,36 @@ static int run_memory(const struct cli_arguments *arguments)
     return kymo__cli_report_memory(arguments->words[0], &wish);
 }
 
+/* Is PATH a directory of captures? */
+static bool is_directory(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 && S_ISDIR(file.st_mode);
+}
+
+static int run_ranks(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    uint64_t limit = LIMIT;
+    for (int i = 0; verb->options[i].name; i++)
+        if (arguments->value[i] && i != OPTION_JSON && i != OPTION_LIMIT && i != OPTION_STEP) {
+            kymo__cli_complain("--%s works with one capture; %s is a directory",
+                               verb->options[i].name, arguments->words[0]);
+            return CLI_BAD;
+        }
+    if (!kymo__cli_choose_limit(arguments->value[OPTION_LIMIT], &limit))
+        return CLI_BAD;
+    return kymo__cli_report_ranks(arguments->words[0], arguments->value[OPTION_STEP], limit,
+                                  arguments->value[OPTION_JSON] != NULL);
+}
+
 static int run_report(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
+    if (is_directory(arguments->words[0]))
+        return run_ranks(verb, arguments);
+    if (arguments->value[OPTION_STEP]) {
+        kymo__cli_complain("--step works only with a directory of captures");
+        return CLI_BAD;
+    }
     if (!options_agree(verb, arguments))
         return CLI_BAD;
     kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
@@ -273,6 +304,9 @@ static const struct cli_option options[] = {
                            "with --memory: of what is alive at the end, only blocks this old"},
     [OPTION_CHECK] = {"check", 0, NULL,
                       "with --memory: exit with 1 and say why if the capture is incomplete"},
+    [OPTION_STEP] = {"step", 0, "NAME",
+                     "with a directory: the function or span that is one step (default: the steps "
+                     "of kymograph.profile)"},
     {0},
 };
 
@@ -288,6 +322,7 @@ static const struct cli_example examples[] = {
     {"kymograph report --memory trace.kymo", "peak, leaks and churn, by line"},
     {"kymograph report --memory --tree --at 3.5s trace.kymo",
      "the call paths of what was alive after 3.5 s"},
+    {"kymograph report --step train_step runs/7", "which rank is slow, and in what"},
     {"kymograph report -j trace.kymo | jq '.functions[0].name'", "one figure for a script"},
     {0},
 };
@@ -302,7 +337,7 @@ static const struct cli_example next[] = {
 const struct cli_verb kymo__cli_verb_report = {
     .name = "report",
     .purpose = "show where a recorded program spent its time or memory",
-    .operands = "FILE",
+    .operands = "FILE|DIRECTORY",
     .least = 1,
     .most = 1,
     .operand = CLI_FILES,
@@ -320,6 +355,9 @@ const struct cli_verb kymo__cli_verb_report = {
         "--corrected subtracts it from SELF, TOTAL and MEAN. The time of functions that were "
         "excluded, or switched off to stay within an overhead budget, is counted for their "
         "callers; the samples taken with the calls show how much that is.\n\n"
+        "With a directory of captures, such as those of the ranks of a training job, the report "
+        "compares them: the time of a step in each, those that are much slower than the median, "
+        "and the functions in which the slowest differs most from a typical one.\n\n"
         "With --from and --to the report covers only that part: calls open at either end are cut "
         "there.\n\n"
         "Samples have a separate section: how often a function was running (SELF) or on the "

@@ -8,6 +8,9 @@ static const struct cli_option options[] = {
     {"output", 'o', "FILE",
      "the output: a capture (.kymo), or an export chosen by its extension (.json, .pftrace, "
      ".html, ...); default: SCRIPT.kymo in the current directory"},
+    {"dir", 0, "DIRECTORY",
+     "record into this directory, which other processes and hosts may use too, under a name of "
+     "program, host and rank, or pid; 'kymograph report DIRECTORY' compares them"},
     {"calls", 0, "on|off",
      "record calls (default: on); off also disables the options for calls "
      "below"},

@@ -1,0 +1,167 @@
+"""Many processes: which one this is, a directory for all of them, and the report over it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import program
+import pytest
+from ran import RUN, execute, recorded, write
+
+import kymograph
+from kymograph import _ranks
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, {}),
+        ({"RANK": "not a number"}, {}),
+        (
+            {"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "TORCHELASTIC_RUN_ID": "r1"},
+            {
+                "launcher": "torchrun",
+                "rank": "3",
+                "world_size": "8",
+                "local_rank": "1",
+                "job": "r1",
+            },
+        ),
+        (  # torchrun inside Slurm: its rank, Slurm's job
+            {"RANK": "5", "SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "77"},
+            {"launcher": "torchrun", "rank": "5", "job": "77"},
+        ),
+        (
+            {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "77"},
+            {
+                "launcher": "slurm",
+                "rank": "1",
+                "world_size": "2",
+                "local_rank": "0",
+                "job": "77",
+            },
+        ),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_JOB_ID": "77"}, {"job": "77"}),
+        (
+            {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"},
+            {"launcher": "openmpi", "rank": "2", "world_size": "4"},
+        ),
+        (
+            {"PMI_RANK": "01", "PMI_SIZE": "2"},
+            {"launcher": "mpich", "rank": "1", "world_size": "2"},
+        ),
+        (
+            {"JOB_COMPLETION_INDEX": "4", "KUBERNETES_SERVICE_HOST": "x", "HOSTNAME": "pod-4"},
+            {"launcher": "kubernetes", "rank": "4", "pod": "pod-4"},
+        ),
+        (
+            {"RAY_JOB_ID": "01000000", "CUDA_VISIBLE_DEVICES": "0,1"},
+            {"job": "01000000", "gpus": "0,1"},
+        ),
+        ({"DASK_WORKER_NAME": "w1"}, {"worker": "w1"}),
+    ],
+)
+def test_the_rank_is_what_the_launcher_says(
+    environment: dict[str, str], expected: dict[str, str]
+) -> None:
+    assert _ranks.found(environment) == expected
+
+
+def run_rank(rank: int, *arguments: str) -> None:
+    environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "4"}
+    done = execute(*RUN, "-q", "--dir", "runs/7", *arguments, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_processes_that_share_a_directory_have_files_of_their_own() -> None:
+    write("script.py", "pass")
+
+    run_rank(0, "script.py")
+    run_rank(1, "script.py")
+    execute(*RUN, "-q", "--dir", "runs/7", "script.py")
+
+    host = os.uname().nodename.partition(".")[0]
+    names = sorted(path.name for path in Path("runs/7").iterdir())
+    assert names[1:] == [f"script-{host}-rank00000.kymo", f"script-{host}-rank00001.kymo"]
+    with kymograph.open(Path("runs/7", names[2])) as capture:
+        assert capture.metadata["rank"] == "1"
+        assert capture.metadata["world_size"] == "4"
+
+
+def test_dir_and_output_exclude_each_other() -> None:
+    write("script.py", "pass")
+
+    done = execute(*RUN, "--dir", "runs", "-o", "a.kymo", "script.py")
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--dir and --output exclude each other" in done.stderr
+
+
+STEPS = """
+    import os, time
+    def late(): time.sleep(0.03)
+    def train_step():
+        if os.environ["RANK"] == "2": late()
+        time.sleep(0.002)
+    for _ in range(5): train_step()
+"""
+
+
+@pytest.mark.timing
+def test_a_report_on_a_directory_finds_the_straggler_and_why() -> None:
+    write("script.py", STEPS)
+    for rank in range(4):
+        run_rank(rank, "script.py")
+    Path("runs/7/broken.kymo").write_bytes(b"nonsense")
+
+    report = json.loads(program.good("report", "--step", "train_step", "-j", "runs/7"))
+    text = program.good("report", "--step", "train_step", "runs/7")
+
+    assert report["compared_by"] == "step"
+    assert [(rank["rank"], rank["steps"]) for rank in report["ranks"]] == [
+        (rank, 5) for rank in range(4)
+    ]
+    assert report["ranks"][2]["straggler"]
+    assert report["slowest"] == report["ranks"][2]["file"]
+    assert report["unreadable"] == 1
+    first = report["functions"][0]
+    assert (first["name"], first["slowest_calls"], first["typical_calls"]) == ("sleep", 10, 5)
+    assert re.search(r"^  slow .*rank 2 \(\+", text, re.M)
+    assert "rank 2 against rank" in text
+    assert "1 capture cannot be read" in text
+
+
+def test_ranks_of_a_launcher_are_its_children() -> None:
+    write("worker.py", "def train_step(): pass\ntrain_step()\n")
+    write(
+        "launch.py",
+        """
+        import os, subprocess, sys
+        for rank in "01":
+            subprocess.run([sys.executable, "worker.py"], env={**os.environ, "RANK": rank})
+        """,
+    )
+    execute(*RUN, "-q", "--dir", "runs", "launch.py")
+
+    report = json.loads(program.good("report", "--step", "train_step", "-j", "runs"))
+
+    assert [(rank["rank"], rank["name"]) for rank in report["ranks"]] == [
+        (0, "worker"),
+        (1, "worker"),
+    ]
+
+
+def test_a_report_on_a_directory_needs_captures() -> None:
+    Path("empty").mkdir()
+    recorded("-c", "pass")
+
+    assert "no captures (.kymo)" in program.refused("report", "empty")
+    assert "--tree works with one capture" in program.refused("report", "--tree", "empty")
+    assert "--step works only with a directory" in program.refused(
+        "report", "--step", "f", "trace.kymo"
+    )
