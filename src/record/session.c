@@ -106,6 +106,7 @@ static int start_session(const struct kymo_options *o)
     if (kymo__running)
         return KYMO_ERUNNING;
     pthread_once(&fork_once, watch_forks);
+    kymo__switch_prepare();
     int rc = kymo__sources_choose(o);
     if (rc < 0)
         return rc;

@@ -43,13 +43,16 @@ static void barrier_everywhere(void)
     nanosleep(&ten_milliseconds, NULL);
 }
 
+void kymo__switch_prepare(void)
+{
+    syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
 void kymo__switch_set(uint32_t number)
 {
     kymo__store_relaxed(&kymo__page->pid, (uint32_t)getpid());
     __atomic_store_n(&kymo__page->session, number, __ATOMIC_SEQ_CST);
-    if (number)
-        syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-    else
+    if (!number)
         barrier_everywhere();
 }
 

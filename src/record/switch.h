@@ -25,6 +25,10 @@ static inline uint32_t kymo__switch_now(void)
     return kymo__load_acquire(&kymo__page->session);
 }
 
+/* Before the first session. Call it before this process has threads of ours: with several threads
+   the kernel takes ten milliseconds for it. */
+void kymo__switch_prepare(void);
+
 /* Switch on as session NUMBER, or off with 0. Off waits until every recording thread would see
    it. */
 void kymo__switch_set(uint32_t number);
