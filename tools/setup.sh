@@ -20,6 +20,9 @@ system_packages() {
     if ! have pkg-config || ! pkg-config --exists sqlite3; then
         missing+=(libsqlite3-dev)
     fi
+    if ! have pkg-config || ! pkg-config --exists libmicrohttpd; then
+        missing+=(libmicrohttpd-dev)
+    fi
     # Only to compare with, in tests; where it is not to be had they compare with less.
     if on_debian && [ "$(id -u)" = 0 ] && { ! have pkg-config || ! pkg-config --exists libunwind; }; then
         missing+=(libunwind-dev)

@@ -2,14 +2,15 @@
 """A page, its style and scripts as a C file: embed.py NAME OUT.c PAGE.html STYLE.css SCRIPT.js...
 
 The page's policy names the hashes of its style and its script: a browser runs nothing else on it,
-whatever the data holds. OUT.c defines what comes before the data and what comes after it, as
-pages.h declares them.
+whatever the data holds. OUT.c defines what comes before the data, what comes after it, and the
+policy as a server sends it, as pages.h declares them.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import sys
 from pathlib import Path
 
@@ -53,11 +54,16 @@ def main(name: str, output: str, page: str, style: str, *scripts: str) -> None:
         before, after = whole.split(f"@{place}@")
         whole = before + part + after
     before, after = whole.split("@DATA@")
+    found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', whole)
+    if not found:
+        sys.exit(f"embed.py: {page} has no policy")
+    header = found[1] + "; frame-ancestors 'none'"
     Path(output).write_text(
         "/* Made by embed.py; not to be edited. */\n"
         '#include "pages.h"\n\n'
         f"const char kymo__{name}_before[] =\n    {literal(before.encode())};\n\n"
-        f"const char kymo__{name}_after[] =\n    {literal(after.encode())};\n",
+        f"const char kymo__{name}_after[] =\n    {literal(after.encode())};\n\n"
+        f"const char kymo__{name}_policy[] =\n    {literal(header.encode())};\n",
         "ascii",
     )
 

@@ -29,6 +29,7 @@ MODEL = {
     "model/read": READ,
     "model/sum": SUM,
     "model/heap": HEAP,
+    "model/tiles": HEAP,
     "model/ops": SUM,
     "model/export/common": EXPORT,
     **{f"model/export/{name}": EXPORT | {"model/export/common"} for name in FORMATS},
@@ -37,7 +38,7 @@ MODEL = {
 SHARED = {"base", "symbol", "trace", "cli/term", *MODEL}
 VERBS = [
     *("check", "completion", "diff", "doctor", "dump", "export", "index"),
-    *("info", "query", "report", "rewrite", "run", "stacks"),
+    *("info", "query", "report", "rewrite", "run", "stacks", "view"),
 ]
 ROOMS_BELOW = {
     "base": set(),

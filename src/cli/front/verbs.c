@@ -11,6 +11,7 @@ extern const struct cli_verb kymo__cli_verb_run;
 extern const struct cli_verb kymo__cli_verb_info;
 extern const struct cli_verb kymo__cli_verb_dump;
 extern const struct cli_verb kymo__cli_verb_report;
+extern const struct cli_verb kymo__cli_verb_view;
 extern const struct cli_verb kymo__cli_verb_export;
 extern const struct cli_verb kymo__cli_verb_cut;
 extern const struct cli_verb kymo__cli_verb_diff;
@@ -35,6 +36,7 @@ static const struct cli_verb python_info = {
 const struct cli_verb *const kymo__cli_verbs[] = {
     &kymo__cli_verb_run,
     &kymo__cli_verb_report,
+    &kymo__cli_verb_view,
     &kymo__cli_verb_diff,
     &kymo__cli_verb_query,
     &kymo__cli_verb_export,

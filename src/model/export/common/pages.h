@@ -5,5 +5,9 @@
 
 extern const char kymo__flame_before[], kymo__flame_after[];
 extern const char kymo__diff_before[], kymo__diff_after[];
+extern const char kymo__timeline_before[], kymo__timeline_after[];
+
+/* The content-security policies of the pages, for a server's header. */
+extern const char kymo__flame_policy[], kymo__diff_policy[], kymo__timeline_policy[];
 
 #endif

@@ -1,0 +1,55 @@
+/* answer_tile.c — a tile of a thread: values capture, thread, level, index, and generation, which
+   only keeps a browser from showing an old one. */
+#include <errno.h>
+
+#include "answers.h"
+#include "tile.h"
+#include "tilecache.h"
+
+void kymo__answer_tile(const struct view_request *request, struct view_answer *answer)
+{
+    int64_t capture, thread, level, index;
+    if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
+        !kymo__request_number(request, "thread", 0, UINT32_MAX, -1, &thread) ||
+        !kymo__request_number(request, "level", 0, KYMO__TILE_LEVELS - 1, -1, &level) ||
+        !kymo__request_number(request, "index", 0, INT64_MAX, -1, &index)) {
+        kymo__answer_problem(answer, 400, "tile needs capture, thread, level and index");
+        return;
+    }
+    struct view_lease lease;
+    if (kymo__view_lease(request->view, (unsigned)capture, &lease) < 0) {
+        kymo__answer_problem(answer, 404, "there is no such capture");
+        return;
+    }
+    const struct kymo_tile_place place = {
+        .thread = (uint32_t)thread,
+        .level = (unsigned)level,
+        .index = (uint64_t)index,
+        .origin = request->view->origin[capture],
+        .events = KYMO__TILE_EVENTS,
+    };
+    const struct view_tile_key key = {
+        .generation = lease.state->generation,
+        .index = place.index,
+        .capture = (uint32_t)capture,
+        .thread = place.thread,
+        .level = place.level,
+    };
+    int rc = kymo__tile_cache_find(request->view->tiles, &key, &answer->bytes);
+    if (rc == 0) {
+        rc = kymo__tile_make(lease.capture, &lease.state->callables, &place, &answer->bytes);
+        if (rc == 0)
+            kymo__tile_cache_keep(request->view->tiles, &key, answer->bytes.bytes,
+                                  answer->bytes.len);
+    }
+    bool growing = lease.state->info.ending == KYMO_ENDED_RUNNING;
+    kymo__view_give_back(request->view, &lease);
+    if (rc < 0) {
+        answer->bytes.len = 0;
+        kymo__answer_problem(answer, rc == -EINVAL ? 404 : 500, kymo_strerror(rc));
+        return;
+    }
+    answer->status = 200;
+    answer->type = "application/octet-stream";
+    answer->lasting = !growing;
+}

@@ -1,0 +1,97 @@
+/* answers.c — see answers.h: the list of answers, and what all of them need. */
+#include "answers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+static const struct {
+    const char *name;
+    void (*give)(const struct view_request *request, struct view_answer *answer);
+} answers[] = {
+    {"overview", kymo__answer_overview}, {"tile", kymo__answer_tile},
+    {"call", kymo__answer_call},         {"stats", kymo__answer_stats},
+    {"find", kymo__answer_find},         {"query", kymo__answer_query},
+    {"cut", kymo__answer_cut},
+};
+
+void kymo__view_answer(const struct view_request *request, const char *name,
+                       struct view_answer *answer)
+{
+    *answer = (struct view_answer){.status = 500, .type = "application/json"};
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        if (strcmp(answers[i].name, name) == 0) {
+            answers[i].give(request, answer);
+            return;
+        }
+    }
+    kymo__answer_problem(answer, 404, "there is no such request");
+}
+
+void kymo__view_answer_fini(struct view_answer *answer)
+{
+    kymo__buffer_fini(&answer->bytes);
+    free(answer->text);
+}
+
+FILE *kymo__answer_json_begin(struct view_answer *answer, struct cli_json *json)
+{
+    *json = (struct cli_json){.out = open_memstream(&answer->text, &answer->text_length)};
+    if (json->out)
+        kymo__cli_json_object(json, NULL);
+    return json->out;
+}
+
+void kymo__answer_json_end(struct view_answer *answer, struct cli_json *json)
+{
+    kymo__cli_json_end(json);
+    bool failed = ferror(json->out);
+    answer->status = fclose(json->out) == 0 && !failed ? 200 : 500;
+}
+
+void kymo__answer_problem(struct view_answer *answer, unsigned status, const char *words)
+{
+    struct cli_json json;
+    if (kymo__answer_json_begin(answer, &json)) {
+        kymo__cli_json_string(&json, "error", words);
+        kymo__answer_json_end(answer, &json);
+    }
+    answer->status = status;
+    answer->lasting = false;
+    answer->type = "application/json";
+}
+
+bool kymo__request_number(const struct view_request *request, const char *name, int64_t least,
+                          int64_t most, int64_t absent, int64_t *number)
+{
+    const char *text = request->value(request->arg, name);
+    char *end;
+    *number = absent;
+    if (!text)
+        return absent >= least && absent <= most;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return errno == 0 && end != text && !*end && *number >= least && *number <= most;
+}
+
+bool *kymo__request_choice(const struct view_request *request, const char *name, size_t limit)
+{
+    const char *text = request->value(request->arg, name);
+    bool *chosen = kymo__cli_array(limit + 1, sizeof *chosen);
+    for (size_t i = 0; !text && i < limit; i++)
+        chosen[i] = true;
+    while (text && *text) {
+        char *end;
+        unsigned long long number = strtoull(text, &end, 10);
+        if (end == text || number >= limit || (*end && *end != ',')) {
+            kymo__cli_free(chosen);
+            return NULL;
+        }
+        chosen[number] = true;
+        text = end + (*end == ',');
+    }
+    return chosen;
+}

@@ -1,0 +1,60 @@
+/* answers.h — the answers of `kymograph view` to the requests of its page; docs/internals/viewer.md
+   lists them.
+
+   An answer knows nothing of HTTP. It reads the values of a request and writes what is sent back.
+   All times are nanoseconds since the start of the capture. */
+#ifndef KYMO_CLI_ANSWERS_H
+#define KYMO_CLI_ANSWERS_H
+
+#include "buffer.h"
+#include "json.h"
+#include "view.h"
+
+struct view_request {
+    struct view *view;
+    /* The value called NAME, or NULL. Lent as long as the request. */
+    const char *(*value)(void *arg, const char *name);
+    void *arg;
+};
+
+struct view_answer {
+    unsigned status;          /* of HTTP: 200, 400, 404, 500, 503 */
+    const char *type;         /* MIME type */
+    bool lasting;             /* the same request always has this answer */
+    const char *file_name;    /* to be saved as this; NULL to show it */
+    struct kymo_buffer bytes; /* either this, */
+    char *text;               /* or this, from malloc */
+    size_t text_length;
+};
+
+/* Answer the request called NAME, the last part of its path. */
+void kymo__view_answer(const struct view_request *request, const char *name,
+                       struct view_answer *answer);
+void kymo__view_answer_fini(struct view_answer *answer);
+
+/* Fill ANSWER with an error in words. */
+void kymo__answer_problem(struct view_answer *answer, unsigned status, const char *words);
+
+/* Read value NAME of REQUEST as a whole number from LEAST to MOST; ABSENT if it is not given. False
+   if it is something else. */
+bool kymo__request_number(const struct view_request *request, const char *name, int64_t least,
+                          int64_t most, int64_t absent, int64_t *number);
+
+/* Which of LIMIT things the list of numbers in value NAME names; all if it is not given. Returns an
+   array to be freed with kymo__cli_free, or NULL if it is something else. */
+bool *kymo__request_choice(const struct view_request *request, const char *name, size_t limit);
+
+/* The answers. Each fills ANSWER, which begins as 500. */
+void kymo__answer_overview(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_tile(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_call(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_stats(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_find(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_query(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_cut(const struct view_request *request, struct view_answer *answer);
+
+/* Begin an answer of JSON, and end it. */
+FILE *kymo__answer_json_begin(struct view_answer *answer, struct cli_json *json);
+void kymo__answer_json_end(struct view_answer *answer, struct cli_json *json);
+
+#endif

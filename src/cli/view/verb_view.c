@@ -1,0 +1,126 @@
+/* verb_view.c — kymograph view FILE [FILE2]: the timeline in a browser. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "browser.h"
+#include "interrupt.h"
+#include "message.h"
+#include "server.h"
+#include "units.h"
+#include "verb.h"
+
+enum { OPTION_NO_BROWSER, OPTION_PORT, OPTION_LINGER };
+
+enum { STEP_MS = 100, REFRESH_STEPS = 5, LINGER_SECONDS = 30 };
+
+/* Wait until the user has had enough: Ctrl-C, or the page has been gone for LINGER nanoseconds. */
+static void wait_for_end(struct view *view, const struct view_server *server, int64_t linger)
+{
+    const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+    int64_t alone = 0;
+    for (unsigned steps = 0; !kymo__cli_interrupted(); steps++) {
+        bool seen;
+        alone = kymo__server_pages(server, &seen) == 0 && seen ? alone + STEP_MS * 1000000L : 0;
+        if (linger && alone >= linger) {
+            kymo__cli_complain("the page was closed; done");
+            return;
+        }
+        if (steps % REFRESH_STEPS == 0)
+            kymo__view_refresh(view);
+        nanosleep(&step, NULL);
+    }
+}
+
+static int serve_view(struct view *view, uint16_t port, bool browser, int64_t linger)
+{
+    struct view_server *server;
+    int rc = kymo__server_start(view, port, &server);
+    if (rc == -EADDRINUSE || rc == -EACCES) {
+        kymo__cli_complain("port %u %s; use another --port, or none for any free one", port,
+                           rc == -EACCES ? "may not be used" : "is in use");
+        return CLI_BAD;
+    }
+    if (rc == -ENOTSUP)
+        return CLI_BAD; /* explained already */
+    if (rc < 0) {
+        kymo__cli_complain("the page cannot be served: %s", kymo_strerror(rc));
+        return CLI_BAD;
+    }
+    printf("%s\n", kymo__server_address(server));
+    fflush(stdout);
+    bool opened = browser && kymo__browser_open(kymo__server_address(server));
+    kymo__cli_complain(opened ? "opened in the browser; Ctrl-C ends it"
+                              : "open this address in a browser; Ctrl-C ends it");
+    wait_for_end(view, server, linger);
+    kymo__server_stop(server);
+    return CLI_OK;
+}
+
+static int run_view(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    (void)verb;
+    uint64_t port = 0;
+    int64_t linger = LINGER_SECONDS * (int64_t)1000000000;
+    const char *text = arguments->value[OPTION_PORT];
+    if (text && (!kymo__cli_read_number(text, &port) || port > UINT16_MAX)) {
+        kymo__cli_complain("--port takes a number up to 65535, not '%s'", text);
+        return CLI_BAD;
+    }
+    text = arguments->value[OPTION_LINGER];
+    if (text && !kymo__cli_read_duration(text, &linger)) {
+        kymo__cli_complain("--linger takes a duration such as 30s, or 0 to stay; not '%s'", text);
+        return CLI_BAD;
+    }
+    struct view view;
+    kymo__cli_interrupt_watch();
+    int code = kymo__view_open(&view, arguments->words, (unsigned)arguments->count);
+    if (code == CLI_OK)
+        code = serve_view(&view, (uint16_t)port, !arguments->value[OPTION_NO_BROWSER], linger);
+    kymo__view_close(&view);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    [OPTION_NO_BROWSER] = {"no-browser", 0, NULL, "only print the address"},
+    [OPTION_PORT] = {"port", 0, "N", "serve at this port (default: any free one)"},
+    [OPTION_LINGER] = {"linger", 0, "TIME",
+                       "how long to wait after the page was closed (default: 30s; 0: until "
+                       "Ctrl-C)"},
+    {0},
+};
+
+static const struct cli_example examples[] = {
+    {"kymograph view trace.kymo", "opens the browser"},
+    {"kymograph view before.kymo after.kymo", "two runs, one above the other"},
+    {"kymograph view --no-browser --port 8123 trace.kymo",
+     "on another machine, with 'ssh -L 8123:127.0.0.1:8123'"},
+    {0},
+};
+
+static const struct cli_example next[] = {
+    {"kymograph export --to html trace.kymo", "a page to send to somebody"},
+    {"kymograph report trace.kymo", "the same figures as text"},
+    {0},
+};
+
+const struct cli_verb kymo__cli_verb_view = {
+    .name = "view",
+    .purpose = "look at a capture's timeline in a browser",
+    .operands = "FILE [FILE2]",
+    .least = 1,
+    .most = 2,
+    .operand = CLI_FILES,
+    .details =
+        "Serves a page on this machine and opens it in the browser, or prints its address where "
+        "there is none. Only programs on this machine that know the address can reach it, and "
+        "the page loads nothing from elsewhere. A capture of any size opens at once: coarse "
+        "pictures come from its summaries, fine ones from the part in sight. A capture that is "
+        "still being recorded is followed.\n\n"
+        "Ends with Ctrl-C, or when the page has been closed for a while.",
+    .options = options,
+    .examples = examples,
+    .next = next,
+    .run = run_view,
+};

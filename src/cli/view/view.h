@@ -1,0 +1,57 @@
+/* view.h — what `kymograph view` serves: captures, opened for many requests at once. */
+#ifndef KYMO_CLI_VIEW_H
+#define KYMO_CLI_VIEW_H
+
+#include <pthread.h>
+
+#include <kymo/kymo.h>
+
+#include "callables.h"
+
+enum { VIEW_CAPTURES = 2 };
+
+/* A capture as it was when it was opened. One that is still being recorded is opened again as it
+   grows; requests under way keep the old one. */
+struct view_state {
+    struct kymo_capture *capture;
+    struct kymo_info info;
+    struct kymo_callables callables;
+    struct kymo_capture **spare; /* shares of the capture that nobody uses */
+    size_t spare_count, spare_capacity;
+    unsigned users;      /* requests, and the view itself */
+    uint64_t generation; /* how often it was opened before */
+};
+
+struct view_tile_cache;
+
+struct view {
+    unsigned count; /* of captures */
+    const char *path[VIEW_CAPTURES];
+    char *full_path[VIEW_CAPTURES];
+    struct view_state *state[VIEW_CAPTURES];
+    kymo_ns origin[VIEW_CAPTURES]; /* the start of each, which all times are counted from */
+    struct view_tile_cache *tiles;
+    pthread_mutex_t lock;      /* for `state` and what is in it */
+    pthread_mutex_t surveying; /* one survey at a time: each uses all cores */
+    int stopping;              /* atomic: answers that take long give up */
+};
+
+/* A state and a share of its capture, for one request. */
+struct view_lease {
+    struct view_state *state;
+    struct kymo_capture *capture;
+};
+
+/* Open COUNT captures. Prints a message and returns CLI_BAD if one cannot be opened; close VIEW in
+   any case. */
+int kymo__view_open(struct view *view, const char *const *paths, unsigned count);
+void kymo__view_close(struct view *view);
+
+/* Open captures again that were still being recorded and have grown. Returns whether any was. */
+bool kymo__view_refresh(struct view *view);
+
+/* Use capture WHICH. Returns 0 or a negative code; on success give the lease back. */
+int kymo__view_lease(struct view *view, unsigned which, struct view_lease *lease);
+void kymo__view_give_back(struct view *view, struct view_lease *lease);
+
+#endif

@@ -1,0 +1,226 @@
+/* tile.c — see tile.h. */
+#include "tile.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "calls.h"
+#include "tilerows.h"
+
+enum { STEP = 4096, WIDE = 2 };
+
+struct making {
+    struct kymo_capture *capture;
+    const struct kymo_callables *callables;
+    const struct kymo_tile_place *place;
+    struct kymo_tile_rows rows;
+    bool summaries;
+};
+
+int kymo__tile_span(const struct kymo_tile_place *place, kymo_ns *from, kymo_ns *to)
+{
+    unsigned bits = place->level + KYMO__TILE_BITS;
+    if (place->level >= KYMO__TILE_LEVELS || place->index >= (uint64_t)1 << (62 - bits))
+        return -EINVAL;
+    *from = kymo__ns_add(place->origin, (kymo_ns)(place->index << bits));
+    *to = kymo__ns_add(*from, (kymo_ns)1 << bits);
+    return 0;
+}
+
+static int take_call(void *arg, const struct kymo_slice *slice)
+{
+    struct making *m = arg;
+    const struct kymo_open_call *frame = slice->frame;
+    unsigned flags = 0;
+    if (slice->flags & KYMO__END_LOST)
+        flags |= KYMO__PART_LOST;
+    if (slice->flags & KYMO__OPEN_AT_END && slice->end >= m->capture->end)
+        flags |= KYMO__PART_OPEN;
+    return kymo__tile_rows_call(&m->rows, slice->depth, frame->start, slice->end,
+                                kymo__callable_of(m->callables, frame->key), frame->number, flags);
+}
+
+/* Add the calls from FROM to TO. Reading begins a column earlier and ends a column later: a call
+   that is cut there is longer than a column, whatever its length. */
+static int add_calls(struct making *m, kymo_ns from, kymo_ns to)
+{
+    if (from >= to)
+        return 0;
+    kymo_ns column = (kymo_ns)1 << m->place->level, before;
+    if (__builtin_sub_overflow(from, column, &before))
+        before = INT64_MIN;
+    const struct kymo_visitor visitor = {.arg = m, .whole = true, .leave = take_call};
+    struct kymo_calls calls;
+    m->rows.from = from;
+    m->rows.to = to;
+    int rc = kymo__calls_init(&calls, m->capture, m->place->thread, before,
+                              kymo__ns_add(to, column), &visitor);
+    while (rc >= 0 && (rc = kymo__calls_read(&calls, STEP)) > 0)
+        continue;
+    kymo__calls_fini(&calls);
+    return rc < 0 ? rc : kymo__tile_rows_flush(&m->rows);
+}
+
+/* About how many events does the thread have from FROM to TO? */
+static uint64_t count_events(const struct making *m, kymo_ns from, kymo_ns to)
+{
+    const struct kymo_reader *r = m->capture->reader;
+    const struct kymo_reader_thread *t = &r->threads[m->place->thread];
+    uint64_t first = kymo__timebase_ticks(&m->capture->base, from), count = 0;
+    uint64_t last = kymo__timebase_ticks(&m->capture->base, to);
+    for (size_t i = t->run; i < t->run + t->runs; i++) {
+        const struct kymo_block_header *h = &r->runs[i].header;
+        if (h->last_ticks < first || h->first_ticks >= last)
+            continue;
+        /* As if they were spread evenly: most of a block may be outside. */
+        uint64_t low = h->first_ticks > first ? h->first_ticks : first;
+        uint64_t high = h->last_ticks < last ? h->last_ticks : last;
+        double share = h->last_ticks > h->first_ticks
+                           ? (double)(high - low) / (double)(h->last_ticks - h->first_ticks)
+                           : 1;
+        count += (uint64_t)((double)h->records * share);
+    }
+    return count;
+}
+
+/* Is COLUMN good enough: known, inside of the tile, and no wider than the tile's columns are? */
+static bool is_fine(const struct making *m, const struct kymo_picture_column *column, kymo_ns from,
+                    kymo_ns to)
+{
+    return column->known && column->start >= from && column->end <= to &&
+           column->end - column->start <= (kymo_ns)WIDE << m->place->level;
+}
+
+/* Add the summaries from FROM to TO, and the calls where they do not fit. */
+static int add_summaries(struct making *m, kymo_ns from, kymo_ns to)
+{
+    struct kymo_picture *picture;
+    struct kymo_picture_column column;
+    kymo_ns reached = from; /* everything before has been added */
+    kymo_ns behind = from;  /* everything between must be read as calls */
+    int rc = kymo__picture_new(m->capture, m->place->thread, from, to, 0, UINT32_MAX, &picture);
+    if (rc < 0)
+        return rc;
+    while ((rc = kymo__picture_next(picture, &column)) > 0) {
+        if (column.end > behind)
+            behind = column.end < to ? column.end : to;
+        if (!is_fine(m, &column, from, to))
+            continue;
+        if (reached < column.start) {
+            rc = kymo__tile_rows_flush(&m->rows);
+            rc = rc < 0 ? rc : add_calls(m, reached, column.start);
+        }
+        m->rows.from = from;
+        m->rows.to = to;
+        rc = rc < 0 ? rc : kymo__tile_rows_column(&m->rows, &column, m->callables);
+        if (rc < 0)
+            break;
+        reached = column.end;
+    }
+    kymo__picture_free(picture);
+    rc = rc < 0 ? rc : kymo__tile_rows_flush(&m->rows);
+    return rc < 0 ? rc : add_calls(m, reached, behind);
+}
+
+static uint32_t in_units(kymo_ns time, unsigned shift)
+{
+    uint64_t units = time > 0 ? (uint64_t)time >> shift : 0;
+    return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
+static void put_u32(uint8_t *at, uint32_t value)
+{
+    memcpy(at, &value, sizeof(value)); /* as captures, only for little-endian machines */
+}
+
+static void put_f64(uint8_t *at, double value)
+{
+    memcpy(at, &value, sizeof(value));
+}
+
+/* Where the arrays of COUNT parts begin, after the header. */
+struct layout {
+    uint8_t *start, *length, *busy, *name, *count, *number, *depth, *flags, *high;
+};
+
+static struct layout lay_out(uint8_t *at, size_t count)
+{
+    return (struct layout){at,
+                           at + 4 * count,
+                           at + 8 * count,
+                           at + 12 * count,
+                           at + 16 * count,
+                           at + 20 * count,
+                           at + 24 * count,
+                           at + 26 * count,
+                           at + 27 * count};
+}
+
+static void put_part(const struct layout *to, size_t i, const struct kymo_tile_part *part,
+                     uint32_t depth, kymo_ns from, unsigned shift)
+{
+    uint32_t start = in_units(part->start - from, shift);
+    put_u32(to->start + 4 * i, start);
+    put_u32(to->length + 4 * i, in_units(part->end - from, shift) - start);
+    put_u32(to->busy + 4 * i, in_units(part->busy, shift));
+    put_u32(to->name + 4 * i, part->name);
+    put_u32(to->count + 4 * i, part->count);
+    put_u32(to->number + 4 * i, (uint32_t)part->number);
+    memcpy(to->depth + 2 * i, &(uint16_t){(uint16_t)depth}, 2);
+    to->flags[i] = part->flags;
+    to->high[i] = (uint8_t)(part->number >> 32);
+}
+
+static int write_tile(const struct making *m, kymo_ns from, kymo_ns to, struct kymo_buffer *out)
+{
+    const struct kymo_tile_rows *rows = &m->rows;
+    size_t count = kymo__tile_rows_count(rows), size = KYMO__TILE_HEADER + count * KYMO__TILE_PART;
+    /* A part may reach past the end of the tile by a column or two. */
+    unsigned bits = m->place->level + KYMO__TILE_BITS + 1, shift = bits > 32 ? bits - 32 : 0;
+    if (count > UINT32_MAX / KYMO__TILE_PART)
+        return -EOVERFLOW;
+    int rc = kymo__buffer_reserve(out, size);
+    if (rc < 0)
+        return rc;
+    uint8_t *at = out->bytes + out->len;
+    put_u32(at, KYMO__TILE_VERSION);
+    put_u32(at + 4, (m->summaries ? KYMO__TILE_FROM_SUMMARIES : 0u) |
+                            (rows->deeper ? KYMO__TILE_DEEPER : 0u));
+    put_u32(at + 8, (uint32_t)count);
+    put_u32(at + 12, shift);
+    put_f64(at + 16, (double)(from - m->place->origin));
+    put_f64(at + 24, (double)(to - from));
+    struct layout layout = lay_out(at + KYMO__TILE_HEADER, count);
+    size_t i = 0;
+    for (uint32_t depth = 0; depth < rows->depths; depth++)
+        for (size_t k = 0; k < rows->rows[depth].count; k++)
+            put_part(&layout, i++, &rows->rows[depth].parts[k], depth, from, shift);
+    out->len += size;
+    return 0;
+}
+
+int kymo__tile_make(struct kymo_capture *capture, const struct kymo_callables *callables,
+                    const struct kymo_tile_place *place, struct kymo_buffer *out)
+{
+    kymo_ns from, to;
+    int rc = kymo__tile_span(place, &from, &to);
+    if (rc < 0 || place->thread >= capture->reader->thread_count)
+        return -EINVAL;
+    struct making *m = kymo__alloc_zeroed(sizeof(*m));
+    if (!m)
+        return -ENOMEM;
+    m->capture = capture;
+    m->callables = callables;
+    m->place = place;
+    m->rows.origin = place->origin;
+    m->rows.level = place->level;
+    m->summaries = capture->reader->threads[place->thread].summaries &&
+                   count_events(m, from, to) > place->events;
+    rc = m->summaries ? add_summaries(m, from, to) : add_calls(m, from, to);
+    if (rc == 0)
+        rc = write_tile(m, from, to, out);
+    kymo__tile_rows_fini(&m->rows);
+    kymo__free(m);
+    return rc;
+}

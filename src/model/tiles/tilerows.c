@@ -1,0 +1,222 @@
+/* tilerows.c — see tilerows.h. */
+#include "tilerows.h"
+
+#include <errno.h>
+
+#include "alloc.h"
+#include "calls.h"
+
+/* A name that takes this many 255ths of a summary's column takes all of it: shares are rounded. */
+enum { WHOLE = 253 };
+
+static int push_part(struct kymo_tile_row *row, const struct kymo_tile_part *part)
+{
+    int rc = kymo__array_grow(&row->parts, &row->capacity, row->count, sizeof(*row->parts));
+    if (rc == 0)
+        row->parts[row->count++] = *part;
+    return rc;
+}
+
+static int add_vote(struct kymo_tile_row *row, uint32_t name, kymo_ns time)
+{
+    for (size_t i = 0; i < row->vote_count; i++) {
+        if (row->votes[i].name == name) {
+            row->votes[i].time = kymo__ns_add(row->votes[i].time, time);
+            return 0;
+        }
+    }
+    int rc = kymo__array_grow(&row->votes, &row->vote_capacity, row->vote_count,
+                              sizeof(*row->votes));
+    if (rc == 0)
+        row->votes[row->vote_count++] = (struct kymo_tile_vote){name, time};
+    return rc;
+}
+
+/* The vote with the most time; the smallest name if several have it, so that the result does not
+   depend on their order. */
+static struct kymo_tile_vote leading_vote(const struct kymo_tile_row *row)
+{
+    struct kymo_tile_vote best = {0, -1};
+    for (size_t i = 0; i < row->vote_count; i++) {
+        const struct kymo_tile_vote *vote = &row->votes[i];
+        if (vote->time > best.time || (vote->time == best.time && vote->name < best.name))
+            best = *vote;
+    }
+    return best;
+}
+
+/* Does PART continue the call that fills the part before it, in a summary? */
+static bool continues_call(const struct kymo_tile_row *row, const struct kymo_tile_part *part,
+                           bool whole)
+{
+    const struct kymo_tile_part *last = row->count ? &row->parts[row->count - 1] : NULL;
+    return last && whole && part->count == 0 && last->flags & KYMO__PART_SUMMARY &&
+           last->number && last->name == part->name && last->end == part->start;
+}
+
+static int flush_row(struct kymo_tile_row *row)
+{
+    if (!row->joining)
+        return 0;
+    struct kymo_tile_vote best = leading_vote(row);
+    struct kymo_tile_part part = row->open;
+    part.name = best.name;
+    row->joining = false;
+    row->vote_count = 0;
+    if (!(part.flags & KYMO__PART_SUMMARY))
+        return push_part(row, &part);
+    kymo_ns length = part.end - part.start;
+    bool whole = (double)best.time * 255 >= (double)length * WHOLE;
+    if (continues_call(row, &part, whole)) {
+        row->parts[row->count - 1].end = part.end;
+        row->parts[row->count - 1].busy += part.busy;
+        return 0;
+    }
+    part.number = whole; /* a note for the next one; kymo__tile_rows_flush removes it */
+    return push_part(row, &part);
+}
+
+static struct kymo_tile_row *row_at(struct kymo_tile_rows *rows, uint32_t depth)
+{
+    if (depth >= KYMO__TILE_DEPTHS) {
+        rows->deeper = true;
+        return NULL;
+    }
+    rows->depths = depth >= rows->depths ? depth + 1 : rows->depths;
+    return &rows->rows[depth];
+}
+
+static int add_long_call(struct kymo_tile_rows *rows, struct kymo_tile_row *row,
+                         struct kymo_tile_part part)
+{
+    if (part.end <= rows->from && part.start < rows->from)
+        return 0;
+    part.flags |= KYMO__PART_CALL;
+    if (part.start < rows->from) {
+        part.start = rows->from;
+        part.flags |= KYMO__PART_BEFORE;
+        part.count = 0;
+    }
+    if (part.end > rows->to) {
+        part.end = rows->to;
+        part.flags |= KYMO__PART_AFTER;
+    }
+    part.busy = part.end - part.start;
+    int rc = flush_row(row);
+    return rc < 0 ? rc : push_part(row, &part);
+}
+
+int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns start, kymo_ns end,
+                         uint32_t name, uint64_t number, unsigned flags)
+{
+    struct kymo_tile_row *row = start < rows->to ? row_at(rows, depth) : NULL;
+    if (!row)
+        return 0;
+    struct kymo_tile_part part = {
+        .start = start,
+        .end = end,
+        .busy = end - start,
+        .number = number,
+        .name = name,
+        .count = 1,
+        .flags = (uint8_t)flags,
+    };
+    if (end - start >= (kymo_ns)1 << rows->level)
+        return add_long_call(rows, row, part);
+    if (start < rows->from)
+        return 0; /* of the tile before */
+    int64_t column = (start - rows->origin) >> rows->level;
+    if (row->joining && row->column != column) {
+        int rc = flush_row(row);
+        if (rc < 0)
+            return rc;
+    }
+    if (row->joining) {
+        row->open.end = end > row->open.end ? end : row->open.end;
+        row->open.busy += part.busy;
+        row->open.count++;
+        row->open.number = 0;
+        row->open.flags &= (uint8_t)~KYMO__PART_CALL;
+    } else {
+        row->open = part;
+        row->open.flags |= KYMO__PART_CALL;
+        row->joining = true;
+        row->column = column;
+    }
+    return add_vote(row, name, part.busy);
+}
+
+/* End the group of a summary's columns. */
+static int flush_group(struct kymo_tile_rows *rows)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < rows->depths; i++)
+        rc = flush_row(&rows->rows[i]);
+    rows->group_start = rows->group_end;
+    return rc;
+}
+
+static int add_cell(struct kymo_tile_rows *rows, uint32_t depth, uint32_t name,
+                    const struct kymo_picture_cell *cell, kymo_ns length)
+{
+    struct kymo_tile_row *row = row_at(rows, depth);
+    if (!row || (cell->busy <= 0 && !cell->count))
+        return 0;
+    if (!row->joining) {
+        row->joining = true;
+        row->open = (struct kymo_tile_part){.start = rows->group_start,
+                                            .flags = KYMO__PART_SUMMARY};
+    }
+    row->open.busy = kymo__ns_add(row->open.busy, (kymo_ns)(cell->busy * (double)length));
+    row->open.count += cell->count;
+    return add_vote(row, name, (kymo_ns)(cell->cover * (double)length));
+}
+
+int kymo__tile_rows_column(struct kymo_tile_rows *rows, const struct kymo_picture_column *column,
+                           const struct kymo_callables *callables)
+{
+    kymo_ns length = column->end - column->start;
+    int rc = 0;
+    if (rows->group_start == rows->group_end || rows->group_end != column->start) {
+        rc = flush_group(rows);
+        rows->group_start = column->start;
+    }
+    rows->group_end = column->end;
+    for (uint32_t i = 0; rc == 0 && i < column->depths; i++)
+        rc = add_cell(rows, column->first_depth + i,
+                      kymo__callable_of(callables, column->cells[i].key), &column->cells[i],
+                      length);
+    for (uint32_t i = 0; i < rows->depths; i++)
+        rows->rows[i].open.end = column->end;
+    if (rc == 0 && rows->group_end - rows->group_start >= (kymo_ns)1 << rows->level)
+        rc = flush_group(rows);
+    return rc;
+}
+
+int kymo__tile_rows_flush(struct kymo_tile_rows *rows)
+{
+    int rc = flush_group(rows);
+    for (uint32_t i = 0; i < rows->depths; i++) {
+        struct kymo_tile_row *row = &rows->rows[i];
+        for (size_t k = 0; k < row->count; k++)
+            if (row->parts[k].flags & KYMO__PART_SUMMARY)
+                row->parts[k].number = 0;
+    }
+    return rc;
+}
+
+size_t kymo__tile_rows_count(const struct kymo_tile_rows *rows)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < rows->depths; i++)
+        count += rows->rows[i].count;
+    return count;
+}
+
+void kymo__tile_rows_fini(struct kymo_tile_rows *rows)
+{
+    for (uint32_t i = 0; i < KYMO__TILE_DEPTHS; i++) {
+        kymo__free(rows->rows[i].parts);
+        kymo__free(rows->rows[i].votes);
+    }
+}
