@@ -1,5 +1,5 @@
 /* answer_stats.c — where the time went in a range: values capture, from, to, and threads, a list of
-   indexes. */
+   indexes. And how often each name was called in all of a capture: value capture. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -163,5 +163,41 @@ void kymo__answer_stats(const struct view_request *request, struct view_answer *
     kymo__survey_free(survey);
     pthread_mutex_unlock(&view->surveying);
     kymo__cli_free(chosen);
+    kymo__view_give_back(view, &lease);
+}
+
+void kymo__answer_counts(const struct view_request *request, struct view_answer *answer)
+{
+    struct view *view = request->view;
+    struct view_lease lease;
+    int64_t capture;
+    if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
+        kymo__view_lease(view, (unsigned)capture, &lease) < 0) {
+        kymo__answer_problem(answer, 404, "there is no such capture");
+        return;
+    }
+    struct kymo_survey *survey = NULL;
+    struct cli_json json;
+    const struct kymo_survey_options options = {
+        .from = INT64_MIN, .to = INT64_MAX, .progress = stop_if_asked, .progress_arg = view};
+    pthread_mutex_lock(&view->surveying);
+    int rc = kymo__survey(lease.capture, &options, &survey);
+    pthread_mutex_unlock(&view->surveying);
+    if (rc < 0) {
+        kymo__answer_problem(answer, 503, kymo_strerror(rc));
+    } else if (kymo__answer_json_begin(answer, &json)) {
+        kymo__cli_json_array(&json, "counts");
+        for (uint32_t i = 0; i < survey->callables.count; i++) {
+            if (!survey->functions.of[i])
+                continue;
+            kymo__cli_json_array(&json, NULL);
+            kymo__cli_json_uint(&json, NULL, i);
+            kymo__cli_json_uint(&json, NULL, kymo__activations(survey->functions.of[i]));
+            kymo__cli_json_end(&json);
+        }
+        kymo__cli_json_end(&json);
+        kymo__answer_json_end(answer, &json);
+    }
+    kymo__survey_free(survey);
     kymo__view_give_back(view, &lease);
 }

@@ -15,7 +15,7 @@ static const struct {
     {"overview", kymo__answer_overview}, {"tile", kymo__answer_tile},
     {"call", kymo__answer_call},         {"stats", kymo__answer_stats},
     {"find", kymo__answer_find},         {"query", kymo__answer_query},
-    {"cut", kymo__answer_cut},
+    {"cut", kymo__answer_cut},           {"counts", kymo__answer_counts},
 };
 
 void kymo__view_answer(const struct view_request *request, const char *name,

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Make the timeline's page: tools/viewer.sh [--check]. Types are checked, its tests run, and
+# viewer/timeline/dist is made anew from viewer/timeline/src; with --check it is only compared, and
+# the script is an error if it is not up to date. Needs node; building Kymograph does not.
+. "$(dirname "$0")/common.sh"
+
+page=$root/viewer/timeline
+if ! have node || ! have npm; then
+    die 'the timeline is made with node and npm, which are not here; viewer/timeline/dist has it as it was made last'
+fi
+cd "$page"
+if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+    say 'installing the tools of the timeline'
+    quiet npm ci --no-audit --no-fund --ignore-scripts
+    touch node_modules/.package-lock.json
+fi
+bundle() { # bundle FILE OUT
+    node_modules/.bin/esbuild "$1" --bundle --format=iife --target=es2022 --charset=utf8 --legal-comments=none \
+        --log-level=warning --outfile="$2"
+}
+
+node_modules/.bin/tsc -p .
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+for test in test/*.test.ts; do
+    [ ! -e "$test" ] || node_modules/.bin/esbuild "$test" --bundle --platform=node --format=esm \
+        --log-level=warning --outfile="$made/tests/$(basename "$test" .ts).mjs"
+done
+[ ! -d "$made/tests" ] || quiet node --test "$made/tests"
+bundle src/main.ts "$made/timeline.js"
+if [ "${1:-}" = --check ]; then
+    cmp -s "$made/timeline.js" dist/timeline.js || die 'viewer/timeline/dist is not up to date; run tools/viewer.sh'
+else
+    cp "$made/timeline.js" dist/timeline.js
+fi

@@ -1,0 +1,323 @@
+// The page: puts its parts together and draws a frame when something has changed.
+
+import { App } from "./app";
+import { drawAxis } from "./axis";
+import { FAMILIES, familyColour } from "./colours";
+import { byId, h, prepared } from "./dom";
+import { Painter, type Hit } from "./draw";
+import { duration, grouped } from "./format";
+import { Heads } from "./heads";
+import { Minimap } from "./minimap";
+import { Mouse } from "./mouse";
+import { Panel } from "./panel";
+import { Search } from "./search";
+import { ServerSource, type Source } from "./source";
+import { readState, writeState } from "./state";
+import { CALL } from "./tile";
+import { ROW } from "./tracks";
+import type { Place } from "./types";
+
+class Page {
+  private app: App;
+  private painter: Painter;
+  private heads: Heads;
+  private minimap: Minimap;
+  private mouse: Mouse;
+  private panel: Panel;
+  private search: Search;
+  private canvas = byId<HTMLCanvasElement>("tracks");
+  private scroller = byId("scroll");
+  private asked = false;
+  private saved = 0;
+  private loaded = false;
+  /** For tests: how often and for how long a frame was drawn. */
+  readonly frames: number[] = [];
+
+  constructor(source: Source) {
+    this.app = new App(source);
+    this.painter = new Painter(this.app);
+    this.heads = new Heads(this.app, () => this.draw());
+    this.minimap = new Minimap(this.app, byId<HTMLCanvasElement>("minimap"));
+    this.mouse = new Mouse(this.app, this.painter, this.canvas, this.scroller, (hit, zoom) => this.choose(hit, zoom));
+    this.panel = new Panel(this.app, {
+      go: (place, length) => this.go(place, length),
+      seek: (capture, name) => {
+        this.search.set(`=${this.app.name(capture, name)[0]}`);
+        void this.search.next(false);
+      },
+    });
+    this.search = new Search(this.app, (place) => this.go(place, 0));
+    for (const event of ["draw", "highlight", "moved"] as const) this.app.on(event, () => this.draw());
+    this.scroller.addEventListener("scroll", () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+    byId<HTMLInputElement>("filter").addEventListener("input", (event) => {
+      this.app.tracks.filter = (event.target as HTMLInputElement).value;
+      this.draw();
+    });
+    byId("filter").addEventListener("keydown", (event) => event.stopPropagation());
+    byId("whole").addEventListener("click", () => this.showAll());
+    byId("theme").addEventListener("click", () => this.setTheme(!this.app.dark, true));
+    byId("help").addEventListener("click", () => this.help());
+    byId("help-close").addEventListener("click", () => this.help());
+    document.addEventListener("keydown", (event) => this.key(event));
+    this.setTheme(this.preferred(), false);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.setTheme(this.preferred(), false));
+  }
+
+  private preferred(): boolean {
+    let kept: string | null = null;
+    try {
+      kept = localStorage.getItem("kymograph-theme");
+    } catch {
+      // No storage here: the system's choice.
+    }
+    return kept ? kept === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  private setTheme(dark: boolean, keep: boolean): void {
+    this.app.dark = dark;
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    try {
+      if (keep) localStorage.setItem("kymograph-theme", dark ? "dark" : "light");
+    } catch {
+      // Then it lasts as long as the page.
+    }
+    this.painter.retune();
+    byId("legend").replaceChildren(
+      ...Object.entries(FAMILIES).map(([key, family]) => {
+        const swatch = h("i", { class: "swatch" });
+        swatch.style.background = familyColour(key, dark);
+        return h("li", {}, swatch, family.word);
+      }),
+    );
+    this.draw();
+  }
+
+  async load(): Promise<void> {
+    const before = this.loaded;
+    this.app.take(await this.app.source.overview());
+    this.title();
+    if (!before) {
+      this.loaded = true;
+      this.app.view.width = Math.max(1, this.scroller.clientWidth);
+      this.app.view.set(0, this.app.view.whole);
+      this.restore();
+      this.app.source.listen(
+        () => void this.load(),
+        (gone) => (byId("gone").hidden = !gone),
+      );
+    }
+    this.draw();
+  }
+
+  private title(): void {
+    const { captures } = this.app;
+    const names = captures.map((capture) => capture.file).join(" · ");
+    document.title = `${names} – kymograph`;
+    byId("file").textContent = names;
+    byId("summary").textContent = captures
+      .map((c) => `${duration(c.duration)}, ${grouped(c.records)} records, ${grouped(c.threads_all)} ${c.threads_all === 1 ? "thread" : "threads"}`)
+      .join(" · ");
+    const notes: string[] = [];
+    for (const c of captures) {
+      const file = captures.length > 1 ? `${c.file}: ` : "";
+      if (c.ending === "running") notes.push(`${file}still being recorded`);
+      if (c.ending === "killed") notes.push(`${file}the program was killed; everything until then is here`);
+      if (c.ending === "failed") notes.push(`${file}writing failed; everything until then is here`);
+      if (c.lost) notes.push(`${file}${grouped(c.lost)} records were lost; hatched`);
+      if (c.damaged) notes.push(`${file}${grouped(c.damaged)} damaged blocks`);
+      if (c.threads_all > c.threads.length) notes.push(`${file}the ${grouped(c.threads.length)} busiest threads are shown`);
+    }
+    byId("notes").textContent = notes.join(" · ");
+    byId("notes").hidden = !notes.length;
+  }
+
+  private restore(): void {
+    const state = readState(location.hash);
+    const { app } = this;
+    for (const track of app.tracks.all()) {
+      track.folded = state.folded?.includes(track.key) ?? false;
+      track.pinned = state.pinned?.includes(track.key) ?? false;
+    }
+    if (state.view) app.view.set(state.view[0], state.view[1]);
+    if (state.filter) byId<HTMLInputElement>("filter").value = app.tracks.filter = state.filter;
+    if (state.search) this.search.set(state.search);
+    if (state.range) app.setRange({ from: state.range[0], to: state.range[1] });
+    if (state.selected) {
+      const [capture, thread, start, depth] = state.selected;
+      app.select({ capture, thread, start, depth });
+    } else if (state.tab) {
+      this.panel.open(state.tab as "call");
+    }
+  }
+
+  private save(): void {
+    clearTimeout(this.saved);
+    this.saved = window.setTimeout(() => {
+      const hash = writeState(this.app, this.search.text, this.panel.openTab);
+      if (this.loaded && hash !== location.hash) history.replaceState(null, "", hash);
+    }, 300);
+  }
+
+  /** Ask for a frame. */
+  draw(): void {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      this.frame();
+    });
+  }
+
+  private frame(): void {
+    const began = performance.now();
+    const { app } = this;
+    const width = this.scroller.clientWidth;
+    const height = this.scroller.clientHeight;
+    if (!this.loaded || width < 10) return;
+    app.view.width = width;
+    app.store.beginFrame();
+    if (app.view.step(app.still)) this.draw();
+    app.tracks.layOut((track) => app.store.depths.get(`${track.capture} ${track.thread.thread}`) ?? 0);
+    byId("space").style.height = `${Math.max(app.tracks.height, height)}px`;
+    const scroll = this.scroller.scrollTop;
+    const step = drawAxis(app, byId<HTMLCanvasElement>("axis"));
+    const context = prepared(this.canvas, width, height);
+    const call = this.panel.call;
+    const end = call && app.selected ? call.start + call.duration : (app.selected?.start ?? 0);
+    this.painter.draw(context, width, height, scroll, step, end);
+    const style = getComputedStyle(document.documentElement);
+    this.minimap.draw(style.getPropertyValue("--line"), style.getPropertyValue("--select"), style.getPropertyValue("--veil"));
+    this.heads.draw(scroll, height);
+    app.store.endFrame();
+    this.panel.resized();
+    byId("busy").hidden = !app.store.busy;
+    this.save();
+    if (this.frames.push(performance.now() - began) > 2000) this.frames.splice(0, 1000);
+  }
+
+  private choose(hit: Hit, zoom: boolean): void {
+    const { app } = this;
+    const shift = app.offset[hit.track.capture];
+    const place = { capture: hit.track.capture, thread: hit.track.thread.thread, start: hit.start, depth: hit.depth };
+    // Several calls together: show them apart.
+    const around = hit.end - hit.start;
+    if (zoom) app.view.glide(hit.start + shift - around * 0.05, hit.end + shift + around * 0.05);
+    else if (!(hit.flags & CALL)) place.start = Math.floor((hit.start + hit.end) / 2);
+    app.select(place);
+  }
+
+  private async go(place: Place, length: number): Promise<void> {
+    const { app } = this;
+    const track = app.tracks.find(place.capture, place.thread);
+    if (!track) return;
+    if (track.folded) track.folded = false;
+    track.group.folded = false;
+    const shift = app.offset[place.capture];
+    let span = length;
+    if (!span) {
+      try {
+        span = (await app.source.call(place.capture, place.thread, place.start, place.depth)).duration;
+      } catch {
+        span = 0;
+      }
+    }
+    if (length) app.view.glide(place.start + shift - span * 0.1, place.start + shift + span * 1.1);
+    else app.view.reveal(place.start + shift, place.start + shift + span);
+    app.select(place);
+    const y = track.y + place.depth * ROW;
+    const height = this.scroller.clientHeight;
+    if (y < this.scroller.scrollTop || y > this.scroller.scrollTop + height - 3 * ROW) {
+      this.scroller.scrollTop = Math.max(0, y - height / 3);
+    }
+    this.draw();
+  }
+
+  private showAll(): void {
+    this.app.view.showAll();
+    this.draw();
+  }
+
+  private help(): void {
+    byId("keys").hidden = !byId("keys").hidden;
+  }
+
+  /** Zoom to the selected call, else to the range. */
+  private fit(): void {
+    const { app } = this;
+    const call = this.panel.call;
+    if (app.selected && call) {
+      const start = call.start + app.offset[app.selected.capture];
+      app.view.glide(start - call.duration * 0.1, start + call.duration * 1.1);
+    } else if (app.range) {
+      app.view.glide(app.range.from, app.range.to);
+    }
+    this.draw();
+  }
+
+  /** Select the time of the selected call. */
+  private mark(): void {
+    const { app } = this;
+    const call = this.panel.call;
+    if (!app.selected || !call) return;
+    const start = call.start + app.offset[app.selected.capture];
+    app.setRange({ from: start, to: start + call.duration });
+  }
+
+  /** Let the selected call of the second capture begin where the range, or what is in sight, does. */
+  private align(): void {
+    const { app } = this;
+    if (app.captures.length < 2 || app.selected?.capture !== 1) return;
+    app.offset[1] = (app.range?.from ?? app.view.from + (app.view.to - app.view.from) / 4) - app.selected.start;
+    app.measure();
+    this.draw();
+  }
+
+  private escape(): void {
+    if (!byId("keys").hidden) this.help();
+    else if (this.search.text) this.search.set("");
+    else if (this.app.range) this.app.setRange(null);
+    else this.app.select(null);
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target as HTMLElement;
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+    const { view } = this.app;
+    const far = view.width * 0.18;
+    const acts: Record<string, () => void> = {
+      w: () => view.zoom(1.35, this.mouse.x),
+      s: () => view.zoom(1 / 1.35, this.mouse.x),
+      a: () => view.pan(-far),
+      d: () => view.pan(far),
+      ArrowLeft: () => view.pan(-far),
+      ArrowRight: () => view.pan(far),
+      f: () => this.fit(),
+      m: () => this.mark(),
+      l: () => this.align(),
+      0: () => this.showAll(),
+      "/": () => this.search.focus(),
+      "?": () => this.help(),
+      n: () => void this.search.next(false),
+      N: () => void this.search.next(true),
+      q: () => this.panel.toggle(Boolean(byId("panel").hidden)),
+      Escape: () => this.escape(),
+    };
+    const act = acts[event.key] ?? acts[event.key.toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    act();
+    this.draw();
+  }
+}
+
+const data = JSON.parse(byId("data").textContent || "{}") as { server?: boolean };
+if (data.server) {
+  const page = new Page(new ServerSource());
+  (window as unknown as { kymograph: Page }).kymograph = page;
+  page.load().catch((error: Error) => {
+    byId("notes").hidden = false;
+    byId("notes").textContent = `This page could not be filled: ${error.message}`;
+  });
+}

@@ -1,0 +1,374 @@
+// The panel below the tracks: the call that was clicked, the figures of a range, SQL.
+
+import type { App } from "./app";
+import { byId, h } from "./dom";
+import { familyColour, familyOf } from "./colours";
+import { Flame, sandwich, treeOf } from "./flame";
+import { duration, fileName, grouped, moment } from "./format";
+import { table, type Column } from "./table";
+import type { Call, FunctionCost, Place, Range, Stats } from "./types";
+
+type Tab = "call" | "functions" | "flame" | "sql";
+
+export interface Actions {
+  /** Show PLACE and select it. */
+  go(place: Place, length: number): void;
+  /** Search for a function and go to its next call. */
+  seek(capture: number, name: number): void;
+}
+
+const SQL_EXAMPLE = "SELECT id, name, dur_ns, start_ns, thread, depth FROM slices ORDER BY dur_ns DESC LIMIT 20";
+
+export class Panel {
+  private tab: Tab = "call";
+  private asked = 0;
+  private stats: Stats | null = null;
+  private statsOf = 0;
+  private statsKey = "";
+  private flame: Flame;
+  private flameRoot: ReturnType<typeof treeOf> | null = null;
+  private sandwiched = -1;
+  private sqlBox = h("textarea", { id: "sql", rows: 3, spellcheck: "false", "aria-label": "SQL", placeholder: SQL_EXAMPLE });
+  private sqlResult = h("div", { class: "sql-result" });
+  call: Call | null = null;
+  callCapture = 0;
+
+  constructor(
+    private app: App,
+    private actions: Actions,
+  ) {
+    this.flame = new Flame(
+      app,
+      () => this.statsOf,
+      (name) => this.actions.seek(this.statsOf, name),
+    );
+    for (const tab of ["call", "functions", "flame", "sql"] as Tab[]) {
+      byId(`tab-${tab}`).addEventListener("click", () => this.open(tab));
+    }
+    if (!app.source.live) byId("tab-sql").hidden = true;
+    byId("panel-close").addEventListener("click", () => this.toggle(false));
+    this.sqlBox.value = SQL_EXAMPLE;
+    this.sqlBox.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void this.runQuery();
+      event.stopPropagation();
+    });
+    app.on("select", () => void this.showCall());
+    app.on("range", () => {
+      if (app.range && this.tab !== "flame") this.open("functions");
+      else this.refresh();
+    });
+    this.drag();
+    this.drawCall();
+  }
+
+  private drag(): void {
+    const grip = byId("panel-grip");
+    grip.addEventListener("pointerdown", (event) => {
+      grip.setPointerCapture(event.pointerId);
+      const bottom = byId("panel").getBoundingClientRect().bottom;
+      const move = (e: PointerEvent) => {
+        const height = Math.max(80, Math.min(window.innerHeight - 200, bottom - e.clientY));
+        document.documentElement.style.setProperty("--panel", `${height}px`);
+        this.app.emit("moved");
+      };
+      grip.addEventListener("pointermove", move);
+      grip.addEventListener("pointerup", () => grip.removeEventListener("pointermove", move), { once: true });
+    });
+  }
+
+  toggle(open: boolean): void {
+    byId("panel").hidden = !open;
+    this.app.emit("moved");
+  }
+
+  open(tab: Tab): void {
+    this.tab = tab;
+    this.toggle(true);
+    for (const other of ["call", "functions", "flame", "sql"]) {
+      byId(`tab-${other}`).setAttribute("aria-selected", String(other === tab));
+    }
+    this.refresh();
+  }
+
+  get openTab(): Tab | null {
+    return byId("panel").hidden ? null : this.tab;
+  }
+
+  private body(...children: (Node | string)[]): void {
+    byId("panel-body").replaceChildren(...children);
+  }
+
+  refresh(): void {
+    if (this.tab === "call") this.drawCall();
+    else if (this.tab === "sql") this.drawSql();
+    else void this.showStats();
+  }
+
+  // ------------------------------------------------------------------ a call
+
+  private async showCall(): Promise<void> {
+    const place = this.app.selected;
+    const asked = ++this.asked;
+    if (!place) {
+      this.call = null;
+      if (this.tab === "call") this.drawCall();
+      return;
+    }
+    try {
+      const call = await this.app.source.call(place.capture, place.thread, place.start, place.depth);
+      if (asked !== this.asked) return;
+      this.call = call;
+      this.callCapture = place.capture;
+      this.app.selected = { ...place, start: call.start };
+      this.open("call");
+      this.app.emit("draw");
+    } catch (error) {
+      if (asked === this.asked) this.body(h("p", { class: "problem" }, String((error as Error).message)));
+    }
+  }
+
+  private row(title: string, ...content: (Node | string)[]): HTMLElement {
+    return h("div", {}, h("dt", {}, title), h("dd", {}, ...content));
+  }
+
+  private drawCall(): void {
+    const { call, app } = this;
+    if (!call) {
+      this.body(h("p", { class: "hint" }, "Click a call to see its time, arguments, callers and source. Drag over the time scale, or hold Shift and drag, to select a range."));
+      return;
+    }
+    const capture = this.callCapture;
+    const name = app.name(capture, call.name);
+    const facts = h(
+      "dl",
+      { class: "facts" },
+      this.row("start", `${(call.start / 1e6).toFixed(6)} ms`),
+      this.row("duration", h("strong", {}, duration(call.duration))),
+      this.row("self", `${call.self_about ? "about " : ""}${duration(call.self)}`),
+      this.row("ended", call.ended === "return" ? "returned" : call.ended === "unwind" ? "by an exception" : call.ended),
+      ...(call.entered !== "call" ? [this.row("entered", call.entered)] : []),
+      ...(call.task ? [this.row("coroutine", String(call.task))] : []),
+      this.row("thread", app.tracks.find(capture, call.thread)?.title ?? String(call.thread)),
+      this.row("depth", String(call.depth)),
+      this.row("id", String(call.id)),
+    );
+    const swatch = h("i", { class: "swatch" });
+    swatch.style.background = familyColour(familyOf(name), app.dark);
+    const head = h(
+      "div",
+      { class: "call-head" },
+      swatch,
+      h("h2", {}, name[0]),
+      h("span", { class: "where", title: name[1] }, name[1] ? `${fileName(name[1])}${name[2] ? `:${name[2]}` : ""}` : name[3]),
+      h("button", { onclick: () => this.actions.seek(capture, call.name) }, "Find all calls"),
+      h("button", { onclick: () => this.actions.go({ capture, thread: call.thread, start: call.start, depth: call.depth }, call.duration) }, "Zoom (f)"),
+      h("button", { onclick: () => app.setRange({ from: call.start + app.offset[capture], to: call.start + call.duration + app.offset[capture] }) }, "Figures of it (m)"),
+    );
+    const args = Object.entries(call.args);
+    const columns: Node[] = [h("section", {}, facts)];
+    if (args.length) {
+      columns.push(
+        h("section", {}, h("h3", {}, "Arguments"), h("dl", { class: "facts" }, ...args.map(([key, value]) => this.row(key, typeof value === "string" ? value : JSON.stringify(value))))),
+      );
+    }
+    columns.push(this.callersOf(call, capture));
+    if (call.source) columns.push(this.sourceOf(call, name[2]));
+    this.body(head, h("div", { class: "columns" }, ...columns));
+  }
+
+  private callersOf(call: Call, capture: number): HTMLElement {
+    const list = h("ol", { class: "callers" });
+    for (const [name, start, depth] of [...call.callers].reverse()) {
+      const known = this.app.name(capture, name);
+      list.append(
+        h(
+          "li",
+          {},
+          h("button", { class: "link", title: known[1], onclick: () => this.actions.go({ capture, thread: call.thread, start, depth }, 0) }, known[0]),
+          h("span", { class: "where" }, known[1] ? ` ${fileName(known[1])}${known[2] ? `:${known[2]}` : ""}` : ""),
+        ),
+      );
+    }
+    return h("section", {}, h("h3", {}, "Called by"), call.callers.length ? list : h("p", { class: "hint" }, "nobody: outermost"));
+  }
+
+  private sourceOf(call: Call, line: number): HTMLElement {
+    const source = call.source as { first: number; lines: string[] };
+    const lines = source.lines.map((text, i) =>
+      h("div", { class: source.first + i === line ? "here" : "" }, h("span", { class: "number" }, String(source.first + i)), text || " "),
+    );
+    return h("section", { class: "source" }, h("h3", {}, "Source"), h("pre", {}, ...lines));
+  }
+
+  // ----------------------------------------------------------------- a range
+
+  /** The part of a capture that is asked about: the range, or what is in sight. */
+  private asking(): { capture: number; range: Range; threads: number[] | null } {
+    const { app } = this;
+    const capture = Math.min(this.statsOf, app.captures.length - 1);
+    const range = app.range ?? { from: app.view.from, to: app.view.to };
+    const shift = app.offset[capture];
+    const shown = app.tracks.shown.filter((item) => item.kind === "thread" && item.capture === capture);
+    const all = app.tracks.all().filter((track) => track.capture === capture).length;
+    return {
+      capture,
+      range: { from: Math.max(0, range.from - shift), to: range.to - shift },
+      threads: shown.length === all ? null : shown.map((item) => (item.kind === "thread" ? item.thread.thread : 0)),
+    };
+  }
+
+  private async showStats(): Promise<void> {
+    const { capture, range, threads } = this.asking();
+    const key = JSON.stringify([capture, range, threads, this.app.captures[capture]?.generation]);
+    if (key !== this.statsKey) {
+      const asked = ++this.asked;
+      this.body(h("p", { class: "hint" }, "Adding up…"));
+      try {
+        const stats = await this.app.source.stats(capture, range, threads);
+        if (asked !== this.asked) return;
+        this.stats = stats;
+        this.statsKey = key;
+        this.flameRoot = null;
+        this.sandwiched = -1;
+      } catch (error) {
+        if (asked === this.asked) this.body(h("p", { class: "problem" }, String((error as Error).message)));
+        return;
+      }
+    }
+    if (this.tab === "functions") this.drawFunctions();
+    else if (this.tab === "flame") this.drawFlame();
+  }
+
+  private statsHead(): HTMLElement {
+    const { app } = this;
+    const stats = this.stats as Stats;
+    const { capture, range } = this.asking();
+    const head = h("div", { class: "stats-head" });
+    if (app.captures.length > 1) {
+      const choice = h("select", { "aria-label": "Capture" }, ...app.captures.map((c, i) => h("option", { value: i, selected: i === capture }, c.file)));
+      choice.addEventListener("change", () => {
+        this.statsOf = Number(choice.value);
+        this.refresh();
+      });
+      head.append(choice);
+    }
+    head.append(
+      h("span", {}, `${app.range ? "Selected" : "In sight"}: ${moment(range.from, 1000)} to ${moment(range.to, 1000)}, `, h("strong", {}, duration(range.to - range.from))),
+      h("span", {}, `${grouped(stats.calls)} calls, ${grouped(stats.functions_all)} functions, ${duration(stats.busy)} busy on all threads`),
+    );
+    if (!app.range) head.append(h("button", { onclick: () => this.refresh() }, "Update"));
+    const cut = app.source.cutAddress(capture, range);
+    if (cut) head.append(h("a", { href: cut, download: `${app.captures[capture].file.replace(/\.kymo$/, "")}-cut.kymo`, class: "button" }, "Cut"));
+    if (app.range) head.append(h("button", { onclick: () => app.setRange(null) }, "Clear"));
+    return head;
+  }
+
+  private drawFunctions(): void {
+    const stats = this.stats as Stats;
+    const capture = this.asking().capture;
+    const name = (row: FunctionCost) => this.app.name(capture, row.name);
+    const time = (title: string, key: keyof FunctionCost, hint: string): Column<FunctionCost> => ({
+      title,
+      hint,
+      right: true,
+      text: (row) => duration(row[key]),
+      sort: (row) => row[key],
+    });
+    const columns: Column<FunctionCost>[] = [
+      { title: "Function", text: (row) => name(row)[0], sort: (row) => name(row)[0] },
+      time("Self", "self", "time in the function itself"),
+      { title: "%", right: true, hint: "of the busy time", text: (row) => ((100 * row.self) / Math.max(1, stats.busy)).toFixed(1), sort: (row) => row.self },
+      time("Total", "total", "time with what it called"),
+      { title: "Calls", right: true, text: (row) => grouped(row.calls + row.resumes), sort: (row) => row.calls + row.resumes },
+      time("Mean", "mean", "of a call"),
+      time("p50", "p50", "half of the calls took no longer"),
+      time("p90", "p90", "nine of ten calls took no longer"),
+      time("p99", "p99", "99 of 100 calls took no longer"),
+      time("Max", "max", "the longest call"),
+      { title: "File", text: (row) => (name(row)[1] ? `${fileName(name(row)[1])}${name(row)[2] ? `:${name(row)[2]}` : ""}` : ""), sort: (row) => name(row)[1] },
+    ];
+    this.body(this.statsHead(), table(columns, stats.functions, 1, (row) => this.actions.seek(capture, row.name), "Functions of the range"));
+  }
+
+  private drawFlame(): void {
+    const stats = this.stats as Stats;
+    const capture = this.asking().capture;
+    this.flameRoot ??= treeOf(stats);
+    const head = this.statsHead();
+    const names = stats.functions.slice(0, 100);
+    const choice = h(
+      "select",
+      { "aria-label": "Callers and callees of" },
+      h("option", { value: "-1" }, "Flame graph of everything"),
+      ...names.flatMap((f) => {
+        const text = this.app.name(capture, f.name)[0];
+        return [
+          h("option", { value: `${f.name}>`, selected: this.sandwiched === f.name }, `${text}: what it calls`),
+          h("option", { value: `${f.name}<` }, `${text}: who calls it`),
+        ];
+      }),
+    );
+    choice.addEventListener("change", () => {
+      const value = parseInt(choice.value, 10);
+      const root = this.flameRoot as ReturnType<typeof treeOf>;
+      this.flame.show(value < 0 ? root : sandwich(root, value, choice.value.endsWith("<")));
+    });
+    head.prepend(choice);
+    this.body(head, this.flame.element);
+    this.flame.show(this.flameRoot);
+  }
+
+  resized(): void {
+    if (this.tab === "flame" && !byId("panel").hidden) this.flame.draw();
+  }
+
+  // -------------------------------------------------------------------- SQL
+
+  private drawSql(): void {
+    this.body(
+      h("div", { class: "sql" }, this.sqlBox, h("button", { onclick: () => void this.runQuery() }, "Run (Ctrl-Enter)")),
+      this.sqlResult,
+    );
+  }
+
+  private async runQuery(): Promise<void> {
+    const asked = ++this.asked;
+    this.sqlResult.replaceChildren(h("p", { class: "hint" }, "Running…"));
+    try {
+      const rows = await this.app.source.query(0, this.sqlBox.value);
+      if (asked === this.asked) this.showRows(rows);
+    } catch (error) {
+      this.sqlResult.replaceChildren(h("p", { class: "problem" }, String((error as Error).message)));
+    }
+  }
+
+  private showRows(rows: Record<string, unknown>[]): void {
+    const most = 2000;
+    const keys = Object.keys(rows[0] ?? {});
+    const leads = keys.includes("start_ns") && keys.includes("thread") && keys.includes("depth");
+    const columns = keys.map<Column<Record<string, unknown>>>((key) => ({
+      title: key,
+      right: typeof rows[0][key] === "number",
+      text: (row) => (row[key] === null ? "–" : String(row[key])),
+      sort: (row) => row[key] as number | string,
+    }));
+    const words = rows.length === 0 ? "No rows." : `${grouped(rows.length)} rows${rows.length > most ? `, the first ${most} shown` : ""}.`;
+    const hint = leads ? " Click a row to go to its call." : " Select start_ns, thread and depth of slices, and rows lead to their calls.";
+    this.sqlResult.replaceChildren(
+      h("p", { class: "hint" }, words + (rows.length ? hint : "")),
+      rows.length
+        ? table(
+            columns,
+            rows.slice(0, most),
+            -1,
+            (row) => {
+              if (!leads) return;
+              const place = { capture: 0, thread: Number(row.thread), start: Number(row.start_ns), depth: Number(row.depth) };
+              this.actions.go(place, Number(row.dur_ns ?? 0));
+            },
+            "Rows",
+          )
+        : "",
+    );
+  }
+}

@@ -1,0 +1,93 @@
+// Where the data comes from: the server, or the page itself for one that was sent to somebody.
+
+import type { Call, Found, Overview, Range, Stats } from "./types";
+
+export interface Source {
+  /** Can more than what is in sight be asked for? */
+  readonly live: boolean;
+  overview(): Promise<Overview>;
+  /** The bytes of a tile; null if there is none. */
+  tile(capture: number, thread: number, level: number, index: number, generation: number): Promise<ArrayBuffer | null>;
+  call(capture: number, thread: number, start: number, depth: number): Promise<Call>;
+  stats(capture: number, range: Range, threads: number[] | null): Promise<Stats>;
+  find(capture: number, names: number[], time: number, back: boolean): Promise<Found>;
+  /** How often each name was called, in all of the capture. */
+  counts(capture: number): Promise<[name: number, calls: number][]>;
+  query(capture: number, sql: string): Promise<Record<string, unknown>[]>;
+  cutAddress(capture: number, range: Range): string | null;
+  /** Calls GROWN when a capture has grown, and GONE when the server has gone or come back. */
+  listen(grown: () => void, gone: (gone: boolean) => void): void;
+}
+
+async function answerOf(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  let words = response.statusText;
+  try {
+    words = ((await response.json()) as { error?: string }).error ?? words;
+  } catch {
+    // Not JSON: the status has to do.
+  }
+  throw new Error(words);
+}
+
+export class ServerSource implements Source {
+  readonly live = true;
+
+  private async ask(name: string, values: Record<string, string | number>): Promise<Response> {
+    const text = new URLSearchParams();
+    for (const [key, value] of Object.entries(values)) text.set(key, String(value));
+    return answerOf(await fetch(`${name}?${text}`));
+  }
+
+  async overview(): Promise<Overview> {
+    return (await this.ask("overview", {})).json();
+  }
+
+  async tile(capture: number, thread: number, level: number, index: number, generation: number): Promise<ArrayBuffer> {
+    return (await this.ask("tile", { capture, thread, level, index, generation })).arrayBuffer();
+  }
+
+  async call(capture: number, thread: number, start: number, depth: number): Promise<Call> {
+    return (await this.ask("call", { capture, thread, start: Math.floor(start), depth })).json();
+  }
+
+  async stats(capture: number, range: Range, threads: number[] | null): Promise<Stats> {
+    const values: Record<string, string | number> = {
+      capture,
+      from: Math.max(0, Math.floor(range.from)),
+      to: Math.max(1, Math.ceil(range.to)),
+    };
+    if (threads) values.threads = threads.join(",");
+    return (await this.ask("stats", values)).json();
+  }
+
+  async find(capture: number, names: number[], time: number, back: boolean): Promise<Found> {
+    const values = { capture, names: names.join(","), time: Math.floor(time), back: back ? 1 : 0 };
+    return (await this.ask("find", values)).json();
+  }
+
+  async counts(capture: number): Promise<[number, number][]> {
+    const answer = (await (await this.ask("counts", { capture })).json()) as { counts: [number, number][] };
+    return answer.counts;
+  }
+
+  async query(capture: number, sql: string): Promise<Record<string, unknown>[]> {
+    const text = await (await this.ask("query", { capture, sql })).text();
+    return text
+      .split("\n")
+      .filter((line) => line)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  cutAddress(capture: number, range: Range): string {
+    const from = Math.max(0, Math.floor(range.from));
+    return `cut?capture=${capture}&from=${from}&to=${Math.max(from + 1, Math.ceil(range.to))}`;
+  }
+
+  listen(grown: () => void, gone: (gone: boolean) => void): void {
+    const news = new EventSource("news");
+    news.addEventListener("grown", grown);
+    news.addEventListener("open", () => gone(false));
+    news.addEventListener("error", () => gone(true));
+  }
+}

@@ -1,0 +1,138 @@
+// Tiles in memory: asked for when they come into sight, kept up to a limit.
+
+import type { Source } from "./source";
+import { parseTile, tileLength, type Tile } from "./tile";
+
+const BYTES_MOST = 96 << 20;
+const AT_ONCE = 5; // a browser opens six connections to a server; one is for everything else
+const COARSER = 40; // levels to look for something to show meanwhile
+
+interface Entry {
+  tile: Tile | null; // null: on its way, or failed
+  used: number;
+  failed: boolean;
+}
+
+interface Wish {
+  key: string;
+  capture: number;
+  thread: number;
+  level: number;
+  index: number;
+}
+
+export class TileStore {
+  private entries = new Map<string, Entry>();
+  private wishes: Wish[] = [];
+  private underWay = 0;
+  private bytes = 0;
+  private frame = 0;
+  generation: number[] = [];
+  /** Deepest row seen, by capture and thread. */
+  readonly depths = new Map<string, number>();
+
+  constructor(
+    private source: Source,
+    private arrived: () => void,
+  ) {}
+
+  /** True while something that was asked for has not come. */
+  get busy(): boolean {
+    return this.underWay > 0 || this.wishes.length > 0;
+  }
+
+  /** Begin a frame: what was wanted before and is not wanted now need not be fetched. */
+  beginFrame(): void {
+    this.frame++;
+    this.wishes = [];
+  }
+
+  endFrame(): void {
+    this.pump();
+  }
+
+  private key(capture: number, thread: number, level: number, index: number): string {
+    return `${capture} ${thread} ${level} ${index}`;
+  }
+
+  /** The tile, or null if it is not there yet; then it is asked for. */
+  get(capture: number, thread: number, level: number, index: number): Tile | null {
+    const key = this.key(capture, thread, level, index);
+    const entry = this.entries.get(key);
+    if (entry) {
+      entry.used = this.frame;
+      return entry.tile;
+    }
+    this.wishes.push({ key, capture, thread, level, index });
+    return null;
+  }
+
+  peek(capture: number, thread: number, level: number, index: number): Tile | null {
+    const entry = this.entries.get(this.key(capture, thread, level, index));
+    if (entry?.tile) entry.used = this.frame;
+    return entry?.tile ?? null;
+  }
+
+  /** A coarser tile that covers the same time, if there is one. */
+  coarser(capture: number, thread: number, level: number, index: number): Tile | null {
+    for (let up = 1; up <= COARSER; up++) {
+      const tile = this.peek(capture, thread, level + up, Math.floor(index / 2 ** up));
+      if (tile) return tile;
+    }
+    return null;
+  }
+
+  /** A capture has grown beyond DURATION: tiles that end after it are old. */
+  forgetAfter(capture: number, duration: number): void {
+    for (const [key, entry] of this.entries) {
+      const [c, , level, index] = key.split(" ").map(Number);
+      if (c === capture && (index + 1) * tileLength(level) > duration) {
+        this.bytes -= entry.tile?.bytes ?? 0;
+        this.entries.delete(key);
+      }
+    }
+  }
+
+  private pump(): void {
+    while (this.underWay < AT_ONCE && this.wishes.length) {
+      const wish = this.wishes.shift() as Wish;
+      if (!this.entries.has(wish.key)) void this.fetch(wish);
+    }
+  }
+
+  private async fetch(wish: Wish): Promise<void> {
+    const entry: Entry = { tile: null, used: this.frame, failed: false };
+    this.entries.set(wish.key, entry);
+    this.underWay++;
+    try {
+      const generation = this.generation[wish.capture] ?? 0;
+      const bytes = await this.source.tile(wish.capture, wish.thread, wish.level, wish.index, generation);
+      if (bytes) this.keep(wish, entry, parseTile(bytes));
+      else entry.failed = true;
+    } catch {
+      // Ask again when it is next wanted, but not at once.
+      setTimeout(() => this.entries.delete(wish.key), 2000);
+    }
+    this.underWay--;
+    this.pump();
+    this.arrived();
+  }
+
+  private keep(wish: Wish, entry: Entry, tile: Tile): void {
+    entry.tile = tile;
+    this.bytes += tile.bytes;
+    const track = `${wish.capture} ${wish.thread}`;
+    this.depths.set(track, Math.max(this.depths.get(track) ?? 0, tile.rows.length - 1));
+    if (this.bytes > BYTES_MOST) this.tidy();
+  }
+
+  private tidy(): void {
+    const old = [...this.entries].filter(([, e]) => e.tile && e.used < this.frame - 1);
+    old.sort(([, a], [, b]) => a.used - b.used);
+    for (const [key, entry] of old) {
+      if (this.bytes < BYTES_MOST * 0.7) break;
+      this.bytes -= entry.tile?.bytes ?? 0;
+      this.entries.delete(key);
+    }
+  }
+}

@@ -1,0 +1,146 @@
+// The tracks: which there are, in which order, folded or not, and where they are on the screen.
+
+import type { Capture, Thread } from "./types";
+
+export const ROW = 18;
+export const HEAD = 22; // of a group
+const GAP = 6;
+const FOLDED = 22;
+const EMPTY = 26;
+const DEPTHS_SHOWN = 256;
+
+export interface Track {
+  kind: "thread";
+  key: string;
+  capture: number;
+  thread: Thread;
+  title: string;
+  detail: string;
+  group: Group;
+  folded: boolean;
+  pinned: boolean;
+  y: number;
+  height: number;
+  depths: number;
+}
+
+export interface Group {
+  kind: "group";
+  key: string;
+  capture: number;
+  title: string;
+  detail: string;
+  folded: boolean;
+  tracks: Track[];
+  y: number;
+  height: number;
+}
+
+export class Tracks {
+  groups: Group[] = [];
+  filter = "";
+  /** What is shown, from top to bottom. */
+  shown: (Track | Group)[] = [];
+  height = 0;
+
+  /** Take over what CAPTURES have; what the user did to known tracks stays. */
+  load(captures: Capture[]): void {
+    const known = new Map<string, Track | Group>();
+    for (const group of this.groups) {
+      known.set(group.key, group);
+      for (const track of group.tracks) known.set(track.key, track);
+    }
+    this.groups = captures.flatMap((capture, which) => this.groupsOf(capture, which, captures.length > 1, known));
+  }
+
+  private groupsOf(capture: Capture, which: number, named: boolean, known: Map<string, Track | Group>): Group[] {
+    const groups = new Map<number, Group>();
+    for (const thread of capture.threads) {
+      let group = groups.get(thread.process);
+      if (!group) {
+        const process = capture.processes[thread.process] ?? { pid: 0, name: "", machine: "" };
+        const key = `${which}/${thread.process}`;
+        group = {
+          kind: "group",
+          key,
+          capture: which,
+          title: (named ? `${capture.file} · ` : "") + (process.name || `process ${process.pid}`),
+          detail: `pid ${process.pid}${process.machine ? ` on ${process.machine}` : ""}`,
+          folded: known.get(key)?.folded ?? false,
+          tracks: [],
+          y: 0,
+          height: HEAD,
+        };
+        groups.set(thread.process, group);
+      }
+      const key = `${which}:${thread.thread}`;
+      const before = known.get(key) as Track | undefined;
+      group.tracks.push({
+        kind: "thread",
+        key,
+        capture: which,
+        thread,
+        title: thread.name || (thread.device ? `stream ${thread.thread}` : `thread ${thread.tid}`),
+        detail: String(thread.tid),
+        group,
+        folded: before?.folded ?? false,
+        pinned: before?.pinned ?? false,
+        y: 0,
+        height: 0,
+        depths: before?.depths ?? 0,
+      });
+    }
+    return [...groups.values()];
+  }
+
+  all(): Track[] {
+    return this.groups.flatMap((group) => group.tracks);
+  }
+
+  find(capture: number, thread: number): Track | undefined {
+    return this.all().find((track) => track.capture === capture && track.thread.thread === thread);
+  }
+
+  private wanted(track: Track): boolean {
+    const words = this.filter.toLowerCase().split(/\s+/).filter(Boolean);
+    const text = `${track.title} ${track.detail} ${track.group.title}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  }
+
+  /** Move TRACK up (-1) or down (1) within its group. */
+  move(track: Track, by: number): void {
+    const list = track.group.tracks;
+    const at = list.indexOf(track);
+    const to = Math.max(0, Math.min(list.length - 1, at + by));
+    list.splice(at, 1);
+    list.splice(to, 0, track);
+  }
+
+  /** Decide what is where. DEPTHS tells how many rows a track needs. */
+  layOut(depths: (track: Track) => number): void {
+    let y = 0;
+    this.shown = [];
+    const place = (track: Track) => {
+      track.depths = Math.min(DEPTHS_SHOWN, depths(track));
+      track.y = y;
+      track.height = track.folded ? FOLDED : Math.max(EMPTY, track.depths * ROW + GAP);
+      this.shown.push(track);
+      y += track.height;
+    };
+    const pinned = this.all().filter((track) => track.pinned && this.wanted(track));
+    for (const track of pinned) place(track);
+    for (const group of this.groups) {
+      const tracks = group.tracks.filter((track) => !track.pinned && this.wanted(track));
+      if (!tracks.length) continue;
+      group.y = y;
+      this.shown.push(group);
+      y += group.height;
+      if (!group.folded) for (const track of tracks) place(track);
+    }
+    this.height = y + 40;
+  }
+
+  at(y: number): Track | Group | undefined {
+    return this.shown.find((item) => y >= item.y && y < item.y + item.height);
+  }
+}

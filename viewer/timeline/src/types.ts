@@ -1,0 +1,115 @@
+// What the server answers with; docs/internals/viewer.md describes it.
+
+export interface Thread {
+  thread: number;
+  tid: number;
+  name: string;
+  process: number;
+  records: number;
+  lost: number;
+  first: number;
+  last: number;
+  device: boolean;
+  summaries: boolean;
+}
+
+export interface Process {
+  pid: number;
+  name: string;
+  machine: string;
+}
+
+/** Name, file, line, kind, and whose code it is. */
+export type Name = [name: string, file: string, line: number, kind: string, origin: string];
+
+/** Thread, first, last, records missing, reason. */
+export type Gap = [thread: number, first: number, last: number, missing: number, reason: string];
+
+export interface Capture {
+  file: string;
+  generation: number;
+  ending: string;
+  wall_start: number;
+  duration: number;
+  records: number;
+  lost: number;
+  expired: number;
+  damaged: number;
+  threads_all: number;
+  processes: Process[];
+  threads: Thread[];
+  names: Name[];
+  gaps: Gap[];
+}
+
+export interface Overview {
+  kymograph: string;
+  captures: Capture[];
+}
+
+export interface Call {
+  id: number;
+  number: number;
+  thread: number;
+  depth: number;
+  name: number;
+  start: number;
+  duration: number;
+  self: number;
+  self_about: boolean;
+  entered: string;
+  ended: string;
+  task?: number;
+  /** Name, start, depth; outermost first. */
+  callers: [number, number, number][];
+  args: Record<string, unknown>;
+  source?: { first: number; lines: string[] };
+}
+
+export interface FunctionCost {
+  name: number;
+  calls: number;
+  resumes: number;
+  self: number;
+  total: number;
+  mean: number;
+  min: number;
+  max: number;
+  p50: number;
+  p90: number;
+  p99: number;
+}
+
+export interface Stats {
+  from: number;
+  to: number;
+  calls: number;
+  busy: number;
+  functions_all: number;
+  functions: FunctionCost[];
+  /** Name, index of the parent or -1, calls, self, total; parents come first. */
+  tree: [number, number, number, number, number][];
+}
+
+export interface Found {
+  found: boolean;
+  done: boolean;
+  time: number;
+  thread: number;
+  depth: number;
+  name: number;
+  number: number;
+}
+
+/** A place on the timeline where a call begins. */
+export interface Place {
+  capture: number;
+  thread: number;
+  start: number;
+  depth: number;
+}
+
+export interface Range {
+  from: number;
+  to: number;
+}
