@@ -1,5 +1,5 @@
-/* answer_tile.c — a tile of a thread: values capture, thread, level, index, and generation, which
-   only keeps a browser from showing an old one. */
+/* answer_tile.c — a tile of a thread: values capture, thread, level, index; generation, which only
+   keeps a browser from showing an old one; and events, above which it is made from summaries. */
 #include <errno.h>
 
 #include "answers.h"
@@ -8,11 +8,13 @@
 
 void kymo__answer_tile(const struct view_request *request, struct view_answer *answer)
 {
-    int64_t capture, thread, level, index;
+    int64_t capture, thread, level, index, events;
     if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
         !kymo__request_number(request, "thread", 0, UINT32_MAX, -1, &thread) ||
         !kymo__request_number(request, "level", 0, KYMO__TILE_LEVELS - 1, -1, &level) ||
-        !kymo__request_number(request, "index", 0, INT64_MAX, -1, &index)) {
+        !kymo__request_number(request, "index", 0, INT64_MAX, -1, &index) ||
+        !kymo__request_number(request, "events", 0, KYMO__TILE_EVENTS, KYMO__TILE_EVENTS,
+                              &events)) {
         kymo__answer_problem(answer, 400, "tile needs capture, thread, level and index");
         return;
     }
@@ -26,7 +28,7 @@ void kymo__answer_tile(const struct view_request *request, struct view_answer *a
         .level = (unsigned)level,
         .index = (uint64_t)index,
         .origin = request->view->origin[capture],
-        .events = KYMO__TILE_EVENTS,
+        .events = (uint64_t)events,
     };
     const struct view_tile_key key = {
         .generation = lease.state->generation,
@@ -35,10 +37,11 @@ void kymo__answer_tile(const struct view_request *request, struct view_answer *a
         .thread = place.thread,
         .level = place.level,
     };
-    int rc = kymo__tile_cache_find(request->view->tiles, &key, &answer->bytes);
+    bool usual = events == KYMO__TILE_EVENTS;
+    int rc = usual ? kymo__tile_cache_find(request->view->tiles, &key, &answer->bytes) : 0;
     if (rc == 0) {
         rc = kymo__tile_make(lease.capture, &lease.state->callables, &place, &answer->bytes);
-        if (rc == 0)
+        if (rc == 0 && usual)
             kymo__tile_cache_keep(request->view->tiles, &key, answer->bytes.bytes,
                                   answer->bytes.len);
     }

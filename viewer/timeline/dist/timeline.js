@@ -383,6 +383,10 @@
         this.glide(middle - length / 2, middle + length / 2);
       }
     }
+    /** Is it moving? What is in sight will not be for long. */
+    get gliding() {
+      return this.goal !== null;
+    }
     /** One step of a glide. Returns whether there is another. */
     step(still) {
       if (!this.goal) return false;
@@ -714,7 +718,7 @@
     drawThread(context, track, top, height, width) {
       const { app } = this;
       const shift = app.offset[track.capture];
-      const tiles = this.tilesFor(track, true);
+      const tiles = this.tilesFor(track, !app.view.gliding);
       const colours = app.colours[track.capture];
       const marked = app.highlighted[track.capture];
       const row = track.folded ? 3 : ROW;

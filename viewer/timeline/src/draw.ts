@@ -166,7 +166,7 @@ export class Painter {
   private drawThread(context: CanvasRenderingContext2D, track: Track, top: number, height: number, width: number): void {
     const { app } = this;
     const shift = app.offset[track.capture];
-    const tiles = this.tilesFor(track, true);
+    const tiles = this.tilesFor(track, !app.view.gliding);
     const colours = app.colours[track.capture];
     const marked = app.highlighted[track.capture];
     const row = track.folded ? 3 : ROW;

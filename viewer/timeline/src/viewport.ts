@@ -68,6 +68,11 @@ export class Viewport {
     }
   }
 
+  /** Is it moving? What is in sight will not be for long. */
+  get gliding(): boolean {
+    return this.goal !== null;
+  }
+
   /** One step of a glide. Returns whether there is another. */
   step(still: boolean): boolean {
     if (!this.goal) return false;

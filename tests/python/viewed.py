@@ -1,0 +1,150 @@
+"""`kymograph view` as tests use it: a server, its answers, and the tiles it serves."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import struct
+import subprocess
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from program import PROGRAM
+
+CALL, BEFORE, AFTER, SUMMARY, LOST, OPEN = 1, 2, 4, 8, 16, 32
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Part(NamedTuple):
+    depth: int
+    start: int
+    end: int
+    name: int
+    count: int
+    busy: int
+    flags: int
+    number: int
+
+
+@dataclass
+class Tile:
+    summaries: bool
+    start: int
+    length: int
+    unit: int
+    parts: list[Part]
+
+
+class Server:
+    """A running `kymograph view`."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.process = subprocess.Popen(
+            [PROGRAM, "view", "--no-browser", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            env={**os.environ, "BROWSER": ""},
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+        if not self.address:
+            _, said = self.process.communicate()
+            if "without libmicrohttpd" in said:
+                pytest.skip("this kymograph was built without libmicrohttpd")
+            raise AssertionError(said)
+        parts = urllib.parse.urlsplit(self.address)
+        self.port = parts.port or 0
+        self.root = parts.path
+        self._connection: http.client.HTTPConnection | None = None
+
+    def close(self) -> None:
+        if self._connection:
+            self._connection.close()
+        self.process.terminate()
+        self.process.communicate()
+
+    def send(self, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
+        """Ask for PATH, as it is."""
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=400)
+        self._connection.request(method, path, headers=headers or {})
+        response = self._connection.getresponse()
+        return Answer(response.status, dict(response.getheaders()), response.read())
+
+    def ask(self, name: str, **values: object) -> Answer:
+        query = urllib.parse.urlencode({key: str(value) for key, value in values.items()})
+        return self.send(f"{self.root}{name}?{query}")
+
+    def good(self, name: str, **values: object) -> Any:
+        answer = self.ask(name, **values)
+        assert answer.status == 200, answer
+        return answer.json()
+
+    def tile(self, **values: object) -> Tile:
+        answer = self.ask("tile", **values)
+        assert answer.status == 200, answer
+        return read_tile(answer.body)
+
+
+def read_tile(data: bytes) -> Tile:
+    version, bits, count, shift, start, length = struct.unpack_from("<IIIIdd", data)
+    assert version == 1 and len(data) == 32 + 28 * count
+    unit, at = 1 << shift, 32
+    columns = []
+    for kind, size in (("I", 4), ("I", 4), ("I", 4), ("I", 4), ("I", 4), ("I", 4), ("H", 2)):
+        columns.append(struct.unpack_from(f"<{count}{kind}", data, at))
+        at += size * count
+    flags, high = data[at : at + count], data[at + count : at + 2 * count]
+    parts = []
+    for i in range(count):
+        begin, span, busy, name, calls, number, depth = (column[i] for column in columns)
+        begin = int(start) + begin * unit
+        parts.append(
+            Part(
+                depth,
+                begin,
+                begin + span * unit,
+                name,
+                calls,
+                busy * unit,
+                flags[i],
+                number | high[i] << 32,
+            )
+        )
+    return Tile(bool(bits & 1), int(start), int(length), unit, parts)
+
+
+@contextlib.contextmanager
+def served(*arguments: object) -> Iterator[Server]:
+    server = Server(*arguments)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def capture_of(path: Path, code: str) -> Path:
+    """Record CODE, run as a program, into PATH."""
+    script = path.with_suffix(".py")
+    script.write_text(code)
+    done = subprocess.run(
+        [PROGRAM, "run", "-o", path, script], capture_output=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done
+    return path
