@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERBS = [
     "run",
     "report",
+    "view",
     "diff",
     "query",
     "export",

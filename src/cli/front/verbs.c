@@ -34,24 +34,12 @@ static const struct cli_verb python_info = {
 };
 
 const struct cli_verb *const kymo__cli_verbs[] = {
-    &kymo__cli_verb_run,
-    &kymo__cli_verb_report,
-    &kymo__cli_verb_view,
-    &kymo__cli_verb_diff,
-    &kymo__cli_verb_query,
-    &kymo__cli_verb_export,
-    &kymo__cli_verb_cut,
-    &kymo__cli_verb_merge,
-    &kymo__cli_verb_check,
-    &kymo__cli_verb_index,
-    &kymo__cli_verb_info,
-    &kymo__cli_verb_dump,
-    &kymo__cli_verb_stacks,
-    &kymo__cli_verb_doctor,
-    &kymo__cli_verb_completion,
-    &kymo__cli_verb_help,
-    &python_info,
-    NULL,
+    &kymo__cli_verb_run,    &kymo__cli_verb_report, &kymo__cli_verb_view,
+    &kymo__cli_verb_diff,   &kymo__cli_verb_query,  &kymo__cli_verb_export,
+    &kymo__cli_verb_cut,    &kymo__cli_verb_merge,  &kymo__cli_verb_check,
+    &kymo__cli_verb_index,  &kymo__cli_verb_info,   &kymo__cli_verb_dump,
+    &kymo__cli_verb_stacks, &kymo__cli_verb_doctor, &kymo__cli_verb_completion,
+    &kymo__cli_verb_help,   &python_info,           NULL,
 };
 
 const struct cli_option kymo__cli_global_options[] = {

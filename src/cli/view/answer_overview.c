@@ -16,8 +16,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void put_processes(struct cli_json *json, const struct kymo_capture *capture,
-                          uint64_t count)
+static void put_processes(struct cli_json *json, const struct kymo_capture *capture, uint64_t count)
 {
     kymo__cli_json_array(json, "processes");
     for (uint32_t i = 0; i < count && i < THREADS_MOST; i++) {
@@ -122,8 +121,9 @@ static void put_gaps(struct cli_json *json, const struct kymo_capture *capture, 
         kymo__cli_json_int(json, NULL, first - origin);
         kymo__cli_json_int(json, NULL, last - origin);
         kymo__cli_json_uint(json, NULL, missing);
-        kymo__cli_json_string(json, NULL,
-                              reason == KYMO_GAP_FLIGHT ? "expired" : kymo_detail_word(KYMO_GAP, (unsigned)reason));
+        kymo__cli_json_string(
+            json, NULL,
+            reason == KYMO_GAP_FLIGHT ? "expired" : kymo_detail_word(KYMO_GAP, (unsigned)reason));
         kymo__cli_json_end(json);
     }
     kymo__cli_json_end(json);

@@ -29,7 +29,8 @@ void kymo__answer_query(const struct view_request *request, struct view_answer *
 {
     const char *sql = request->value(request->arg, "sql");
     int64_t capture;
-    if (!sql || !kymo__request_number(request, "capture", 0, request->view->count - 1, 0, &capture)) {
+    if (!sql ||
+        !kymo__request_number(request, "capture", 0, request->view->count - 1, 0, &capture)) {
         kymo__answer_problem(answer, 400, "query needs sql");
         return;
     }
@@ -58,8 +59,7 @@ static int read_file(const char *path, struct view_answer *answer)
     size_t size = rc == 0 ? (size_t)file.st_size : 0;
     rc = rc < 0 ? rc : kymo__buffer_reserve(&answer->bytes, size);
     while (rc == 0 && answer->bytes.len < size) {
-        ssize_t count =
-            read(fd, answer->bytes.bytes + answer->bytes.len, size - answer->bytes.len);
+        ssize_t count = read(fd, answer->bytes.bytes + answer->bytes.len, size - answer->bytes.len);
         if (count <= 0)
             rc = -EIO;
         else
@@ -77,9 +77,8 @@ static void cut_into(const struct view_request *request, struct view_answer *ans
     char *path = kymo__cli_format("%s/cut.kymo", folder);
     char *begin = kymo__cli_format("%lldns", (long long)from);
     char *end = kymo__cli_format("%lldns", (long long)to);
-    const char *argv[] = {"cut",  "--from", begin, "--to",
-                          end,    "-o",     path,  request->view->full_path[capture],
-                          NULL};
+    const char *argv[] = {
+        "cut", "--from", begin, "--to", end, "-o", path, request->view->full_path[capture], NULL};
     int rc = kymo__child_run(request->view, argv, ROWS_BYTES, SECONDS, &child);
     if (rc < 0 || child.status != 0)
         explain_child(answer, rc, &child);

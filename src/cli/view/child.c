@@ -34,8 +34,8 @@ static int start_child(const char *const *argv, int out, int err, pid_t *pid)
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawn(pid, "/proc/self/exe", &actions, &attributes, (char *const *)words,
-                            environ);
+    int error =
+        posix_spawn(pid, "/proc/self/exe", &actions, &attributes, (char *const *)words, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return -error;
@@ -118,7 +118,8 @@ int kymo__child_run(struct view *view, const char *const *argv, size_t most, int
     close(out[1]);
     close(err[1]);
     if (rc == 0) {
-        struct pollfd pipes[2] = {{.fd = out[0], .events = POLLIN}, {.fd = err[0], .events = POLLIN}};
+        struct pollfd pipes[2] = {{.fd = out[0], .events = POLLIN},
+                                  {.fd = err[0], .events = POLLIN}};
         int64_t deadline = kymo__clock_ns(CLOCK_MONOTONIC) + seconds * (int64_t)1000000000;
         int status;
         rc = read_pipes(view, pipes, most, deadline, child);

@@ -259,8 +259,8 @@ int kymo__server_start(struct view *view, uint16_t port, struct view_server **ou
         return rc;
     }
     server->guard.port = bound->port;
-    snprintf(server->address, sizeof server->address, "http://127.0.0.1:%u/%s/",
-             server->guard.port, server->guard.token);
+    snprintf(server->address, sizeof server->address, "http://127.0.0.1:%u/%s/", server->guard.port,
+             server->guard.token);
     *out = server;
     return 0;
 }

@@ -21,10 +21,10 @@ struct seeking {
     kymo_ns start;
     uint32_t depth;
     uint32_t callers; /* how many info->callers has */
-    bool known;   /* which call it is */
-    bool ended;   /* its end was seen */
-    bool inside;  /* all of it is being read: its self time is right */
-    bool stopped; /* nothing more is needed */
+    bool known;       /* which call it is */
+    bool ended;       /* its end was seen */
+    bool inside;      /* all of it is being read: its self time is right */
+    bool stopped;     /* nothing more is needed */
 };
 
 /* Keep the callers of the call at depth COUNT. */
@@ -131,8 +131,8 @@ static int holds_call(struct kymo_capture *capture, size_t at, uint32_t thread,
 {
     struct kymo_nest nest = {.limit = kymo__calls_deepest(capture->reader)};
     int rc = kymo__summary_state(capture->reader, &capture->reader->summaries[at], thread, &nest);
-    bool holds = rc > 0 && nest.depth > info->depth &&
-                 nest.frames[info->depth].number == info->number;
+    bool holds =
+        rc > 0 && nest.depth > info->depth && nest.frames[info->depth].number == info->number;
     kymo__nest_fini(&nest);
     return rc < 0 ? rc : holds;
 }
@@ -193,8 +193,8 @@ static int guess_self(struct seeking *s, uint32_t thread)
     struct kymo_picture *picture;
     struct kymo_picture_column column;
     double inside = 0;
-    int rc = kymo__picture_new(s->capture, thread, info->start, info->end, info->depth + 1, 1,
-                               &picture);
+    int rc =
+        kymo__picture_new(s->capture, thread, info->start, info->end, info->depth + 1, 1, &picture);
     if (rc < 0)
         return rc;
     while ((rc = kymo__picture_next(picture, &column)) > 0) {

@@ -186,7 +186,7 @@ static int write_tile(const struct making *m, kymo_ns from, kymo_ns to, struct k
     uint8_t *at = out->bytes + out->len;
     put_u32(at, KYMO__TILE_VERSION);
     put_u32(at + 4, (m->summaries ? KYMO__TILE_FROM_SUMMARIES : 0u) |
-                            (rows->deeper ? KYMO__TILE_DEEPER : 0u));
+                        (rows->deeper ? KYMO__TILE_DEEPER : 0u));
     put_u32(at + 8, (uint32_t)count);
     put_u32(at + 12, shift);
     put_f64(at + 16, (double)(from - m->place->origin));

@@ -33,11 +33,11 @@
 
 enum {
     KYMO__TILE_VERSION = 1,
-    KYMO__TILE_BITS = 9,         /* 512 columns */
-    KYMO__TILE_LEVELS = 48,      /* levels are less than this */
-    KYMO__TILE_HEADER = 32,      /* bytes */
-    KYMO__TILE_PART = 28,        /* bytes of each part */
-    KYMO__TILE_EVENTS = 300000,  /* a tile with more is made from summaries */
+    KYMO__TILE_BITS = 9,        /* 512 columns */
+    KYMO__TILE_LEVELS = 48,     /* levels are less than this */
+    KYMO__TILE_HEADER = 32,     /* bytes */
+    KYMO__TILE_PART = 28,       /* bytes of each part */
+    KYMO__TILE_EVENTS = 300000, /* a tile with more is made from summaries */
     KYMO__TILE_FROM_SUMMARIES = 1,
     KYMO__TILE_DEEPER = 2,
 };

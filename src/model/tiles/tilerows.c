@@ -25,8 +25,8 @@ static int add_vote(struct kymo_tile_row *row, uint32_t name, kymo_ns time)
             return 0;
         }
     }
-    int rc = kymo__array_grow(&row->votes, &row->vote_capacity, row->vote_count,
-                              sizeof(*row->votes));
+    int rc =
+        kymo__array_grow(&row->votes, &row->vote_capacity, row->vote_count, sizeof(*row->votes));
     if (rc == 0)
         row->votes[row->vote_count++] = (struct kymo_tile_vote){name, time};
     return rc;
@@ -50,8 +50,8 @@ static bool continues_call(const struct kymo_tile_row *row, const struct kymo_ti
                            bool whole)
 {
     const struct kymo_tile_part *last = row->count ? &row->parts[row->count - 1] : NULL;
-    return last && whole && part->count == 0 && last->flags & KYMO__PART_SUMMARY &&
-           last->number && last->name == part->name && last->end == part->start;
+    return last && whole && part->count == 0 && last->flags & KYMO__PART_SUMMARY && last->number &&
+           last->name == part->name && last->end == part->start;
 }
 
 static int flush_row(struct kymo_tile_row *row)
@@ -164,8 +164,8 @@ static int add_cell(struct kymo_tile_rows *rows, uint32_t depth, uint32_t name,
         return 0;
     if (!row->joining) {
         row->joining = true;
-        row->open = (struct kymo_tile_part){.start = rows->group_start,
-                                            .flags = KYMO__PART_SUMMARY};
+        row->open =
+            (struct kymo_tile_part){.start = rows->group_start, .flags = KYMO__PART_SUMMARY};
     }
     row->open.busy = kymo__ns_add(row->open.busy, (kymo_ns)(cell->busy * (double)length));
     row->open.count += cell->count;
@@ -183,9 +183,9 @@ int kymo__tile_rows_column(struct kymo_tile_rows *rows, const struct kymo_pictur
     }
     rows->group_end = column->end;
     for (uint32_t i = 0; rc == 0 && i < column->depths; i++)
-        rc = add_cell(rows, column->first_depth + i,
-                      kymo__callable_of(callables, column->cells[i].key), &column->cells[i],
-                      length);
+        rc =
+            add_cell(rows, column->first_depth + i,
+                     kymo__callable_of(callables, column->cells[i].key), &column->cells[i], length);
     for (uint32_t i = 0; i < rows->depths; i++)
         rows->rows[i].open.end = column->end;
     if (rc == 0 && rows->group_end - rows->group_start >= (kymo_ns)1 << rows->level)

@@ -49,11 +49,11 @@ struct kymo_tile_row {
 };
 
 struct kymo_tile_rows {
-    kymo_ns from, to; /* what is being added: parts are cut there */
-    kymo_ns origin;   /* where columns are counted from */
-    unsigned level;   /* a column has 2^level nanoseconds */
-    uint32_t depths;  /* rows used */
-    bool deeper;      /* there were calls deeper than KYMO__TILE_DEPTHS */
+    kymo_ns from, to;               /* what is being added: parts are cut there */
+    kymo_ns origin;                 /* where columns are counted from */
+    unsigned level;                 /* a column has 2^level nanoseconds */
+    uint32_t depths;                /* rows used */
+    bool deeper;                    /* there were calls deeper than KYMO__TILE_DEPTHS */
     kymo_ns group_start, group_end; /* columns of a summary being joined; empty if equal */
     struct kymo_tile_row rows[KYMO__TILE_DEPTHS];
 };

@@ -1,0 +1,110 @@
+// What the page computes, without a browser.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { sandwich, treeOf } from "../src/flame";
+import { duration, grouped, moment, roundStep } from "../src/format";
+import { matcher } from "../src/search";
+import { readState } from "../src/state";
+import { firstPart, levelFor, parseTile, tileLength } from "../src/tile";
+import type { Name, Stats } from "../src/types";
+import { Viewport } from "../src/viewport";
+
+/** A tile with parts [depth, start, length]. */
+function bytes(parts: [number, number, number][]): ArrayBuffer {
+  const count = parts.length;
+  const buffer = new ArrayBuffer(32 + 28 * count);
+  const view = new DataView(buffer);
+  view.setUint32(0, 1, true);
+  view.setUint32(8, count, true);
+  view.setUint32(12, 1, true);
+  view.setFloat64(16, 1000, true);
+  view.setFloat64(24, 512, true);
+  parts.forEach(([depth, start, length], i) => {
+    view.setUint32(32 + 4 * i, start, true);
+    view.setUint32(32 + 4 * count + 4 * i, length, true);
+    view.setUint16(32 + 24 * count + 2 * i, depth, true);
+  });
+  return buffer;
+}
+
+test("a tile has rows by depth, also where a depth is empty", () => {
+  const tile = parseTile(bytes([[0, 0, 10], [0, 20, 5], [2, 1, 3]]));
+  assert.deepEqual([...tile.rows], [0, 2, 2, 3]);
+  assert.equal(tile.unit, 2);
+  assert.equal(tile.from, 1000);
+  assert.equal(firstPart(tile, 0, 15), 1);
+  assert.equal(firstPart(tile, 0, 10), 0);
+  assert.equal(firstPart(tile, 1, 0), 2);
+  assert.deepEqual([...parseTile(bytes([])).rows], [0]);
+});
+
+test("bytes that are no tile are refused", () => {
+  assert.throws(() => parseTile(new ArrayBuffer(4)));
+  assert.throws(() => parseTile(bytes([[0, 0, 1]]).slice(0, 40)));
+});
+
+test("the columns of a level are at most a pixel", () => {
+  for (const ns of [0.3, 1, 1.5, 1000, 1e9]) assert.ok(2 ** levelFor(ns) <= Math.max(1, ns));
+  assert.equal(tileLength(3), 4096);
+});
+
+test("numbers are written for people", () => {
+  assert.equal(duration(0), "0 ns");
+  assert.equal(duration(1234), "1.234 µs");
+  assert.equal(duration(123456789), "123.5 ms");
+  assert.equal(duration(-5e9), "−5.000 s");
+  assert.equal(duration(3601e9), "60 min 1 s");
+  assert.equal(grouped(1234567), "1\u202f234\u202f567");
+  assert.equal(moment(1500000, 500000), "1.5 ms");
+  assert.deepEqual([1, 3, 11, 200, 501].map(roundStep), [1, 5, 20, 200, 1000]);
+});
+
+test("zooming keeps the time under the mouse", () => {
+  const view = new Viewport();
+  view.whole = 1e9;
+  view.width = 1000;
+  view.set(0, 1e9);
+  const at = view.time(300);
+  view.zoom(8, 300);
+  assert.ok(Math.abs(view.time(300) - at) < 1);
+  view.pan(1e9);
+  assert.ok(view.to <= view.whole * 1.03);
+  view.set(5, 5);
+  assert.ok(view.to - view.from >= 20);
+});
+
+test("a search is text, an expression or a whole name", () => {
+  const names: Name[] = [["fib", "a.py", 1, "function", "own"], ["Fibre", "b.py", 1, "function", "own"]];
+  const found = (text: string) => names.filter(matcher(text)).map((name) => name[0]);
+  assert.deepEqual(found("FIB"), ["fib", "Fibre"]);
+  assert.deepEqual(found("=fib"), ["fib"]);
+  assert.deepEqual(found("/^F/"), ["Fibre"]);
+  assert.deepEqual(found("b.py"), ["Fibre"]);
+  assert.throws(() => matcher("/(/"));
+});
+
+test("callers and callees of a function are added up over all paths", () => {
+  const tree: Stats["tree"] = [
+    [1, -1, 1, 0, 100],
+    [2, 0, 2, 10, 60],
+    [3, 1, 5, 50, 50],
+    [3, 0, 1, 40, 40],
+    [3, -1, 1, 7, 7],
+  ];
+  const root = treeOf({ from: 0, to: 0, calls: 0, busy: 0, functions_all: 0, functions: [], tree });
+  assert.equal(root.total, 107);
+  const callers = sandwich(root, 3, true);
+  assert.equal(callers.total, 97);
+  assert.deepEqual(callers.children.map((node) => [node.name, node.total]), [[2, 50], [1, 40]]);
+  const callees = sandwich(root, 1, false);
+  assert.deepEqual(callees.children.map((node) => [node.name, node.total]), [[2, 60], [3, 40]]);
+});
+
+test("a place in the address that makes no sense is ignored", () => {
+  assert.deepEqual(readState("#v=1,2&s=0,1,2,3").view, [1, 2]);
+  assert.equal(readState("#v=1,x").view, undefined);
+  assert.equal(readState("#v=1").view, undefined);
+  assert.equal(readState("").selected, undefined);
+});
