@@ -8,7 +8,11 @@
 #include "calls.h"
 #include "tilerows.h"
 
-enum { STEP = 4096, WIDE = 2 };
+enum {
+    STEP = 4096,
+    WIDE = 2,         /* columns of a tile that a column of a summary may take */
+    PIECES_MOST = 32, /* so many pieces of a tile are read as calls where it may not */
+};
 
 struct making {
     struct kymo_capture *capture;
@@ -16,6 +20,7 @@ struct making {
     const struct kymo_tile_place *place;
     struct kymo_tile_rows rows;
     bool summaries;
+    unsigned pieces; /* read as calls, because a summary does not fit */
 };
 
 int kymo__tile_span(const struct kymo_tile_place *place, kymo_ns *from, kymo_ns *to)
@@ -37,25 +42,30 @@ static int take_call(void *arg, const struct kymo_slice *slice)
         flags |= KYMO__PART_LOST;
     if (slice->flags & KYMO__OPEN_AT_END && slice->end >= m->capture->end)
         flags |= KYMO__PART_OPEN;
+    if (m->summaries && slice->flags & KYMO__OPEN_AT_START && frame->start == m->rows.from)
+        flags |= KYMO__PART_BEFORE;
+    if (m->summaries && slice->flags & KYMO__OPEN_AT_END && slice->end == m->rows.to)
+        flags |= KYMO__PART_AFTER;
     return kymo__tile_rows_call(&m->rows, slice->depth, frame->start, slice->end,
                                 kymo__callable_of(m->callables, frame->key), frame->number, flags);
 }
 
 /* Add the calls from FROM to TO. Reading begins a column earlier and ends a column later: a call
-   that is cut there is longer than a column, whatever its length. */
+   that is cut there is longer than a column, whatever its length. A column may have a hundred
+   thousand events where summaries are used: there, a call that is cut becomes a part of its own. */
 static int add_calls(struct making *m, kymo_ns from, kymo_ns to)
 {
     if (from >= to)
         return 0;
-    kymo_ns column = (kymo_ns)1 << m->place->level, before;
-    if (__builtin_sub_overflow(from, column, &before))
+    kymo_ns margin = m->summaries ? 0 : (kymo_ns)1 << m->place->level, before;
+    if (__builtin_sub_overflow(from, margin, &before))
         before = INT64_MIN;
     const struct kymo_visitor visitor = {.arg = m, .whole = true, .leave = take_call};
     struct kymo_calls calls;
     m->rows.from = from;
     m->rows.to = to;
     int rc = kymo__calls_init(&calls, m->capture, m->place->thread, before,
-                              kymo__ns_add(to, column), &visitor);
+                              kymo__ns_add(to, margin), &visitor);
     while (rc >= 0 && (rc = kymo__calls_read(&calls, STEP)) > 0)
         continue;
     kymo__calls_fini(&calls);
@@ -84,12 +94,15 @@ static uint64_t count_events(const struct making *m, kymo_ns from, kymo_ns to)
     return count;
 }
 
-/* Is COLUMN good enough: known, inside of the tile, and no wider than the tile's columns are? */
+/* Is COLUMN good enough: known, inside of the tile, and no wider than the tile's columns are? Each
+   piece that is read as calls costs about a block; where a thread stood still very often, what is
+   wide stays as it is. */
 static bool is_fine(const struct making *m, const struct kymo_picture_column *column, kymo_ns from,
                     kymo_ns to)
 {
     return column->known && column->start >= from && column->end <= to &&
-           column->end - column->start <= (kymo_ns)WIDE << m->place->level;
+           (column->end - column->start <= (kymo_ns)WIDE << m->place->level ||
+            m->pieces >= PIECES_MOST);
 }
 
 /* Add the summaries from FROM to TO, and the calls where they do not fit. */
@@ -108,6 +121,7 @@ static int add_summaries(struct making *m, kymo_ns from, kymo_ns to)
         if (!is_fine(m, &column, from, to))
             continue;
         if (reached < column.start) {
+            m->pieces++;
             rc = kymo__tile_rows_flush(&m->rows);
             rc = rc < 0 ? rc : add_calls(m, reached, column.start);
         }

@@ -95,8 +95,8 @@ static int add_long_call(struct kymo_tile_rows *rows, struct kymo_tile_row *row,
     if (part.start < rows->from) {
         part.start = rows->from;
         part.flags |= KYMO__PART_BEFORE;
-        part.count = 0;
     }
+    part.count = !(part.flags & KYMO__PART_BEFORE);
     if (part.end > rows->to) {
         part.end = rows->to;
         part.flags |= KYMO__PART_AFTER;
@@ -121,7 +121,8 @@ int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns st
         .count = 1,
         .flags = (uint8_t)flags,
     };
-    if (end - start >= (kymo_ns)1 << rows->level)
+    bool is_cut = flags & (KYMO__PART_BEFORE | KYMO__PART_AFTER);
+    if (is_cut || end - start >= (kymo_ns)1 << rows->level)
         return add_long_call(rows, row, part);
     if (start < rows->from)
         return 0; /* of the tile before */

@@ -59,7 +59,8 @@ struct kymo_tile_rows {
 };
 
 /* Add the call of NAME at DEPTH from START to END, of those in rows->from to rows->to. FLAGS are
-   KYMO__PART_LOST or KYMO__PART_OPEN. Calls must come in the order in which they end. Returns 0 or
+   KYMO__PART_LOST, KYMO__PART_OPEN and, if it was cut when it was read, KYMO__PART_BEFORE and
+   KYMO__PART_AFTER. Calls must come in the order in which they end. Returns 0 or
    -ENOMEM. */
 int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns start, kymo_ns end,
                          uint32_t name, uint64_t number, unsigned flags);
