@@ -65,7 +65,7 @@ struct kymo_call {
     uint32_t thread; /* thread index */
     uint16_t enter;  /* detail of its enter and leave events; see struct kymo_event */
     uint16_t leave;
-    uint16_t open; /* 1: began before FROM, 2: not ended by TO, 3: both */
+    uint16_t open;   /* 1: began before FROM, 2: not ended by TO, 3: both */
     uint64_t number; /* which enter of its thread it was, from 1; the same whatever part is read */
 };
 

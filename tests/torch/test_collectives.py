@@ -121,6 +121,8 @@ def test_the_trace_is_sound(traces: Path, rank: int) -> None:
 def test_both_ranks_have_the_same_collectives(traces: Path) -> None:
     def collectives(rank: int) -> Counter[str]:
         found = (node["name"] for node in nodes(traces / f"ours{rank}.json"))
-        return Counter(n for n in found if n.startswith("c10d::") and n[6:10] not in ("send", "recv"))
+        return Counter(
+            n for n in found if n.startswith("c10d::") and n[6:10] not in ("send", "recv")
+        )
 
     assert collectives(0) == collectives(1)

@@ -15,7 +15,7 @@ struct kymo_op_open {
     bool has_inner; /* for them: an operator directly in it had a sequence number, */
     int64_t inner_seq;
     uint64_t inner_fw_tid; /* and a forward thread */
-    kymo_ns inside; /* time in operators that it contains */
+    kymo_ns inside;        /* time in operators that it contains */
 };
 
 struct kymo_op_lane {

@@ -147,17 +147,19 @@ static int add_window(struct kymo_buffer *b, const struct kymo_chrome *c, kymo_n
 {
     char time[KYMO__JSON_NUMBER], *at = kymo__json_time(time, end > start ? end - start : 0);
     char text[512];
-    snprintf(text, sizeof(text),
-             ",\n{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\","
-             "\"tid\":\"PyTorch Profiler\",\"ts\":%s,\"dur\":%.*s,\"args\":{\"Op count\":0}}"
-             ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":%s,\"pid\":\"Spans\","
-             "\"tid\":0,\"args\":{\"sort_index\":536870912}}"
-             ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\","
-             "\"pid\":\"Traces\",\"tid\":\"Trace PyTorch Profiler\",\"ts\":%s}",
-             c->origin, (int)(at - time), time, c->origin, c->origin);
+    snprintf(
+        text, sizeof(text),
+        ",\n{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\","
+        "\"tid\":\"PyTorch Profiler\",\"ts\":%s,\"dur\":%.*s,\"args\":{\"Op count\":0}}"
+        ",\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":%s,\"pid\":\"Spans\","
+        "\"tid\":0,\"args\":{\"sort_index\":536870912}}"
+        ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\","
+        "\"pid\":\"Traces\",\"tid\":\"Trace PyTorch Profiler\",\"ts\":%s}",
+        c->origin, (int)(at - time), time, c->origin, c->origin);
     int rc = kymo__json_text(b, text);
     at = kymo__json_time(time, kymo__ns_add(end, c->shift));
-    return rc | kymo__json_text(b, ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\","
+    return rc |
+           kymo__json_text(b, ",\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\","
                               "\"pid\":\"\",\"tid\":\"\",\"ts\":") |
            kymo__buffer_add(b, time, (size_t)(at - time)) | kymo__json_text(b, "}");
 }
