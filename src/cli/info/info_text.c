@@ -72,6 +72,18 @@ static void print_format(const struct cli_facts *facts)
                kymo__cli_bytes(info->damaged_bytes).text, kymo__cli_colour(CLI_PLAIN));
 }
 
+/* On a terminal a command line may take several lines. */
+static void print_pair(const char *key, const char *value)
+{
+    char *raw = kymo__cli_format("%s = %s", key, value), *text = kymo__cli_clean(raw);
+    if (kymo__cli_terminal_width() > 0)
+        kymo__cli_wrap(stdout, text, INDENT + LABEL, kymo__cli_terminal_width(), INDENT + LABEL);
+    else
+        puts(text);
+    kymo__cli_free(text);
+    kymo__cli_free(raw);
+}
+
 static void print_metadata(const struct kymo_capture *capture)
 {
     const char *key, *value;
@@ -85,10 +97,7 @@ static void print_metadata(const struct kymo_capture *capture)
             printf("%*s", INDENT + LABEL, "");
         }
         first = false;
-        kymo__cli_put_clean(stdout, key);
-        fputs(" = ", stdout);
-        kymo__cli_put_clean(stdout, value);
-        putchar('\n');
+        print_pair(key, value);
     }
 }
 

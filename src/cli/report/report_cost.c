@@ -47,12 +47,14 @@ void kymo__cli_report_cost_free(struct cli_report *report)
 static void print_own(const struct cli_report *report)
 {
     const struct kymo_own_cost *cost = &report->own_cost;
-    if (!cost->known || !is_above(cost->own, report->recorded, WORTH_SAYING))
+    /* Of the work as it was recorded: next to nothing is added to waiting. */
+    kymo_ns work = kymo__ns_add(report->whole, report->corrected ? cost->own : 0);
+    if (!cost->known || !is_above(cost->own, work, WORTH_SAYING))
         return;
-    bool distorts = is_above(cost->own, report->recorded, DISTORTS) && !report->corrected;
+    bool distorts = is_above(cost->own, work, DISTORTS) && !report->corrected;
     kymo__cli_label("tracing");
     printf("%s%s (%s %%) %s%s\n", distorts ? kymo__cli_colour(CLI_YELLOW) : "",
-           kymo__cli_duration(cost->own).text, kymo__cli_percent(cost->own, report->recorded).text,
+           kymo__cli_duration(cost->own).text, kymo__cli_percent(cost->own, work).text,
            report->corrected ? "of tracing cost subtracted; times are estimates"
                              : "of it is tracing cost; see --corrected",
            distorts ? kymo__cli_colour(CLI_PLAIN) : "");
