@@ -17,9 +17,8 @@
 
 enum {
     KIND_CELLS = 11,
-    DEEPEST = 32,     /* levels that are indented; on a terminal fewer */
-    LEAST_PLACE = 12, /* cells of a place that still say something */
-    LEAST_REST = 20,  /* cells of a line for name and details, on the narrowest terminal */
+    DEEPEST = 32,    /* levels that are indented; on a terminal fewer */
+    LEAST_REST = 20, /* cells of a line for name and details, on the narrowest terminal */
     SECOND = 1000000000,
 };
 
@@ -58,7 +57,10 @@ static void set_widths(struct cli_dump *dump)
     dump->time_cells = others - KIND_CELLS - 3 * 2;
     dump->thread_cells = threads;
     dump->rest_cells = !whole ? 0 : rest < LEAST_REST ? LEAST_REST : rest;
-    dump->deepest = !whole || rest / 4 > DEEPEST ? DEEPEST : (uint32_t)dump->rest_cells / 4;
+    /* Leave room for "(100 deep) " and the beginning of a name. */
+    int levels = dump->rest_cells / 4, most = (dump->rest_cells - 18) / 2;
+    levels = levels < most ? levels : most;
+    dump->deepest = !whole || levels > DEEPEST ? DEEPEST : (uint32_t)levels;
 }
 
 void kymo__cli_dump_heading(struct cli_dump *dump)
@@ -213,22 +215,6 @@ static void print_whole(const struct cli_dump *dump, const struct kymo_event *ev
     fputs(kymo__cli_colour(CLI_PLAIN), stdout);
 }
 
-/* Print the name and details TEXT and then PLACE, which may be "", in CELLS. */
-static void print_pair(const char *text, const char *place, int cells)
-{
-    int used = kymo__cli_cells(text), left = cells - used - 2;
-    if (used > cells) {
-        printf("%.*s…", kymo__cli_fit(text, cells - 1), text);
-        return;
-    }
-    fputs(text, stdout);
-    bool fits = kymo__cli_cells(place) <= left;
-    if (!*place || (!fits && left < LEAST_PLACE))
-        return;
-    printf("  %s%s%s%s", kymo__cli_colour(CLI_DIM), fits ? "" : "…",
-           fits ? place : kymo__cli_fit_end(place, left - 1), kymo__cli_colour(CLI_PLAIN));
-}
-
 static void print_fitting(const struct cli_dump *dump, const struct kymo_event *event, int cells)
 {
     char *text = NULL;
@@ -245,7 +231,7 @@ static void print_fitting(const struct cli_dump *dump, const struct kymo_event *
     if (has_place(event))
         print_place(out, event);
     if (fclose(out) == 0)
-        print_pair(text, text + split, cells);
+        kymo__cli_put_placed(text, text + split, cells);
     free(text);
 }
 

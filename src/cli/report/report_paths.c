@@ -1,4 +1,5 @@
 /* report_paths.c — the hottest call paths, and the call tree. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,19 +124,20 @@ static void print_node(const struct branches *b, uint32_t at, uint32_t level, bo
     int used = put_figures(b, kymo__cli_percent(node->total, report->whole).text,
                            figure(report, node->total).text, waited ? wait.text : "-",
                            figure(report, node->self).text, kymo__cli_grouped(node->calls).text);
-    char *line = NULL, *place = kymo__cli_where(callable);
+    char *line = NULL, *raw = kymo__cli_where(callable), *place = kymo__cli_clean(raw);
     size_t size;
     FILE *out = open_memstream(&line, &size);
     if (out) {
         put_rails(out, b, level, branch);
         kymo__cli_put_clean(out, callable->name);
-        fputs("  ", out);
-        kymo__cli_put_clean(out, place);
         fclose(out);
     }
-    kymo__cli_print_rest(line ? line : "", used);
+    int width = kymo__cli_terminal_width();
+    kymo__cli_put_placed(line ? line : "", place, width ? width - used : INT_MAX / 2);
+    putchar('\n');
     free(line);
     kymo__cli_free(place);
+    kymo__cli_free(raw);
 }
 
 /* The next shown node after NODE in pre-order, or 0 at the end. Updates the levels. */

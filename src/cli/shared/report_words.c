@@ -87,15 +87,6 @@ void kymo__cli_print_folded(void)
            CLI_INDENT, "", kymo__cli_colour(CLI_DIM), kymo__cli_colour(CLI_PLAIN));
 }
 
-void kymo__cli_print_rest(const char *text, int used)
-{
-    int width = kymo__cli_terminal_width();
-    int length = (int)strlen(text);
-    if (width > 0 && used + kymo__cli_cells(text) > width)
-        length = kymo__cli_fit(text, width > used ? width - used - 1 : 0);
-    printf("%.*s%s\n", length, text, text[length] ? "…" : "");
-}
-
 void kymo__cli_print_rest_end(const char *text, int used)
 {
     int width = kymo__cli_terminal_width();

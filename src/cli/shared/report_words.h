@@ -32,10 +32,7 @@ void kymo__cli_left_out(size_t count, size_t most);
 /* Print a note below a table or tree in which libraries are folded. */
 void kymo__cli_print_folded(void);
 
-/* Print TEXT as the rest of a line from column USED, cut to fit the terminal. */
-void kymo__cli_print_rest(const char *text, int used);
-
-/* The same, but cut the beginning. */
+/* Print TEXT as the rest of a line from column USED; it loses its beginning to fit the terminal. */
 void kymo__cli_print_rest_end(const char *text, int used);
 
 /* Where CALLABLE is defined, shortened; free the result. */

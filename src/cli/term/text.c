@@ -99,6 +99,22 @@ const char *kymo__cli_fit_end(const char *s, int cells)
     return s;
 }
 
+void kymo__cli_put_placed(const char *text, const char *place, int cells)
+{
+    enum { LEAST = 12 }; /* cells of a place that still say something */
+    int used = kymo__cli_cells(text), left = cells - used - 2;
+    if (used > cells) {
+        printf("%.*s…", kymo__cli_fit(text, cells - 1), text);
+        return;
+    }
+    fputs(text, stdout);
+    bool fits = kymo__cli_cells(place) <= left;
+    if (!*place || (!fits && left < LEAST))
+        return;
+    printf("  %s%s%s%s", kymo__cli_colour(CLI_DIM), fits ? "" : "…",
+           fits ? place : kymo__cli_fit_end(place, left - 1), kymo__cli_colour(CLI_PLAIN));
+}
+
 /* On a terminal, print the start of a WORD that is longer than a line, such as a path, until the
    rest fits on one: after a slash where there is one, so that it is read more easily. Returns the
    rest. Anywhere else it stays whole. */

@@ -29,6 +29,10 @@ int kymo__cli_fit(const char *s, int cells);
 /* The longest suffix of S that fits in CELLS. */
 const char *kymo__cli_fit_end(const char *s, int cells);
 
+/* Print the cleaned TEXT and then, dimmed, PLACE, which may be "", in CELLS: the place loses its start
+   or is left out, then the text loses its end. */
+void kymo__cli_put_placed(const char *text, const char *place, int cells);
+
 /* Print TEXT wrapped to WIDTH with INDENT spaces before every line; the first line starts at
    column START, already printed. "\n\n" starts a new paragraph. */
 void kymo__cli_wrap(FILE *out, const char *text, int indent, int width, int start);
