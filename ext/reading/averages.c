@@ -109,15 +109,15 @@ struct timeline {
     struct kymo_timeline *library;
 };
 
-/* timeline(capture, start, end, functions) */
+/* timeline(capture, start, end, functions, whole=False) */
 static PyObject *timeline_new(PyObject *module, PyObject *args)
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *capture, *start, *end;
-    int functions;
+    int functions, whole = 0;
     kymo_ns from, to;
-    if (!PyArg_ParseTuple(args, "O!OOp:timeline", core->capture_type, &capture, &start, &end,
-                          &functions) ||
+    if (!PyArg_ParseTuple(args, "O!OOp|p:timeline", core->capture_type, &capture, &start, &end,
+                          &functions, &whole) ||
         part_from(start, end, &from, &to) < 0)
         return NULL;
     PyTypeObject *type = core->timeline_type;
@@ -129,7 +129,9 @@ static PyObject *timeline_new(PyObject *module, PyObject *args)
     self->capture = Py_NewRef(capture);
     struct kymo_capture *library = kymo__capture_lock(capture);
     PyThreadState *thread = PyEval_SaveThread();
-    int code = kymo_timeline_new(library, from, to, functions, &self->library);
+    const unsigned what =
+        (functions ? KYMO_TIMELINE_FUNCTIONS : 0u) | (whole ? KYMO_TIMELINE_WHOLE : 0u);
+    int code = kymo_timeline_new(library, from, to, what, &self->library);
     PyEval_RestoreThread(thread);
     kymo__capture_unlock(capture);
     if (code < 0) {

@@ -125,8 +125,8 @@ static int choose_memory(PyObject *object, PyObject *at, struct kymo_export_opti
 
 PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", "format", "thread", "start",  "end",
-                            "of",   "native", "at",     "_extra", NULL};
+    static char *names[] = {"path",   "format", "thread", "start",      "end", "of",
+                            "native", "at",     "_extra", "_overloads", NULL};
     static const char *const subjects[] = {[KYMO_OF_EITHER] = "either",
                                            [KYMO_OF_CALLS] = "calls",
                                            [KYMO_OF_SAMPLES] = "samples",
@@ -139,12 +139,17 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
     PyObject *at = Py_None;
     PyObject *arg, *format = Py_None, *thread = Py_None, *start = Py_None, *end = Py_None;
     const char *extra = NULL; /* what kymograph.profile adds to JSON */
+    int overloads = 0;        /* and what it asks for */
     const char *of = "either", *native = "brief";
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOz:export", names, &arg, &format,
-                                     &thread, &start, &end, &of, &native, &at, &extra))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOzp:export", names, &arg, &format,
+                                     &thread, &start, &end, &of, &native, &at, &extra, &overloads))
         return NULL;
-    struct kymo_export_options options = {
-        .size = sizeof options, .from = 0, .to = INT64_MAX, .thread = -1, .extra = extra};
+    struct kymo_export_options options = {.size = sizeof options,
+                                          .from = 0,
+                                          .to = INT64_MAX,
+                                          .thread = -1,
+                                          .extra = extra,
+                                          .overloads = overloads};
     if (!choose_word("of", of, subjects, &options.of) ||
         !choose_word("native", native, natives, &options.native))
         return NULL;

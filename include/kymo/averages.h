@@ -71,13 +71,20 @@ struct kymo_call {
 
 struct kymo_timeline;
 
-/* List the calls of CAPTURE in order of start time. If FUNCTIONS is false, list only spans marked
-   by the program and operators, as if nothing else had been recorded. An operator that does nothing
-   but call another of its name is listed once. Returns 0 or a negative code. On success
+/* What a timeline lists; bits. */
+enum kymo_timeline_what {
+    KYMO_TIMELINE_FUNCTIONS = 1, /* calls of functions, beside spans and operators */
+    KYMO_TIMELINE_WHOLE = 2, /* an operator that does nothing but call another of its name, too */
+};
+
+/* List the calls of CAPTURE in order of start time. Without KYMO_TIMELINE_FUNCTIONS in WHAT, list only
+   spans marked by the program and operators, as if nothing else had been recorded. An operator that
+   does nothing but call another of its name is listed once, unless KYMO_TIMELINE_WHOLE is in it.
+   Returns 0 or a negative code. On success
    *TIMELINE belongs to the caller, who frees it with kymo_timeline_free (NULL is fine);
    kymo_timeline_count returns the number of calls. */
 KYMO_API int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to,
-                               bool functions, struct kymo_timeline **timeline);
+                               unsigned what, struct kymo_timeline **timeline);
 KYMO_API size_t kymo_timeline_count(const struct kymo_timeline *timeline);
 
 /* Fill CALL, whose size the caller sets first, with call INDEX. Returns 0, or -EINVAL past the

@@ -44,6 +44,7 @@ struct kymo_export_options {
     kymo_ns at;       /* memory: the time, for KYMO_HEAP_AT_TIME */
     uint64_t entries; /* snapshot: most entries of its trace; 0 for the default, 200 000.
                          collapsed: most lines; 0 for as many as fit into 64 MiB */
+    int overloads; /* Chrome: not 0: names of operators end in their overload, "aten::add.Tensor" */
 };
 
 /* Store the name of export format INDEX, the extension of its files, and in a few words which

@@ -17,14 +17,9 @@ CPU = [torch.profiler.ProfilerActivity.CPU]
 
 
 def shape(node: Any, tags: tuple[Any, ...]) -> Any:
-    """The names in a tree, without those that have other tags, or that tables leave out. One that
-    only calls another of its name is one with us."""
+    """The names in a tree, without those that have other tags, or that tables leave out."""
     inside = [each for child in node.children for each in shape(child, tags)]
-    if node.tag not in tags or node.name in HIDDEN:
-        return inside
-    if [name for name, _ in inside] == [node.name]:
-        return inside
-    return [(node.name, inside)]
+    return inside if node.tag not in tags or node.name in HIDDEN else [(node.name, inside)]
 
 
 def both(work: Any, **options: Any) -> tuple[Any, Any]:

@@ -199,3 +199,17 @@ def test_trace_only_has_a_trace_and_no_events(tmp_path: Path) -> None:
         prof.events()
     prof.export_chrome_trace(tmp_path / "t.json")
     assert "aten::ones" in (tmp_path / "t.json").read_text()
+
+
+def test_overloads_are_in_the_names_of_a_trace_if_asked_for(tmp_path: Path) -> None:
+    config = torch._C._profiler._ExperimentalConfig(capture_overload_names=True)
+    ours, theirs = both(mlp(), experimental_config=config)
+    ours.export_chrome_trace(tmp_path / "ours.json")
+    theirs.export_chrome_trace(str(tmp_path / "theirs.json"))
+
+    def names(file: str) -> Counter[str]:
+        events = json.loads((tmp_path / file).read_text())["traceEvents"]
+        return Counter(event["name"] for event in events if event.get("cat") == "cpu_op")
+
+    assert names("ours.json") == names("theirs.json")
+    assert names("ours.json")["aten::sum.dim_IntList"] > 0

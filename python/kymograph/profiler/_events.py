@@ -293,14 +293,19 @@ Entry = tuple[Callee, int, int, int, int, int, int, int, int, int, int]
 
 
 class Part:
-    """The calls of one recording. They have numbers from 0 in order of their begin. If memory was
+    """The calls of one recording; if `whole`, with operators that only call another of their name.
+    They have numbers from 0 in order of their begin. If memory was
     recorded, blocks allocated or freed outside every call have -1, -2, …"""
 
     def __init__(
-        self, recording: Recording, functions: bool, options: Options | None = None
+        self,
+        recording: Recording,
+        functions: bool,
+        options: Options | None = None,
+        whole: bool = False,
     ) -> None:
         capture = recording.capture
-        self.timeline = _core.timeline(capture, recording.start, recording.end, functions)
+        self.timeline = _core.timeline(capture, recording.start, recording.end, functions, whole)
         self.first = recording.first
         self.tids = [thread.tid for thread in capture.threads]
         self.options = options or Options()

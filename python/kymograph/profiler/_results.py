@@ -65,7 +65,13 @@ class Results:
             if key not in _RESERVED
         )
         recording.capture.export(
-            path, "chrome", start=recording.start, end=recording.end, of="calls", _extra=members
+            path,
+            "chrome",
+            start=recording.start,
+            end=recording.end,
+            of="calls",
+            _extra=members,
+            _overloads=self.options.overloads,
         )
 
     def events(self) -> EventList:
@@ -81,7 +87,7 @@ class Results:
         """The latest recording in the form of torch's results: `events()` and
         `experimental_event_tree()`."""
         info = self.latest.capture.info
-        part = Part(self.latest, self.with_stack, self.options)
+        part = Part(self.latest, self.with_stack, self.options, whole=True)
         return KinetoResults(part, info.wall_start - info.start)
 
     @property

@@ -33,7 +33,7 @@ struct note {
 
 struct kymo_timeline {
     struct kymo_callables callables;
-    bool functions;
+    bool functions, whole;
     struct call *calls;
     size_t count, capacity;
     uint32_t thread;    /* thread being read */
@@ -208,7 +208,7 @@ static int read_thread(struct kymo_timeline *t, struct kymo_capture *capture, ky
         rc = kymo__calls_read(calls, STEP);
     kymo__calls_fini(calls);
     kymo__free(calls);
-    return rc == 0 && operators ? merge_operators(t, first) : rc;
+    return rc == 0 && operators && !t->whole ? merge_operators(t, first) : rc;
 }
 
 static bool has_operators(const struct kymo_callables *callables)
@@ -260,13 +260,14 @@ static int sort_events(struct kymo_timeline *t)
     return rc;
 }
 
-int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, bool functions,
+int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, unsigned what,
                       struct kymo_timeline **timeline)
 {
     struct kymo_timeline *t = kymo__alloc_zeroed(sizeof(*t));
     if (!t)
         return -ENOMEM;
-    t->functions = functions;
+    t->functions = what & KYMO_TIMELINE_FUNCTIONS;
+    t->whole = what & KYMO_TIMELINE_WHOLE;
     t->reader = capture->reader;
     int rc = kymo__callables_init(&t->callables, capture);
     bool operators = rc == 0 && has_operators(&t->callables);

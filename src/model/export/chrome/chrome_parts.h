@@ -24,6 +24,7 @@ struct kymo_chrome {
     struct kymo_op_export ops;
     bool linked;                  /* spans have ids that execution traces refer to */
     bool kineto;                  /* match Kineto's form exactly */
+    bool overloads;               /* names of operators end in their overload */
     uint64_t threads;             /* number of threads, for ids */
     int64_t shift;                /* from monotonic time to the file's time */
     char origin[32];              /* the time of events that describe threads and processes */

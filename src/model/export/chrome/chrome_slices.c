@@ -215,11 +215,34 @@ static char *put_part(char *at, const struct kymo_chrome_head *head)
     return kymo__json_put(at, head->bytes + part_head, head->len - part_head);
 }
 
+/* The overload of OP, ".Tensor", as long as it is a plain word; *LEN is 0 if there is none. */
+static const char *overload_of(const struct kymo_opcall *op, size_t *len)
+{
+    enum { MOST = 100 };
+    size_t name = strlen(op->name);
+    const char *text = op->schema ? op->schema : "";
+    *len = 0;
+    if (strncmp(text, op->name, name) != 0 || text[name] != '.')
+        return "";
+    size_t word = strspn(text + name + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_");
+    *len = word && word < MOST ? word + 1 : 0;
+    return text + name;
+}
+
 /* An operator of user scope is a span. */
 static char *put_operator(char *at, const struct kymo_chrome_head *head,
-                          const struct kymo_opcall *op)
+                          const struct kymo_opcall *op, bool overloads)
 {
     const size_t before = sizeof(operator_head) - 1;
+    if (op->scope != KYMO__OP_USER_SCOPE && overloads) {
+        const size_t end = 2; /* the quote and the comma after the name */
+        size_t len;
+        const char *overload = overload_of(op, &len);
+        at = kymo__json_put(at, head->bytes, head->len - end);
+        at = kymo__json_put(at, overload, len);
+        return kymo__json_put(at, head->bytes + head->len - end, end);
+    }
     if (op->scope != KYMO__OP_USER_SCOPE)
         return kymo__json_put(at, head->bytes, head->len);
     at = KYMO__JSON_PUT(at, span_head);
@@ -263,7 +286,7 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     if (kymo__unlikely(part))
         at = put_part(at, head);
     else if (is_op)
-        at = put_operator(at, head, op);
+        at = put_operator(at, head, op, t->c->overloads);
     else
         at = kymo__json_put(at, head->bytes, head->len);
     at = kymo__json_put(at, t->place, t->place_len);
