@@ -232,9 +232,12 @@ static void callables_are_named_by_their_function_first(void)
 static void the_kineto_dialect_names_callables_as_pytorch_does(void)
 {
     play_names("kineto");
-    CHECK_EQ(export_with("kineto", ""), 8);
+    CHECK_EQ(export_with("kineto", ""), 8 + 1); /* and the window */
 
+    CHECK_HAS("\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\"");
+    CHECK_HAS("\"name\":\"Iteration Start: PyTorch Profiler\"");
     CHECK_HAS("\"name\":\"Record Window End\"");
+    CHECK(!has("\"ts\":0.000"));
     CHECK_HAS("\"cat\":\"python_function\",\"name\":\"/src/program.py(12): Class.method\"");
     CHECK_HAS("\"cat\":\"python_function\",\"name\":\"<built-in function sorted>\"");
     CHECK_HAS("\"name\":\"<built-in method append of list object>\"");
