@@ -4,8 +4,8 @@
     tools/torch-tests.py DIRECTORY [FILE...]
 
 DIRECTORY is `test/profiler` of a source tree of PyTorch, best of the version that is installed.
-Every FILE of it runs twice: as it is, and after `kymograph.torch_compat.install()`. What passes with
-torch and not with Kymograph is listed with the first line of its failure.
+Every FILE of it runs twice: as it is, and after `kymograph.torch_compat.install()`. What passes
+with torch and not with Kymograph is listed with the first line of its failure.
 
 Needs torch, pytest and expecttest on the path; `make test-torch` installs the first.
 """
@@ -43,7 +43,6 @@ class Absent(types.ModuleType):
 def run_inside(mode: str, file: str, results: str) -> int:
     """Run FILE in this process."""
     import pytest
-    import torch.profiler
 
     if mode == "kymograph":
         import kymograph.torch_compat
@@ -86,7 +85,7 @@ def main(directory: str, *files: str) -> int:
                 subprocess.run(command, timeout=SECONDS, capture_output=True)
                 found[mode] = outcomes(results)
             wanted = [name for name, (how, _) in found["torch"].items() if how == "passed"]
-            missing = {name: ("gone", "the process ended before it") for name in wanted}
+            missing = dict.fromkeys(wanted, ("gone", "the process ended before it"))
             ours = {**missing, **found["kymograph"]}
             passed = [name for name in wanted if ours[name][0] == "passed"]
             both += len(passed)
