@@ -122,7 +122,10 @@ def on_exec(begins: bool) -> None:
 
 def _name() -> str:
     """Return a name for this process: that of its script."""
-    return os.path.splitext(os.path.basename((sys.argv or [""])[0]))[0] or "python"
+    script = (sys.argv or ["-c"])[0]
+    if script.startswith("-"):
+        return "python"
+    return os.path.splitext(os.path.basename(script))[0] or "python"
 
 
 class _Named:
