@@ -73,6 +73,7 @@ def _identity(pid: int) -> int:
 
 def before_fork(recorded: bool) -> None:
     """The thread is about to fork a child; is that to be recorded?"""
+    recorded = recorded and not getattr(_here, "execs", False)
     _here.id = _new_id() if recorded else 0
     if recorded:
         _core.flow_out(START, _here.id)
@@ -149,7 +150,12 @@ def _after_spawn(pid: int, argv: Any) -> None:
         _core.flow_out(START, identity)
 
 
+def _fork_exec_failed() -> None:
+    _here.execs = False
+
+
 def _after_fork_exec(pid: int, args: Arguments) -> None:
+    _here.execs = False
     _after_spawn(pid, args[0])
 
 
@@ -241,6 +247,7 @@ _ENVIRONMENT = 5  # the place of its list among the arguments of fork_exec
 
 
 def _before_fork_exec(args: Arguments) -> Arguments | None:
+    _here.execs = True  # with preexec_fn, the hooks of os.fork run in it
     if len(args) <= _ENVIRONMENT or args[_ENVIRONMENT] is None:
         return None
     given = dict(entry.partition(b"=")[::2] for entry in args[_ENVIRONMENT])
@@ -321,4 +328,4 @@ def watch(family: Family) -> None:
     _replace(os, "waitid", None, _after_waitid)
     for name in ("execv", "execve"):
         _replace(os, name, _before_exec, None, _exec_failed)
-    _replace(_posixsubprocess, "fork_exec", _before_fork_exec, _after_fork_exec)
+    _replace(_posixsubprocess, "fork_exec", _before_fork_exec, _after_fork_exec, _fork_exec_failed)

@@ -133,6 +133,29 @@ def test_a_python_started_in_any_way_is_recorded(start: str) -> None:
     assert (child["name"], child["ending"]) in {("child", "clean"), ("script", "clean")}
 
 
+def test_a_child_with_preexec_fn_is_recorded_once() -> None:
+    write(
+        "script.py",
+        """
+        import os, subprocess, sys
+        subprocess.run([sys.executable, "-c", "pass"], preexec_fn=lambda: None)
+        try:
+            subprocess.run(["/does/not/exist"], preexec_fn=lambda: None)
+        except OSError as error:
+            print(error.errno)
+        if os.fork() == 0: os._exit(0)
+        os.wait()
+        """,
+    )
+
+    same_as_python("script.py")
+
+    assert [(each["ending"], each["status"]) for each in processes()[1:]] == [
+        ("clean", "exit code 0"),
+        ("clean", "exit code 0"),
+    ]
+
+
 def test_grandchildren_and_daemons_are_recorded() -> None:
     write(
         "script.py",
