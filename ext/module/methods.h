@@ -15,6 +15,7 @@ extern PyMethodDef kymo__program_methods[];
 
 /* watched.c */
 PyObject *kymo__watched(PyObject *module, PyObject *args);
+PyObject *kymo__inside_call(PyObject *module, PyObject *function);
 PyObject *kymo__process_begin(PyObject *module, PyObject *args);
 PyObject *kymo__process_end(PyObject *module, PyObject *args);
 

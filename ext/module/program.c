@@ -187,6 +187,7 @@ PyMethodDef kymo__program_methods[] = {
     {"after_fork", after_fork, METH_NOARGS, "after_fork()"},
     {"show_exception", show_exception, METH_O, "show_exception(error)"},
     {"watched", kymo__watched, METH_VARARGS, "watched(function, before, after, failed)"},
+    {"inside", kymo__inside_call, METH_O, "inside(function)"},
     {"process_begin", kymo__process_begin, METH_VARARGS, "process_begin(name, id, pid, command)"},
     {"process_end", kymo__process_end, METH_VARARGS, "process_end(name, id, status)"},
     {"count_calls", count_calls_of, METH_O, "count_calls(path)"},

@@ -4,6 +4,7 @@
 #include "core.h"
 #include "marks.h"
 #include "methods.h"
+#include "tracer.h"
 
 enum { WATCHED_MOST = 16 };
 
@@ -82,6 +83,13 @@ PyObject *kymo__watched(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *made = PyCFunction_NewEx(&w->definition, PyCFunction_GET_SELF(function), name);
     Py_DECREF(name);
     return made;
+}
+
+/* inside(function): this thread is inside a call of this builtin, which began before the session. */
+PyObject *kymo__inside_call(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    kymo__frames_open_call(function);
+    Py_RETURN_NONE;
 }
 
 /* process_begin(name, id, pid, command): a child process, as a span that belongs to no thread. */

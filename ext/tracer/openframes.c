@@ -2,6 +2,7 @@
 
    The interpreter will not report their start, but will report their end. They are recorded as
    open from the start, so that later calls nest correctly. */
+#include "ccalls.h"
 #include "core.h"
 #include "greenlets.h"
 #include "threadnames.h"
@@ -63,6 +64,24 @@ static void record_own(bool skip, unsigned detail)
     }
     kymo__stamp_end();
     free(codes);
+}
+
+void kymo__frames_open_call(PyObject *callable)
+{
+    enum { OPEN = 3 };
+    const struct tracing *t = &kymo__tracing;
+    const void *address = kymo__callable_address(callable);
+    /* With a limit or a budget, its end may not be recorded either. */
+    if (!t->on || !t->c_calls || t->max_depth || t->overhead > 0 || !address)
+        return;
+    const struct function *f = kymo__function_find(address);
+    if (!f)
+        f = kymo__function_add_callable(address, callable);
+    if (!f->key || f->key == KYMO_LEFT_OUT)
+        return;
+    uint64_t ticks = kymo__stamp_begin();
+    kymo__trace_at(KYMO_ENTER, OPEN, f->key, ticks);
+    kymo__stamp_end();
 }
 
 uint32_t kymo__epoch;

@@ -159,6 +159,10 @@ void kymo__frames_prepare(void);
    report theirs with their first event. */
 void kymo__frames_begin(void);
 
+/* Record that this thread is inside a call of CALLABLE, a C function, whose frames have been
+   recorded: a forked child begins inside os.fork. */
+void kymo__frames_open_call(PyObject *callable);
+
 /* Tracing pauses; tracing resumes: every thread reports its frames with its next event. */
 void kymo__frames_pause(void);
 void kymo__frames_resume(void);

@@ -91,6 +91,10 @@ def forked() -> bool:
 def began() -> None:
     """The recording of this child begins."""
     global _own
+    call = getattr(_here, "call", None)
+    if call is not None:
+        _here.call = None
+        _core.inside(call)  # which is about to return in this process, too
     if not _own:
         _own = _identity(os.getpid())
     if _own:
@@ -130,7 +134,16 @@ def _started(pid: int, argv: Any, identity: int) -> None:
     _core.process_begin(name, identity, pid, command)
 
 
+def _before_os_fork(args: Arguments) -> None:
+    _here.call = os.fork
+
+
+def _before_os_forkpty(args: Arguments) -> None:
+    _here.call = os.forkpty
+
+
 def _after_fork(result: Any, args: Arguments) -> None:
+    _here.call = None
     pid = result[0] if isinstance(result, tuple) else result
     identity = getattr(_here, "id", 0)
     if pid > 0 and identity and _core.running():
@@ -319,8 +332,8 @@ def watch(family: Family) -> None:
     import _posixsubprocess
 
     _family = family
-    for name in ("fork", "forkpty"):
-        _replace(os, name, None, _after_fork)
+    _replace(os, "fork", _before_os_fork, _after_fork)
+    _replace(os, "forkpty", _before_os_forkpty, _after_fork)
     for name in ("posix_spawn", "posix_spawnp"):
         _replace(os, name, _before_posix_spawn, _after_posix_spawn)
     for name in ("wait", "waitpid", "wait3", "wait4"):

@@ -94,6 +94,17 @@ def test_arrows_lead_to_a_child_and_back() -> None:
         ]
 
 
+def test_a_forked_child_begins_inside_fork() -> None:
+    write("script.py", "import os\nif os.fork() == 0: os._exit(0)\nos.wait()\n")
+
+    recorded("script.py")
+
+    child = program.good("dump", "-p", "1", "trace.kymo")
+    assert re.search(r"enter +fork \[open\]  posix\n", child), child
+    assert re.search(r"leave +fork\n", child)
+    assert "whose start was not recorded" not in program.good("report", "trace.kymo")
+
+
 FAMILY = """
 import os
 def in_parent(): pass
