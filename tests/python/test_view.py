@@ -299,6 +299,30 @@ def test_sql_is_that_of_query(captures: list[Path]) -> None:
         assert refused.status == 400 and "may not be modified" in refused.json()["error"]
 
 
+def test_marks_are_the_events_that_are_no_calls(tmp_path: Path) -> None:
+    path = tmp_path / "marks.kymo"
+    kymograph.start(path, calls=False)
+    for i in range(20):
+        kymograph.counter("level", i / 2)
+    kymograph.instant("moment")
+    kymograph.async_begin("request", 1 << 60)
+    kymograph.async_end("request", 1 << 60)
+    kymograph.stop()
+    sql = "SELECT kind, thread, time_ns, name, value, id FROM events WHERE kind NOT IN ('arg')"
+    rows = [json.loads(line) for line in good("query", "--json", path, sql).splitlines()]
+    with served(path) as server:
+        names = server.good("overview")["captures"][0]["names"]
+        marks = server.good("marks")
+    assert not marks["more"] and len(marks["marks"]) == 23
+    for (kind, thread, name, moment, value), row in zip(marks["marks"], rows, strict=True):
+        assert (kind, thread, names[name][0]) == (row["kind"], row["thread"], row["name"])
+        assert moment == row["time_ns"]
+        if kind == "counter":
+            assert value == row["value"]
+        elif kind.startswith("async"):
+            assert value == str(1 << 60)
+
+
 def test_a_piece_can_be_cut_out(captures: list[Path], tmp_path: Path) -> None:
     with served(captures[0]) as server:
         answer = server.ask("cut", **{"from": 1000000, "to": 3000000})

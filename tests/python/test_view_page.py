@@ -308,6 +308,36 @@ def test_two_captures_stand_one_above_the_other(browser: Browser, traced: Path) 
         assert said(browser, server) == []
 
 
+def test_counters_tasks_and_instants_are_tracks(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "marks.kymo"
+    kymograph.start(path, calls=False)
+    kymograph.async_begin("request", 7)
+    for i in range(50):
+        kymograph.counter("level", i)
+        with kymograph.span("step"):
+            pass
+    kymograph.instant("moment")
+    kymograph.async_end("request", 7)
+    kymograph.stop()
+    with served("--linger", "0", path) as server:
+        show(browser, server)
+        browser.wait(lambda: "level" in text(browser, "heads"))
+        settled(browser)
+        heads = text(browser, "heads")
+        assert "Tasks" in heads and "Instants" in heads
+        x, y = browser.ask(
+            """(() => {
+                const tracks = kymograph.app.tracks.all();
+                const track = tracks.find((one) => one.title === 'Tasks');
+                const box = document.getElementById('tracks').getBoundingClientRect();
+                return [box.left + box.width / 2, box.top + track.y + 10];
+            })()"""
+        )
+        browser.click(x, y)
+        browser.wait(lambda: "request" in text(browser, "panel-body"))
+        assert said(browser, server) == []
+
+
 def test_markup_in_names_stays_text(browser: Browser, tmp_path: Path) -> None:
     """Names of spans, threads and arguments may hold anything; nothing of it runs."""
     path = tmp_path / "<b onmouseover=hacked=1>.kymo"

@@ -215,12 +215,118 @@
     }
   };
 
+  // src/marks.ts
+  var LANES_MOST = 64;
+  function lanesOf(spans, length) {
+    const ends = [];
+    const rows = [];
+    for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
+      let lane = ends.findIndex((end) => end <= span.start);
+      if (lane < 0) lane = ends.length < LANES_MOST ? ends.length : LANES_MOST - 1;
+      ends[lane] = Math.max(ends[lane] ?? 0, span.end);
+      (rows[lane] ??= []).push(span);
+    }
+    const ordered = rows.flat();
+    const count = ordered.length;
+    const starts = [0];
+    for (const row of rows) starts.push(starts[starts.length - 1] + row.length);
+    const tile = {
+      from: 0,
+      length,
+      unit: 1,
+      count,
+      fromSummaries: false,
+      deeper: false,
+      start: Float64Array.from(ordered, (span) => span.start),
+      span: Float64Array.from(ordered, (span) => span.end - span.start),
+      busy: Float64Array.from(ordered, (span) => span.end - span.start),
+      name: Uint32Array.from(ordered, (span) => span.name),
+      calls: new Uint32Array(count).fill(1),
+      number: Uint32Array.from(ordered, (_, i) => i + 1),
+      high: new Uint8Array(count),
+      flags: new Uint8Array(count).fill(CALL),
+      rows: Uint32Array.from(starts),
+      bytes: 0
+    };
+    return { tile, spans: ordered };
+  }
+  function seriesOf(name, points) {
+    const sorted = [...points].sort((a, b) => a[3] - b[3]);
+    const values = Float64Array.from(sorted, (mark) => Number(mark[4]));
+    let least = 0;
+    let most = 0;
+    for (const value of values) {
+      if (value < least) least = value;
+      if (value > most) most = value;
+    }
+    return { name, times: Float64Array.from(sorted, (mark) => mark[3]), values, least, most };
+  }
+  function tasksOf(marks, end) {
+    const open = /* @__PURE__ */ new Map();
+    const spans = [];
+    for (const [kind, thread, name, time, id, args] of [...marks].sort((a, b) => a[3] - b[3])) {
+      const key = `${id} ${name}`;
+      if (kind === "async_begin") {
+        const span = { name, start: time, end, thread, id: String(id), args };
+        open.set(key, [...open.get(key) ?? [], span]);
+        spans.push(span);
+      } else if (kind === "async_end") {
+        const span = open.get(key)?.pop();
+        if (span) span.end = time;
+      }
+    }
+    return spans;
+  }
+  function grouped(marks, key) {
+    const groups = /* @__PURE__ */ new Map();
+    for (const mark of marks) {
+      const list = groups.get(key(mark));
+      if (list) list.push(mark);
+      else groups.set(key(mark), [mark]);
+    }
+    return groups;
+  }
+  function extrasOf(capture, marks) {
+    const process = new Map(capture.threads.map((thread) => [thread.thread, thread.process]));
+    const device = new Set(capture.threads.filter((thread) => thread.device).map((thread) => thread.thread));
+    const extras = [];
+    for (const [which, own] of grouped(marks, (mark) => process.get(mark[1]) ?? 0)) {
+      const spans = (list) => list.map(([kind, thread, name, time, value, args]) => ({
+        name,
+        start: time,
+        end: kind === "complete" ? time + Number(value) : time,
+        thread,
+        id: kind === "complete" ? "" : String(value),
+        args
+      }));
+      const tasks = tasksOf(own.filter((mark) => mark[0].startsWith("async_")), capture.duration);
+      if (tasks.length) extras.push({ process: which, title: "Tasks", detail: "awaits and spans", spans: tasks });
+      const instants = own.filter((mark) => mark[0] === "instant");
+      if (instants.length) extras.push({ process: which, title: "Instants", detail: "", spans: spans(instants) });
+      for (const [thread, list] of grouped(own.filter((mark) => mark[0] === "complete"), (mark) => mark[1])) {
+        const name = capture.threads.find((known) => known.thread === thread)?.name || `thread ${thread}`;
+        extras.push({
+          process: which,
+          title: `${name}: finished`,
+          detail: "",
+          spans: spans(list),
+          device: device.has(thread) ? thread : void 0
+        });
+      }
+      for (const [name, list] of grouped(own.filter((mark) => mark[0] === "counter"), (mark) => mark[2])) {
+        extras.push({ process: which, title: capture.names[name]?.[0] ?? "counter", detail: "counter", series: seriesOf(name, list) });
+      }
+    }
+    return extras;
+  }
+
   // src/tracks.ts
   var ROW = 18;
   var HEAD = 22;
   var GAP = 6;
   var FOLDED = 22;
   var EMPTY = 26;
+  var COUNTER = 46;
   var DEPTHS_SHOWN = 256;
   var Tracks = class {
     groups = [];
@@ -228,6 +334,8 @@
     /** What is shown, from top to bottom. */
     shown = [];
     height = 0;
+    /** By capture: tracks of what is no call. */
+    extras = [];
     /** Take over what CAPTURES have; what the user did to known tracks stays. */
     load(captures) {
       const known = /* @__PURE__ */ new Map();
@@ -236,6 +344,7 @@
         for (const track of group.tracks) known.set(track.key, track);
       }
       this.groups = captures.flatMap((capture, which) => this.groupsOf(capture, which, captures.length > 1, known));
+      captures.forEach((capture, which) => this.addExtras(capture, which, known));
     }
     groupsOf(capture, which, named, known) {
       const groups = /* @__PURE__ */ new Map();
@@ -276,6 +385,51 @@
       }
       return [...groups.values()];
     }
+    addExtras(capture, which, known) {
+      (this.extras[which] ?? []).forEach((extra, i) => {
+        const group = this.groups.find((one) => one.key === `${which}/${extra.process}`);
+        if (!group) return;
+        const lanes = extra.spans && lanesOf(extra.spans, capture.duration);
+        const device = group.tracks.find((track) => track.thread.thread === extra.device && extra.device !== void 0);
+        if (device) {
+          Object.assign(device, lanes);
+          return;
+        }
+        const key = `${which}:${extra.title}`;
+        const before = known.get(key);
+        const thread = {
+          thread: -1 - i,
+          tid: 0,
+          name: extra.title,
+          process: extra.process,
+          records: extra.spans?.length ?? extra.series?.times.length ?? 0,
+          lost: 0,
+          first: 0,
+          last: capture.duration,
+          device: false,
+          summaries: false
+        };
+        group.tracks.push({
+          kind: "thread",
+          key,
+          capture: which,
+          thread,
+          title: extra.title,
+          detail: extra.detail,
+          group,
+          folded: before?.folded ?? false,
+          pinned: before?.pinned ?? false,
+          y: 0,
+          height: 0,
+          depths: 0,
+          series: extra.series,
+          ...lanes
+        });
+      });
+      for (const group of this.groups) {
+        group.tracks.sort((a, b) => Number(b.thread.thread < 0) - Number(a.thread.thread < 0));
+      }
+    }
     all() {
       return this.groups.flatMap((group) => group.tracks);
     }
@@ -300,9 +454,9 @@
       let y = 0;
       this.shown = [];
       const place = (track) => {
-        track.depths = Math.min(DEPTHS_SHOWN, depths(track));
+        track.depths = Math.min(DEPTHS_SHOWN, track.tile ? track.tile.rows.length - 1 : depths(track));
         track.y = y;
-        track.height = track.folded ? FOLDED : Math.max(EMPTY, track.depths * ROW + GAP);
+        track.height = track.folded ? FOLDED : track.series ? COUNTER : Math.max(EMPTY, track.depths * ROW + GAP);
         this.shown.push(track);
         y += track.height;
       };
@@ -533,7 +687,7 @@
     }
     return "0 ns";
   }
-  function grouped(value) {
+  function grouped2(value) {
     return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, " ");
   }
   function moment(ns, step) {
@@ -581,6 +735,67 @@
       context.fillText(text, at + 5, AXIS / 2 - 1);
     }
     return step;
+  }
+
+  // src/counter.ts
+  function lastBefore(times, time) {
+    let low = 0;
+    let high = times.length;
+    while (low < high) {
+      const middle = low + high >> 1;
+      if (times[middle] <= time) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+  function shortNumber(value) {
+    const size = Math.abs(value);
+    for (const [unit, word] of [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k"]]) {
+      if (size >= unit) return `${(value / (unit === 1e4 ? 1e3 : unit)).toPrecision(4)}${word}`;
+    }
+    return Number.isInteger(value) ? String(value) : value.toPrecision(4);
+  }
+  function drawCounter(context, app, track, top, width, fill, line, text) {
+    const series = track.series;
+    if (!series?.times.length) return;
+    const shift = app.offset[track.capture];
+    const { times, values } = series;
+    const height = track.height - 6;
+    const scale = height / (series.most - series.least || 1);
+    const y = (value) => top + height - (value - series.least) * scale;
+    let i = Math.max(0, lastBefore(times, app.view.from - shift));
+    const path = new Path2D();
+    const first = Math.max(0, app.view.x(times[i] + shift));
+    path.moveTo(first, y(series.least < 0 ? 0 : series.least));
+    let x = first;
+    while (i < times.length) {
+      x = Math.max(0, app.view.x(times[i] + shift));
+      if (x > width) break;
+      let most = values[i];
+      let last = values[i];
+      while (i + 1 < times.length && app.view.x(times[i + 1] + shift) < x + 1) {
+        last = values[++i];
+        if (last > most) most = last;
+      }
+      path.lineTo(x, y(most));
+      path.lineTo(x, y(last));
+      const next = i + 1 < times.length ? app.view.x(times[i + 1] + shift) : app.view.x(app.captures[track.capture].duration + shift);
+      x = Math.min(width, next);
+      path.lineTo(x, y(last));
+      i++;
+    }
+    const outline = new Path2D(path);
+    path.lineTo(x, y(series.least < 0 ? 0 : series.least));
+    path.closePath();
+    context.globalAlpha = 0.35;
+    context.fillStyle = fill;
+    context.fill(path);
+    context.globalAlpha = 1;
+    context.strokeStyle = line;
+    context.lineWidth = 1;
+    context.stroke(outline);
+    context.fillStyle = text;
+    context.fillText(shortNumber(series.most), 4, top + 7);
   }
 
   // src/label.ts
@@ -704,7 +919,8 @@
       const level = levelFor(app.view.nsPerPixel);
       const length = tileLength(level);
       const result = [];
-      if (from >= to) return result;
+      if (from >= to || track.series) return result;
+      if (track.tile) return [[track.tile, from, to]];
       for (let index = Math.floor(from / length); index * length < to; index++) {
         const begin = Math.max(from, index * length);
         const end = Math.min(to, (index + 1) * length);
@@ -735,7 +951,8 @@
           if (right < 0 || x > width) return;
           x = Math.max(x, -2);
           right = Math.min(right, width + 2);
-          if (right - x < 1) right = x + 1;
+          const least = part.end === part.start && track.tile ? 4 : 1;
+          if (right - x < least) right = x + least;
           if (right <= edge) return;
           x = Math.max(x, edge);
           const w = right - x;
@@ -843,7 +1060,8 @@
         }
         context.fillStyle = this.look.line;
         context.fillRect(0, y + item.height - 1, width, 1);
-        this.drawThread(context, item, y + 2, height, width);
+        if (item.series) drawCounter(context, app, item, y + 3, width, this.shades[0][22], this.shades[0][20], this.look.muted);
+        else this.drawThread(context, item, y + 2, height, width);
       }
       this.flushRects(context);
       for (const item of app.tracks.shown) {
@@ -868,7 +1086,7 @@
       const shift = app.offset[track.capture];
       if (depth < 0 || depth >= track.depths) return null;
       const time = app.view.time(x) - shift;
-      const near = app.view.nsPerPixel * 1.5;
+      const near = app.view.nsPerPixel * (track.tile ? 5 : 1.5);
       let best = null;
       let distance = near;
       this.eachPart(track, depth, this.tilesFor(track, false), (part) => {
@@ -880,9 +1098,18 @@
       });
       return best;
     }
+    /** The value of the counter at X, Y. */
+    counterAt(x, y, scroll) {
+      const { app } = this;
+      const track = app.tracks.at(y + scroll);
+      if (!track || track.kind !== "thread" || !track.series) return null;
+      const at = lastBefore(track.series.times, app.view.time(x) - app.offset[track.capture]);
+      return at < 0 ? null : [track.title, shortNumber(track.series.values[at])];
+    }
     /** A line about HIT. */
     describe(hit) {
       const name = this.app.name(hit.track.capture, hit.name);
+      if (hit.track.tile && hit.start === hit.end) return [name[0], "a moment"];
       if (hit.flags & CALL) {
         const more = hit.flags & (BEFORE | AFTER) ? "more than " : "";
         return [name[0], more + duration(hit.end - hit.start)];
@@ -928,10 +1155,10 @@
       );
     }
     trackHead(track) {
-      const lost = track.thread.lost ? `, ${grouped(track.thread.lost)} lost` : "";
+      const lost = track.thread.lost ? `, ${grouped2(track.thread.lost)} lost` : "";
       return h(
         "div",
-        { class: `head${track.pinned ? " pinned" : ""}`, title: `${track.title}, ${track.detail}: ${grouped(track.thread.records)} records${lost}` },
+        { class: `head${track.pinned ? " pinned" : ""}`, title: `${track.title}, ${track.detail}: ${grouped2(track.thread.records)} records${lost}` },
         this.button(track.folded ? "▸" : "▾", track.folded ? "Unfold" : "Fold", () => track.folded = !track.folded),
         h("span", { class: "title" }, track.title),
         h("span", { class: "detail" }, track.detail),
@@ -1004,7 +1231,7 @@
       const width = app.view.width;
       const context = prepared(this.canvas, width, MINIMAP);
       context.clearRect(0, 0, width, MINIMAP);
-      const tracks = app.tracks.all().filter((track) => track.thread.records > 0).sort((a, b) => b.thread.records - a.thread.records).slice(0, TRACKS_MOST).sort((a, b) => a.capture - b.capture || a.thread.thread - b.thread.thread);
+      const tracks = app.tracks.all().filter((track) => track.thread.records > 0 && track.thread.thread >= 0).sort((a, b) => b.thread.records - a.thread.records).slice(0, TRACKS_MOST).sort((a, b) => a.capture - b.capture || a.thread.thread - b.thread.thread);
       const height = Math.min(14, MINIMAP / Math.max(1, tracks.length));
       tracks.forEach((track, i) => {
         const shift = app.offset[track.capture];
@@ -1117,9 +1344,10 @@
       if (event.buttons) return;
       const hit = this.at(event);
       this.canvas.style.cursor = hit ? "pointer" : "";
-      this.tip.hidden = !hit;
-      if (!hit) return;
-      const [name, words] = this.painter.describe(hit);
+      const told = hit ? this.painter.describe(hit) : this.painter.counterAt(event.offsetX, event.offsetY, this.scroller.scrollTop);
+      this.tip.hidden = !told;
+      if (!told) return;
+      const [name, words] = told;
       this.tip.replaceChildren(h("strong", {}, name), h("span", {}, words));
       const box = this.tip.getBoundingClientRect();
       this.tip.style.left = `${Math.min(event.clientX + 14, window.innerWidth - box.width - 8)}px`;
@@ -1237,7 +1465,7 @@
     words(node) {
       if (node.name < 0) return `everything: ${duration(node.total)}`;
       const share = this.root?.total ? (100 * node.total / this.root.total).toFixed(1) : "0";
-      return `${this.app.name(this.capture(), node.name)[0]}: ${duration(node.total)} (${share} %), self ${duration(node.self)}, ${grouped(node.calls)} calls`;
+      return `${this.app.name(this.capture(), node.name)[0]}: ${duration(node.total)} (${share} %), self ${duration(node.self)}, ${grouped2(node.calls)} calls`;
     }
     explain(event) {
       const node = this.at(event);
@@ -1432,6 +1660,25 @@
         if (asked === this.asked) this.body(h("p", { class: "problem" }, String(error.message)));
       }
     }
+    /** Something that is no call: all about it is here already. */
+    showSpan(span, capture) {
+      this.asked++;
+      this.call = null;
+      this.open("call");
+      const name = this.app.name(capture, span.name);
+      const args = Object.entries(span.args ?? {}).map(([key, value]) => this.row(key, typeof value === "string" ? value : JSON.stringify(value)));
+      const facts = h(
+        "dl",
+        { class: "facts" },
+        this.row("start", `${(span.start / 1e6).toFixed(6)} ms`),
+        ...span.end > span.start ? [this.row("duration", h("strong", {}, duration(span.end - span.start)))] : [],
+        ...span.id && span.id !== "0" ? [this.row("id", span.id)] : [],
+        this.row("thread", this.app.tracks.find(capture, span.thread)?.title ?? String(span.thread)),
+        ...args
+      );
+      const where = h("span", { class: "where", title: name[1] }, name[1] ? `${fileName(name[1])}${name[2] ? `:${name[2]}` : ""}` : name[3]);
+      this.body(h("div", { class: "call-head" }, h("h2", {}, name[0]), where), h("div", { class: "columns" }, h("section", {}, facts)));
+    }
     row(title, ...content) {
       return h("div", {}, h("dt", {}, title), h("dd", {}, ...content));
     }
@@ -1508,12 +1755,13 @@
       const capture = Math.min(this.statsOf, app.captures.length - 1);
       const range = app.range ?? { from: app.view.from, to: app.view.to };
       const shift = app.offset[capture];
-      const shown = app.tracks.shown.filter((item) => item.kind === "thread" && item.capture === capture);
-      const all = app.tracks.all().filter((track) => track.capture === capture).length;
+      const real = (item) => item.kind === "thread" && item.capture === capture && item.thread.thread >= 0;
+      const shown = app.tracks.shown.filter(real);
+      const all = app.tracks.all().filter(real).length;
       return {
         capture,
         range: { from: Math.max(0, range.from - shift), to: range.to - shift },
-        threads: shown.length === all ? null : shown.map((item) => item.kind === "thread" ? item.thread.thread : 0)
+        threads: shown.length === all ? null : shown.map((item) => item.thread.thread)
       };
     }
     async showStats() {
@@ -1540,7 +1788,8 @@
     statsHead() {
       const { app } = this;
       const stats = this.stats;
-      const { capture, range } = this.asking();
+      const { capture, range: asked } = this.asking();
+      const range = app.source.live ? asked : stats;
       const head = h("div", { class: "stats-head" });
       if (app.captures.length > 1) {
         const choice = h("select", { "aria-label": "Capture" }, ...app.captures.map((c, i) => h("option", { value: i, selected: i === capture }, c.file)));
@@ -1551,8 +1800,8 @@
         head.append(choice);
       }
       head.append(
-        h("span", {}, `${app.range ? "Selected" : "In sight"}: ${moment(range.from, 1e3)} to ${moment(range.to, 1e3)}, `, h("strong", {}, duration(range.to - range.from))),
-        h("span", {}, `${grouped(stats.calls)} calls, ${grouped(stats.functions_all)} functions, ${duration(stats.busy)} busy on all threads`)
+        h("span", {}, `${!app.source.live ? "On this page" : app.range ? "Selected" : "In sight"}: ${moment(range.from, 1e3)} to ${moment(range.to, 1e3)}, `, h("strong", {}, duration(range.to - range.from))),
+        h("span", {}, `${grouped2(stats.calls)} calls, ${grouped2(stats.functions_all)} functions, ${duration(stats.busy)} busy on all threads`)
       );
       if (!app.range) head.append(h("button", { onclick: () => this.refresh() }, "Update"));
       const cut = app.source.cutAddress(capture, range);
@@ -1576,7 +1825,7 @@
         time("Self", "self", "time in the function itself"),
         { title: "%", right: true, hint: "of the busy time", text: (row) => (100 * row.self / Math.max(1, stats.busy)).toFixed(1), sort: (row) => row.self },
         time("Total", "total", "time with what it called"),
-        { title: "Calls", right: true, text: (row) => grouped(row.calls + row.resumes), sort: (row) => row.calls + row.resumes },
+        { title: "Calls", right: true, text: (row) => grouped2(row.calls + row.resumes), sort: (row) => row.calls + row.resumes },
         time("Mean", "mean", "of a call"),
         time("p50", "p50", "half of the calls took no longer"),
         time("p90", "p90", "nine of ten calls took no longer"),
@@ -1643,7 +1892,7 @@
         text: (row) => row[key] === null ? "–" : String(row[key]),
         sort: (row) => row[key]
       }));
-      const words = rows.length === 0 ? "No rows." : `${grouped(rows.length)} rows${rows.length > most ? `, the first ${most} shown` : ""}.`;
+      const words = rows.length === 0 ? "No rows." : `${grouped2(rows.length)} rows${rows.length > most ? `, the first ${most} shown` : ""}.`;
       const hint = leads ? " Click a row to go to its call." : " Select start_ns, thread and depth of slices, and rows lead to their calls.";
       this.sqlResult.replaceChildren(
         h("p", { class: "hint" }, words + (rows.length ? hint : "")),
@@ -1742,20 +1991,20 @@
     }
     report(sets) {
       const names = sets.reduce((sum, set) => sum + set.size, 0);
-      let words = names === 1 ? "1 name" : `${grouped(names)} names`;
+      let words = names === 1 ? "1 name" : `${grouped2(names)} names`;
       if (names && sets.every((_, i) => this.counts[i])) {
         let calls = 0;
         sets.forEach((set, i) => {
           for (const name of set) calls += this.counts[i].get(name) ?? 0;
         });
-        words += `, ${grouped(calls)} calls`;
+        words += `, ${grouped2(calls)} calls`;
       }
       this.hits.textContent = words;
     }
     /** How often each name was called, once: from the figures of everything. */
     async count(sets) {
       const asked = ++this.running;
-      if (this.counts.length === this.app.captures.length || !this.app.source.live) return;
+      if (this.counts.length === this.app.captures.length) return;
       for (let i = 0; i < this.app.captures.length; i++) {
         try {
           const rows = await this.app.source.counts(i);
@@ -1795,6 +2044,149 @@
     }
   };
 
+  // src/pagesource.ts
+  async function inflated(text) {
+    const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Response(stream).arrayBuffer();
+  }
+  var PageSource = class {
+    constructor(data2) {
+      this.data = data2;
+      this.leftOut = data2.left_out;
+      this.bytes = inflated(data2.stream);
+      let offset = 0;
+      for (const [capture, thread, level, index, length] of data2.tiles) {
+        this.places.set(`${capture} ${thread} ${level} ${index}`, [offset, length]);
+        this.finest = Math.min(this.finest, level);
+        offset += length;
+      }
+    }
+    data;
+    live = false;
+    leftOut;
+    bytes;
+    places = /* @__PURE__ */ new Map();
+    finest = 48;
+    async overview() {
+      return this.data.overview;
+    }
+    async tile(capture, thread, level, index) {
+      const place = this.places.get(`${capture} ${thread} ${level} ${index}`);
+      return place ? (await this.bytes).slice(place[0], place[0] + place[1]) : null;
+    }
+    /** The finest tile there is at TIME. */
+    async finestAt(capture, thread, time) {
+      for (let level = this.finest; level < 48; level++) {
+        const bytes = await this.tile(capture, thread, level, Math.floor(time / tileLength(level)));
+        if (bytes) return parseTile(bytes);
+      }
+      return null;
+    }
+    partAt(tile, depth, time) {
+      if (depth >= tile.rows.length - 1) return null;
+      const at = firstPart(tile, depth, (time - tile.from) / tile.unit);
+      if (at >= tile.rows[depth + 1]) return null;
+      const start = tile.from + tile.start[at] * tile.unit;
+      const end = start + tile.span[at] * tile.unit;
+      return start <= time + tile.unit ? { tile, at, start, end } : null;
+    }
+    /** The same call in the tiles beside: it may be longer than one. */
+    async widened(capture, thread, depth, part) {
+      const number = part.tile.number[part.at];
+      if (!number) return part;
+      const whole = { ...part };
+      for (const [c, t, level, index] of this.data.tiles) {
+        const from = index * tileLength(level);
+        if (c !== capture || t !== thread || tileLength(level) !== part.tile.length) continue;
+        const bytes = await this.tile(c, t, level, index);
+        const tile = bytes && parseTile(bytes);
+        if (!tile || depth >= tile.rows.length - 1 || from === part.tile.from) continue;
+        for (let i = tile.rows[depth]; i < tile.rows[depth + 1]; i++) {
+          if (tile.number[i] !== number || tile.high[i] !== part.tile.high[part.at]) continue;
+          whole.start = Math.min(whole.start, tile.from + tile.start[i] * tile.unit);
+          whole.end = Math.max(whole.end, tile.from + (tile.start[i] + tile.span[i]) * tile.unit);
+        }
+      }
+      return whole;
+    }
+    async call(capture, thread, start, depth) {
+      const tile = await this.finestAt(capture, thread, start);
+      const part = tile && this.partAt(tile, depth, start);
+      if (!tile || !part) throw new Error("This page has nothing more about this place.");
+      if (!(tile.flags[part.at] & CALL)) throw new Error("Several calls together; this page does not have them apart.");
+      const whole = await this.widened(capture, thread, depth, part);
+      const callers = [];
+      for (let d = 0; d < depth; d++) {
+        const above = this.partAt(tile, d, start);
+        if (above) callers.push([tile.name[above.at], (await this.widened(capture, thread, d, above)).start, d]);
+      }
+      let inside = 0;
+      if (depth + 2 < tile.rows.length) {
+        for (let i = tile.rows[depth + 1]; i < tile.rows[depth + 2]; i++) {
+          const at = tile.from + tile.start[i] * tile.unit;
+          if (at >= part.start && at < part.end) inside += tile.busy[i] * tile.unit;
+        }
+      }
+      const share = (part.end - part.start - inside) / Math.max(1, part.end - part.start);
+      return {
+        id: thread * 2 ** 40 + tile.number[part.at],
+        number: tile.number[part.at],
+        thread,
+        depth,
+        name: tile.name[part.at],
+        start: whole.start,
+        duration: whole.end - whole.start,
+        self: Math.max(0, share) * (whole.end - whole.start),
+        self_about: true,
+        entered: "call",
+        ended: "return",
+        callers,
+        args: {}
+      };
+    }
+    async stats(capture, range) {
+      const stats = this.data.stats[capture];
+      void range;
+      return stats;
+    }
+    async counts(capture) {
+      return this.data.counts[capture].counts;
+    }
+    async marks(capture) {
+      return this.data.marks[capture];
+    }
+    async find(capture, names, time, back) {
+      const wanted = new Set(names);
+      const found = { found: false, done: true, time, thread: 0, depth: 0, name: 0, number: 0 };
+      for (const [c, thread, level, index] of this.data.tiles) {
+        if (c !== capture || level !== this.finest) continue;
+        const bytes = await this.tile(c, thread, level, index);
+        const tile = bytes && parseTile(bytes);
+        if (!tile) continue;
+        for (let depth = 0; depth + 1 < tile.rows.length; depth++) {
+          for (let i = tile.rows[depth]; i < tile.rows[depth + 1]; i++) {
+            const start = tile.from + tile.start[i] * tile.unit;
+            const begins = tile.calls[i] > 0 && wanted.has(tile.name[i]);
+            const better = back ? start < time && (!found.found || start > found.time) : start > time && (!found.found || start < found.time);
+            if (begins && better) {
+              Object.assign(found, { found: true, done: false, time: start, thread, depth, name: tile.name[i], number: tile.number[i] });
+            }
+          }
+        }
+      }
+      return found;
+    }
+    async query() {
+      throw new Error("SQL needs kymograph view and the capture.");
+    }
+    cutAddress() {
+      return null;
+    }
+    listen() {
+    }
+  };
+
   // src/source.ts
   async function answerOf(response) {
     if (response.ok) return response;
@@ -1807,6 +2199,7 @@
   }
   var ServerSource = class {
     live = true;
+    leftOut = "";
     async ask(name, values) {
       const text = new URLSearchParams();
       for (const [key, value] of Object.entries(values)) text.set(key, String(value));
@@ -1837,6 +2230,9 @@
     async counts(capture) {
       const answer = await (await this.ask("counts", { capture })).json();
       return answer.counts;
+    }
+    async marks(capture) {
+      return (await this.ask("marks", { capture })).json();
     }
     async query(capture, sql) {
       const text = await (await this.ask("query", { capture, sql })).text();
@@ -1903,6 +2299,7 @@
     asked = false;
     saved = 0;
     loaded = false;
+    marksAsked = 0;
     /** For tests: how often and for how long a frame was drawn. */
     frames = [];
     constructor(source) {
@@ -1975,23 +2372,41 @@
         );
       }
       this.draw();
+      void this.loadMarks();
+    }
+    /** What is no call comes later: all of the capture has to be read for it. */
+    async loadMarks() {
+      const { app } = this;
+      const asked = ++this.marksAsked;
+      for (let i = 0; i < app.captures.length; i++) {
+        try {
+          const { marks } = await app.source.marks(i);
+          if (asked !== this.marksAsked) return;
+          app.tracks.extras[i] = extrasOf(app.captures[i], marks);
+        } catch {
+          return;
+        }
+      }
+      app.tracks.load(app.captures);
+      this.draw();
     }
     title() {
       const { captures } = this.app;
       const names = captures.map((capture) => capture.file).join(" · ");
       document.title = `${names} – kymograph`;
       byId("file").textContent = names;
-      byId("summary").textContent = captures.map((c) => `${duration(c.duration)}, ${grouped(c.records)} records, ${grouped(c.threads_all)} ${c.threads_all === 1 ? "thread" : "threads"}`).join(" · ");
+      byId("summary").textContent = captures.map((c) => `${duration(c.duration)}, ${grouped2(c.records)} records, ${grouped2(c.threads_all)} ${c.threads_all === 1 ? "thread" : "threads"}`).join(" · ");
       const notes = [];
       for (const c of captures) {
         const file = captures.length > 1 ? `${c.file}: ` : "";
         if (c.ending === "running") notes.push(`${file}still being recorded`);
         if (c.ending === "killed") notes.push(`${file}the program was killed; everything until then is here`);
         if (c.ending === "failed") notes.push(`${file}writing failed; everything until then is here`);
-        if (c.lost) notes.push(`${file}${grouped(c.lost)} records were lost; hatched`);
-        if (c.damaged) notes.push(`${file}${grouped(c.damaged)} damaged blocks`);
-        if (c.threads_all > c.threads.length) notes.push(`${file}the ${grouped(c.threads.length)} busiest threads are shown`);
+        if (c.lost) notes.push(`${file}${grouped2(c.lost)} records were lost; hatched`);
+        if (c.damaged) notes.push(`${file}${grouped2(c.damaged)} damaged blocks`);
+        if (c.threads_all > c.threads.length) notes.push(`${file}the ${grouped2(c.threads.length)} busiest threads are shown`);
       }
+      if (this.app.source.leftOut) notes.push(this.app.source.leftOut);
       byId("notes").textContent = notes.join(" · ");
       byId("notes").hidden = !notes.length;
     }
@@ -2059,6 +2474,14 @@
       const { app } = this;
       const shift = app.offset[hit.track.capture];
       const place = { capture: hit.track.capture, thread: hit.track.thread.thread, start: hit.start, depth: hit.depth };
+      const span = hit.track.spans?.[hit.number - 1];
+      if (span) {
+        app.selected = null;
+        if (zoom) app.view.glide(span.start + shift - 1e3, span.end + shift + 1e3);
+        this.panel.showSpan(span, place.capture);
+        this.draw();
+        return;
+      }
       const around = hit.end - hit.start;
       if (zoom) app.view.glide(hit.start + shift - around * 0.05, hit.end + shift + around * 0.05);
       else if (!(hit.flags & CALL)) place.start = Math.floor((hit.start + hit.end) / 2);
@@ -2162,8 +2585,8 @@
     }
   };
   var data = JSON.parse(byId("data").textContent || "{}");
-  if (data.server) {
-    const page = new Page(new ServerSource());
+  if (data.server || data.overview) {
+    const page = new Page(data.server ? new ServerSource() : new PageSource(data));
     window.kymograph = page;
     page.load().catch((error) => {
       byId("notes").hidden = false;

@@ -2,6 +2,7 @@
 
 import type { App } from "./app";
 import { palette } from "./colours";
+import { drawCounter, lastBefore, shortNumber } from "./counter";
 import { duration } from "./format";
 import { fitted } from "./label";
 import { AFTER, BEFORE, CALL, firstPart, levelFor, LOST, OPEN, SUMMARY, tileLength, type Tile } from "./tile";
@@ -20,11 +21,10 @@ export interface Hit {
   calls: number;
   busy: number;
   flags: number;
-}
-
-interface Pending extends Omit<Hit, "track"> {
   number: number;
 }
+
+type Pending = Omit<Hit, "track">;
 
 export interface Look {
   text: string;
@@ -149,7 +149,8 @@ export class Painter {
     const level = levelFor(app.view.nsPerPixel);
     const length = tileLength(level);
     const result: [Tile, number, number][] = [];
-    if (from >= to) return result;
+    if (from >= to || track.series) return result;
+    if (track.tile) return [[track.tile, from, to]];
     for (let index = Math.floor(from / length); index * length < to; index++) {
       const begin = Math.max(from, index * length);
       const end = Math.min(to, (index + 1) * length);
@@ -184,7 +185,8 @@ export class Painter {
         x = Math.max(x, -2);
         right = Math.min(right, width + 2);
         // At least a pixel, but not over what is left of it.
-        if (right - x < 1) right = x + 1;
+        const least = part.end === part.start && track.tile ? 4 : 1; // a moment must be seen
+        if (right - x < least) right = x + least;
         if (right <= edge) return;
         x = Math.max(x, edge);
         const w = right - x;
@@ -297,7 +299,8 @@ export class Painter {
       }
       context.fillStyle = this.look.line;
       context.fillRect(0, y + item.height - 1, width, 1);
-      this.drawThread(context, item, y + 2, height, width);
+      if (item.series) drawCounter(context, app, item, y + 3, width, this.shades[0][22], this.shades[0][20], this.look.muted);
+      else this.drawThread(context, item, y + 2, height, width);
     }
     this.flushRects(context);
     for (const item of app.tracks.shown) {
@@ -323,7 +326,7 @@ export class Painter {
     const shift = app.offset[track.capture];
     if (depth < 0 || depth >= track.depths) return null;
     const time = app.view.time(x) - shift;
-    const near = app.view.nsPerPixel * 1.5;
+    const near = app.view.nsPerPixel * (track.tile ? 5 : 1.5);
     let best: Hit | null = null;
     let distance = near;
     this.eachPart(track, depth, this.tilesFor(track, false), (part) => {
@@ -336,9 +339,19 @@ export class Painter {
     return best;
   }
 
+  /** The value of the counter at X, Y. */
+  counterAt(x: number, y: number, scroll: number): [string, string] | null {
+    const { app } = this;
+    const track = app.tracks.at(y + scroll);
+    if (!track || track.kind !== "thread" || !track.series) return null;
+    const at = lastBefore(track.series.times, app.view.time(x) - app.offset[track.capture]);
+    return at < 0 ? null : [track.title, shortNumber(track.series.values[at])];
+  }
+
   /** A line about HIT. */
   describe(hit: Hit): [string, string] {
     const name = this.app.name(hit.track.capture, hit.name);
+    if (hit.track.tile && hit.start === hit.end) return [name[0], "a moment"];
     if (hit.flags & CALL) {
       const more = hit.flags & (BEFORE | AFTER) ? "more than " : "";
       return [name[0], more + duration(hit.end - hit.start)];

@@ -7,10 +7,12 @@ import { byId, h, prepared } from "./dom";
 import { Painter, type Hit } from "./draw";
 import { duration, grouped } from "./format";
 import { Heads } from "./heads";
+import { extrasOf } from "./marks";
 import { Minimap } from "./minimap";
 import { Mouse } from "./mouse";
 import { Panel } from "./panel";
 import { Search } from "./search";
+import { PageSource, type PageData } from "./pagesource";
 import { ServerSource, type Source } from "./source";
 import { readState, writeState } from "./state";
 import { CALL } from "./tile";
@@ -30,6 +32,7 @@ class Page {
   private asked = false;
   private saved = 0;
   private loaded = false;
+  private marksAsked = 0;
   /** For tests: how often and for how long a frame was drawn. */
   readonly frames: number[] = [];
 
@@ -108,6 +111,24 @@ class Page {
       );
     }
     this.draw();
+    void this.loadMarks();
+  }
+
+  /** What is no call comes later: all of the capture has to be read for it. */
+  private async loadMarks(): Promise<void> {
+    const { app } = this;
+    const asked = ++this.marksAsked;
+    for (let i = 0; i < app.captures.length; i++) {
+      try {
+        const { marks } = await app.source.marks(i);
+        if (asked !== this.marksAsked) return;
+        app.tracks.extras[i] = extrasOf(app.captures[i], marks);
+      } catch {
+        return;
+      }
+    }
+    app.tracks.load(app.captures);
+    this.draw();
   }
 
   private title(): void {
@@ -128,6 +149,7 @@ class Page {
       if (c.damaged) notes.push(`${file}${grouped(c.damaged)} damaged blocks`);
       if (c.threads_all > c.threads.length) notes.push(`${file}the ${grouped(c.threads.length)} busiest threads are shown`);
     }
+    if (this.app.source.leftOut) notes.push(this.app.source.leftOut);
     byId("notes").textContent = notes.join(" · ");
     byId("notes").hidden = !notes.length;
   }
@@ -200,6 +222,14 @@ class Page {
     const { app } = this;
     const shift = app.offset[hit.track.capture];
     const place = { capture: hit.track.capture, thread: hit.track.thread.thread, start: hit.start, depth: hit.depth };
+    const span = hit.track.spans?.[hit.number - 1];
+    if (span) {
+      app.selected = null;
+      if (zoom) app.view.glide(span.start + shift - 1000, span.end + shift + 1000);
+      this.panel.showSpan(span, place.capture);
+      this.draw();
+      return;
+    }
     // Several calls together: show them apart.
     const around = hit.end - hit.start;
     if (zoom) app.view.glide(hit.start + shift - around * 0.05, hit.end + shift + around * 0.05);
@@ -312,9 +342,9 @@ class Page {
   }
 }
 
-const data = JSON.parse(byId("data").textContent || "{}") as { server?: boolean };
-if (data.server) {
-  const page = new Page(new ServerSource());
+const data = JSON.parse(byId("data").textContent || "{}") as PageData & { server?: boolean };
+if (data.server || data.overview) {
+  const page = new Page(data.server ? new ServerSource() : new PageSource(data));
   (window as unknown as { kymograph: Page }).kymograph = page;
   page.load().catch((error: Error) => {
     byId("notes").hidden = false;

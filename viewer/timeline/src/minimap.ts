@@ -49,7 +49,7 @@ export class Minimap {
     context.clearRect(0, 0, width, MINIMAP);
     const tracks = app.tracks
       .all()
-      .filter((track) => track.thread.records > 0)
+      .filter((track) => track.thread.records > 0 && track.thread.thread >= 0)
       .sort((a, b) => b.thread.records - a.thread.records)
       .slice(0, TRACKS_MOST)
       .sort((a, b) => a.capture - b.capture || a.thread.thread - b.thread.thread);

@@ -83,9 +83,10 @@ export class Mouse {
     if (event.buttons) return;
     const hit = this.at(event);
     this.canvas.style.cursor = hit ? "pointer" : "";
-    this.tip.hidden = !hit;
-    if (!hit) return;
-    const [name, words] = this.painter.describe(hit);
+    const told = hit ? this.painter.describe(hit) : this.painter.counterAt(event.offsetX, event.offsetY, this.scroller.scrollTop);
+    this.tip.hidden = !told;
+    if (!told) return;
+    const [name, words] = told;
     this.tip.replaceChildren(h("strong", {}, name), h("span", {}, words));
     const box = this.tip.getBoundingClientRect();
     this.tip.style.left = `${Math.min(event.clientX + 14, window.innerWidth - box.width - 8)}px`;

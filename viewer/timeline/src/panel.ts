@@ -6,6 +6,8 @@ import { familyColour, familyOf } from "./colours";
 import { Flame, sandwich, treeOf } from "./flame";
 import { duration, fileName, grouped, moment } from "./format";
 import { table, type Column } from "./table";
+import type { Group, Track } from "./tracks";
+import type { Span } from "./marks";
 import type { Call, FunctionCost, Place, Range, Stats } from "./types";
 
 type Tab = "call" | "functions" | "flame" | "sql";
@@ -127,6 +129,26 @@ export class Panel {
     }
   }
 
+  /** Something that is no call: all about it is here already. */
+  showSpan(span: Span, capture: number): void {
+    this.asked++;
+    this.call = null;
+    this.open("call");
+    const name = this.app.name(capture, span.name);
+    const args = Object.entries(span.args ?? {}).map(([key, value]) => this.row(key, typeof value === "string" ? value : JSON.stringify(value)));
+    const facts = h(
+      "dl",
+      { class: "facts" },
+      this.row("start", `${(span.start / 1e6).toFixed(6)} ms`),
+      ...(span.end > span.start ? [this.row("duration", h("strong", {}, duration(span.end - span.start)))] : []),
+      ...(span.id && span.id !== "0" ? [this.row("id", span.id)] : []),
+      this.row("thread", this.app.tracks.find(capture, span.thread)?.title ?? String(span.thread)),
+      ...args,
+    );
+    const where = h("span", { class: "where", title: name[1] }, name[1] ? `${fileName(name[1])}${name[2] ? `:${name[2]}` : ""}` : name[3]);
+    this.body(h("div", { class: "call-head" }, h("h2", {}, name[0]), where), h("div", { class: "columns" }, h("section", {}, facts)));
+  }
+
   private row(title: string, ...content: (Node | string)[]): HTMLElement {
     return h("div", {}, h("dt", {}, title), h("dd", {}, ...content));
   }
@@ -208,12 +230,13 @@ export class Panel {
     const capture = Math.min(this.statsOf, app.captures.length - 1);
     const range = app.range ?? { from: app.view.from, to: app.view.to };
     const shift = app.offset[capture];
-    const shown = app.tracks.shown.filter((item) => item.kind === "thread" && item.capture === capture);
-    const all = app.tracks.all().filter((track) => track.capture === capture).length;
+    const real = (item: Track | Group): item is Track => item.kind === "thread" && item.capture === capture && item.thread.thread >= 0;
+    const shown = app.tracks.shown.filter(real);
+    const all = app.tracks.all().filter(real).length;
     return {
       capture,
       range: { from: Math.max(0, range.from - shift), to: range.to - shift },
-      threads: shown.length === all ? null : shown.map((item) => (item.kind === "thread" ? item.thread.thread : 0)),
+      threads: shown.length === all ? null : shown.map((item) => item.thread.thread),
     };
   }
 
@@ -242,7 +265,9 @@ export class Panel {
   private statsHead(): HTMLElement {
     const { app } = this;
     const stats = this.stats as Stats;
-    const { capture, range } = this.asking();
+    const { capture, range: asked } = this.asking();
+    // A page that was sent has the figures of all of it, whatever is selected.
+    const range = app.source.live ? asked : stats;
     const head = h("div", { class: "stats-head" });
     if (app.captures.length > 1) {
       const choice = h("select", { "aria-label": "Capture" }, ...app.captures.map((c, i) => h("option", { value: i, selected: i === capture }, c.file)));
@@ -253,7 +278,7 @@ export class Panel {
       head.append(choice);
     }
     head.append(
-      h("span", {}, `${app.range ? "Selected" : "In sight"}: ${moment(range.from, 1000)} to ${moment(range.to, 1000)}, `, h("strong", {}, duration(range.to - range.from))),
+      h("span", {}, `${!app.source.live ? "On this page" : app.range ? "Selected" : "In sight"}: ${moment(range.from, 1000)} to ${moment(range.to, 1000)}, `, h("strong", {}, duration(range.to - range.from))),
       h("span", {}, `${grouped(stats.calls)} calls, ${grouped(stats.functions_all)} functions, ${duration(stats.busy)} busy on all threads`),
     );
     if (!app.range) head.append(h("button", { onclick: () => this.refresh() }, "Update"));

@@ -105,7 +105,7 @@ export class Search {
   /** How often each name was called, once: from the figures of everything. */
   private async count(sets: Set<number>[]): Promise<void> {
     const asked = ++this.running;
-    if (this.counts.length === this.app.captures.length || !this.app.source.live) return;
+    if (this.counts.length === this.app.captures.length) return;
     for (let i = 0; i < this.app.captures.length; i++) {
       try {
         const rows = await this.app.source.counts(i);

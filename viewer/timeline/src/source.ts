@@ -1,10 +1,13 @@
 // Where the data comes from: the server, or the page itself for one that was sent to somebody.
 
+import type { Marks } from "./marks";
 import type { Call, Found, Overview, Range, Stats } from "./types";
 
 export interface Source {
   /** Can more than what is in sight be asked for? */
   readonly live: boolean;
+  /** A sentence about what is not in it; "" if everything is. */
+  readonly leftOut: string;
   overview(): Promise<Overview>;
   /** The bytes of a tile; null if there is none. */
   tile(capture: number, thread: number, level: number, index: number, generation: number): Promise<ArrayBuffer | null>;
@@ -13,6 +16,8 @@ export interface Source {
   find(capture: number, names: number[], time: number, back: boolean): Promise<Found>;
   /** How often each name was called, in all of the capture. */
   counts(capture: number): Promise<[name: number, calls: number][]>;
+  /** What is no call: counters, tasks, instants. */
+  marks(capture: number): Promise<Marks>;
   query(capture: number, sql: string): Promise<Record<string, unknown>[]>;
   cutAddress(capture: number, range: Range): string | null;
   /** Calls GROWN when a capture has grown, and GONE when the server has gone or come back. */
@@ -32,6 +37,7 @@ async function answerOf(response: Response): Promise<Response> {
 
 export class ServerSource implements Source {
   readonly live = true;
+  readonly leftOut = "";
 
   private async ask(name: string, values: Record<string, string | number>): Promise<Response> {
     const text = new URLSearchParams();
@@ -69,6 +75,10 @@ export class ServerSource implements Source {
   async counts(capture: number): Promise<[number, number][]> {
     const answer = (await (await this.ask("counts", { capture })).json()) as { counts: [number, number][] };
     return answer.counts;
+  }
+
+  async marks(capture: number): Promise<Marks> {
+    return (await this.ask("marks", { capture })).json();
   }
 
   async query(capture: number, sql: string): Promise<Record<string, unknown>[]> {

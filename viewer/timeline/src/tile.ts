@@ -19,9 +19,9 @@ export interface Tile {
   count: number;
   fromSummaries: boolean;
   deeper: boolean;
-  start: Uint32Array;
-  span: Uint32Array;
-  busy: Uint32Array;
+  start: Uint32Array | Float64Array;
+  span: Uint32Array | Float64Array;
+  busy: Uint32Array | Float64Array;
   name: Uint32Array;
   calls: Uint32Array;
   number: Uint32Array;

@@ -1,5 +1,7 @@
 // The tracks: which there are, in which order, folded or not, and where they are on the screen.
 
+import { lanesOf, type Extra, type Series, type Span } from "./marks";
+import type { Tile } from "./tile";
 import type { Capture, Thread } from "./types";
 
 export const ROW = 18;
@@ -7,6 +9,7 @@ export const HEAD = 22; // of a group
 const GAP = 6;
 const FOLDED = 22;
 const EMPTY = 26;
+const COUNTER = 46;
 const DEPTHS_SHOWN = 256;
 
 export interface Track {
@@ -22,6 +25,10 @@ export interface Track {
   y: number;
   height: number;
   depths: number;
+  /** A track that is here in full: its spans, by lane, and the same as a tile. */
+  tile?: Tile;
+  spans?: Span[];
+  series?: Series;
 }
 
 export interface Group {
@@ -43,6 +50,9 @@ export class Tracks {
   shown: (Track | Group)[] = [];
   height = 0;
 
+  /** By capture: tracks of what is no call. */
+  extras: Extra[][] = [];
+
   /** Take over what CAPTURES have; what the user did to known tracks stays. */
   load(captures: Capture[]): void {
     const known = new Map<string, Track | Group>();
@@ -51,6 +61,7 @@ export class Tracks {
       for (const track of group.tracks) known.set(track.key, track);
     }
     this.groups = captures.flatMap((capture, which) => this.groupsOf(capture, which, captures.length > 1, known));
+    captures.forEach((capture, which) => this.addExtras(capture, which, known));
   }
 
   private groupsOf(capture: Capture, which: number, named: boolean, known: Map<string, Track | Group>): Group[] {
@@ -93,6 +104,53 @@ export class Tracks {
     return [...groups.values()];
   }
 
+  private addExtras(capture: Capture, which: number, known: Map<string, Track | Group>): void {
+    (this.extras[which] ?? []).forEach((extra, i) => {
+      const group = this.groups.find((one) => one.key === `${which}/${extra.process}`);
+      if (!group) return;
+      const lanes = extra.spans && lanesOf(extra.spans, capture.duration);
+      const device = group.tracks.find((track) => track.thread.thread === extra.device && extra.device !== undefined);
+      if (device) {
+        Object.assign(device, lanes);
+        return;
+      }
+      const key = `${which}:${extra.title}`;
+      const before = known.get(key) as Track | undefined;
+      const thread: Thread = {
+        thread: -1 - i,
+        tid: 0,
+        name: extra.title,
+        process: extra.process,
+        records: extra.spans?.length ?? extra.series?.times.length ?? 0,
+        lost: 0,
+        first: 0,
+        last: capture.duration,
+        device: false,
+        summaries: false,
+      };
+      group.tracks.push({
+        kind: "thread",
+        key,
+        capture: which,
+        thread,
+        title: extra.title,
+        detail: extra.detail,
+        group,
+        folded: before?.folded ?? false,
+        pinned: before?.pinned ?? false,
+        y: 0,
+        height: 0,
+        depths: 0,
+        series: extra.series,
+        ...lanes,
+      });
+    });
+    // Counters and tasks of a process come before its threads: those are long.
+    for (const group of this.groups) {
+      group.tracks.sort((a, b) => Number(b.thread.thread < 0) - Number(a.thread.thread < 0));
+    }
+  }
+
   all(): Track[] {
     return this.groups.flatMap((group) => group.tracks);
   }
@@ -121,9 +179,9 @@ export class Tracks {
     let y = 0;
     this.shown = [];
     const place = (track: Track) => {
-      track.depths = Math.min(DEPTHS_SHOWN, depths(track));
+      track.depths = Math.min(DEPTHS_SHOWN, track.tile ? track.tile.rows.length - 1 : depths(track));
       track.y = y;
-      track.height = track.folded ? FOLDED : Math.max(EMPTY, track.depths * ROW + GAP);
+      track.height = track.folded ? FOLDED : track.series ? COUNTER : Math.max(EMPTY, track.depths * ROW + GAP);
       this.shown.push(track);
       y += track.height;
     };

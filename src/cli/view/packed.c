@@ -1,0 +1,191 @@
+/* packed.c — see packed.h. */
+#include "packed.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+#include "capture.h"
+#include "interrupt.h"
+#include "tile.h"
+
+enum {
+    WHOLE_LEVELS = 3, /* so many of the coarsest levels are of everything, not only of the part */
+    CHUNK = 1 << 16,
+    THREADS_MOST = 4000, /* as in the overview */
+};
+
+/* A tile, while its level is being tried. */
+struct entry {
+    unsigned capture, level;
+    uint32_t thread;
+    uint64_t index;
+    size_t length;
+};
+
+struct packing {
+    struct view_packed *packed;
+    const struct view *view;
+    z_stream stream;
+    struct kymo_buffer tile;
+    struct kymo_buffer entries; /* of struct entry */
+    bool exact;                 /* no tile of this level has parts that a finer one would divide */
+};
+
+/* Compress LENGTH BYTES; FLUSH as in zlib. */
+static int deflate_bytes(struct packing *p, const void *bytes, size_t length, int flush)
+{
+    struct kymo_buffer *out = &p->packed->stream;
+    p->stream.next_in = (Bytef *)(uintptr_t)bytes;
+    p->stream.avail_in = (uInt)length;
+    do {
+        int rc = kymo__buffer_reserve(out, CHUNK);
+        if (rc < 0)
+            return rc;
+        p->stream.next_out = out->bytes + out->len;
+        p->stream.avail_out = CHUNK;
+        if (deflate(&p->stream, flush) == Z_STREAM_ERROR)
+            return -EIO;
+        out->len += CHUNK - p->stream.avail_out;
+    } while (p->stream.avail_out == 0);
+    return 0;
+}
+
+/* Does the tile hold each call by itself? */
+static bool is_exact(const uint8_t *tile, size_t length)
+{
+    size_t count = (length - KYMO__TILE_HEADER) / KYMO__TILE_PART;
+    const uint8_t *flags = tile + KYMO__TILE_HEADER + count * 26;
+    for (size_t i = 0; i < count; i++)
+        if (!(flags[i] & 1))
+            return false;
+    return true;
+}
+
+static int pack_tile(struct packing *p, const struct entry *place)
+{
+    const struct view_lease *lease = &p->packed->leases[place->capture];
+    const struct kymo_tile_place at = {
+        .thread = place->thread,
+        .level = place->level,
+        .index = place->index,
+        .origin = p->view->origin[place->capture],
+        .events = KYMO__TILE_EVENTS,
+    };
+    struct entry entry = *place;
+    p->tile.len = 0;
+    int rc = kymo__tile_make(lease->capture, &lease->state->callables, &at, &p->tile);
+    if (rc < 0)
+        return rc;
+    entry.length = p->tile.len;
+    p->exact &= is_exact(p->tile.bytes, p->tile.len);
+    rc = deflate_bytes(p, p->tile.bytes, p->tile.len, Z_NO_FLUSH);
+    return rc < 0 ? rc : kymo__buffer_add(&p->entries, &entry, sizeof entry);
+}
+
+/* Pack LEVEL of all threads, of everything or of the part. Stops early with -EFBIG. */
+static int pack_level(struct packing *p, unsigned level, bool whole, size_t most)
+{
+    int rc = 0;
+    for (unsigned c = 0; rc == 0 && c < p->view->count; c++) {
+        const struct view_state *state = p->packed->leases[c].state;
+        kymo_ns origin = p->view->origin[c];
+        uint64_t threads = state->info.threads < THREADS_MOST ? state->info.threads : THREADS_MOST;
+        for (uint32_t t = 0; rc == 0 && t < threads; t++) {
+            struct kymo_thread_info info = {.size = sizeof(info)};
+            kymo_capture_thread(state->capture, t, &info);
+            kymo_ns from = info.first - origin, to = info.last - origin;
+            from = !whole && p->packed->from[c] > from ? p->packed->from[c] : from;
+            to = !whole && p->packed->to[c] < to ? p->packed->to[c] : to;
+            if (!info.records || to < from || from < 0)
+                continue;
+            unsigned bits = level + KYMO__TILE_BITS;
+            for (uint64_t i = (uint64_t)from >> bits; rc == 0 && i <= (uint64_t)to >> bits; i++) {
+                const struct entry place = {.capture = c, .level = level, .thread = t, .index = i};
+                rc = kymo__cli_interrupted() ? -ECANCELED : pack_tile(p, &place);
+                if (rc == 0 && p->packed->stream.len > most)
+                    rc = -EFBIG;
+            }
+        }
+    }
+    return rc < 0 ? rc : deflate_bytes(p, "", 0, Z_SYNC_FLUSH);
+}
+
+/* The level at which everything fits one tile. */
+static unsigned coarsest_level(const struct packing *p)
+{
+    kymo_ns longest = 1;
+    for (unsigned c = 0; c < p->view->count; c++) {
+        kymo_ns length = p->packed->leases[c].state->info.end - p->view->origin[c];
+        longest = length > longest ? length : longest;
+    }
+    unsigned level = 0;
+    while (level + 1 < KYMO__TILE_LEVELS && longest >> (level + KYMO__TILE_BITS))
+        level++;
+    return level;
+}
+
+static void put_entries(const struct packing *p, struct cli_json *json)
+{
+    const struct entry *entries = (const struct entry *)(const void *)p->entries.bytes;
+    kymo__cli_json_array(json, "tiles");
+    for (size_t i = 0; i < p->entries.len / sizeof *entries; i++) {
+        kymo__cli_json_array(json, NULL);
+        kymo__cli_json_uint(json, NULL, entries[i].capture);
+        kymo__cli_json_uint(json, NULL, entries[i].thread);
+        kymo__cli_json_uint(json, NULL, entries[i].level);
+        kymo__cli_json_uint(json, NULL, entries[i].index);
+        kymo__cli_json_uint(json, NULL, entries[i].length);
+        kymo__cli_json_end(json);
+    }
+    kymo__cli_json_end(json);
+}
+
+/* Add level after level, until one does not fit: it is taken back. */
+static int pack_levels(struct packing *p, size_t most)
+{
+    unsigned coarsest = coarsest_level(p);
+    for (unsigned level = coarsest + 1; level-- > 0;) {
+        z_stream before;
+        size_t length = p->packed->stream.len, entries = p->entries.len;
+        if (deflateCopy(&before, &p->stream) != Z_OK)
+            return -ENOMEM;
+        p->exact = true;
+        int rc = pack_level(p, level, level + WHOLE_LEVELS > coarsest, most);
+        if (rc == -EFBIG && level < coarsest) {
+            deflateEnd(&p->stream);
+            /* zlib keeps a pointer back to its stream: a copy is the way to move it. */
+            bool copied = deflateCopy(&p->stream, &before) == Z_OK;
+            deflateEnd(&before);
+            if (!copied)
+                return -ENOMEM;
+            p->packed->stream.len = length;
+            p->entries.len = entries;
+            return 0;
+        }
+        deflateEnd(&before);
+        if (rc < 0 && rc != -EFBIG)
+            return rc;
+        p->packed->finest = level;
+        if (p->exact || level == 0) {
+            p->packed->all = true;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+int kymo__packed_fill(struct view_packed *packed, const struct view *view, size_t most,
+                      struct cli_json *json)
+{
+    struct packing p = {.packed = packed, .view = view};
+    if (deflateInit2(&p.stream, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+        return -ENOMEM;
+    int rc = pack_levels(&p, most);
+    rc = rc < 0 ? rc : deflate_bytes(&p, "", 0, Z_FINISH);
+    if (rc == 0)
+        put_entries(&p, json);
+    deflateEnd(&p.stream);
+    kymo__buffer_fini(&p.tile);
+    kymo__buffer_fini(&p.entries);
+    return rc;
+}
