@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import bisect
 import collections
 import json
 import os
 import random
+import re
 import signal
 import socket
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from command import bad, good, start_recorder
-from viewed import AFTER, BEFORE, CALL, SUMMARY, Part, Server, capture_of, served
+from command import kymograph as kymograph_run
+from viewed import AFTER, BEFORE, CALL, SUMMARY, Part, Server, capture_of, read_tile, served
 
 import kymograph
 
@@ -576,3 +580,78 @@ def test_damaged_captures_are_served(tmp_path: Path, captures: list[Path]) -> No
             server.good("stats")
             server.ask("call", thread=0, start=1000, depth=0)
             assert server.process.poll() is None
+
+
+# --------------------------------------------------------------- a page to be sent
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    """What is in a saved page; `stream` inflated."""
+    found = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S
+    )
+    data = json.loads(found[0])
+    data["stream"] = zlib.decompress(base64.b64decode(data["stream"]), wbits=-15)
+    return data
+
+
+def test_a_saved_page_has_every_call(captures: list[Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    kymograph_view("--save", page, captures[0])
+    data = data_of(page)
+    assert data["left_out"] == ""
+    numbers, at = set(), 0
+    for _, thread, _, _, length, full in data["tiles"]:
+        if full:
+            for part in read_tile(data["stream"][at : at + length]).parts:
+                if part.count:
+                    assert part.flags & CALL or part.start == part.end
+                    numbers.add((thread, part.number))
+        at += length
+    assert at == len(data["stream"])
+    mask = (1 << 40) - 1
+    calls = [call for call in slices_of(captures[0]) if call.end_ns > call.start_ns]
+    assert {(call.thread, call.id & mask) for call in calls} <= numbers
+    assert data["stats"][0]["calls"] and data["counts"][0]["counts"]
+
+
+def kymograph_view(*arguments: object) -> str:
+    done = kymograph_run("view", *arguments)
+    assert done.returncode == 0, done
+    return done.stderr
+
+
+def test_a_page_keeps_to_its_size_and_says_what_it_left_out(tmp_path: Path) -> None:
+    code = "def f(): pass\nfor i in range(150000): f()\n"
+    path, page = capture_of(tmp_path / "many.kymo", code), tmp_path / "page.html"
+    said = kymograph_view("--save", page, "--size", "1", path)
+    assert page.stat().st_size <= 1 << 20
+    assert "only together; --size makes it larger" in said
+    assert "shown only together" in data_of(page)["left_out"]
+    kymograph_view("--save", page, "--size", "1", "--from", "10ms", "--to", "11ms", path)
+    data = data_of(page)
+    assert page.stat().st_size <= 1 << 20 and data["left_out"] == ""
+    assert data["stats"][0]["to"] - data["stats"][0]["from"] == 1000000
+
+
+def test_markup_in_a_saved_page_is_escaped(tmp_path: Path) -> None:
+    path, page = tmp_path / "evil.kymo", tmp_path / "page.html"
+    kymograph.start(path, calls=False)
+    with kymograph.span("</script><script>alert(1)</script><!--"):
+        kymograph.counter("<!--<script>", 1)
+    kymograph.stop()
+    kymograph_view("--save", page, path)
+    assert page.read_text().count("</script>") == 2
+    names = data_of(page)["overview"]["captures"][0]["names"]
+    assert any("</script><script>alert(1)" in name[0] for name in names)
+
+
+def test_what_cannot_be_saved_is_refused(tmp_path: Path, captures: list[Path]) -> None:
+    other = tmp_path / "notes.html"
+    other.write_text("mine")
+    assert "notes.html" in bad("view", "--save", other, captures[1])
+    assert other.read_text() == "mine"
+    assert "would overwrite the capture" in bad("view", "--save", captures[1], captures[1])
+    assert "--size takes a number" in bad("view", "--save", other, "--size", "big", captures[1])
+    assert "only with --save" in bad("view", "--from", "1ms", captures[1])
+    assert "no such file" in bad("view", "--save", other, tmp_path / "none.kymo").lower()

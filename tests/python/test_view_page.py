@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import good
 from judges import Browser
 from viewed import Server, capture_of, served
 
@@ -362,6 +363,32 @@ def test_markup_in_names_stays_text(browser: Browser, tmp_path: Path) -> None:
         assert browser.ask("window.hacked") is None
         assert browser.ask("document.querySelectorAll('img, b').length") == 0
         assert said(browser, server) == []
+
+
+def test_a_saved_page_works_by_itself(browser: Browser, traced: Path, tmp_path: Path) -> None:
+    """From a file, without a network or a server."""
+    page = tmp_path / "saved page.html"
+    good("view", "--save", page, traced)
+    browser.open(page.as_uri())
+    settled(browser)
+    assert "MainThread" in text(browser, "heads")
+    sql = "SELECT thread, depth, start_ns, dur_ns FROM slices WHERE name = 'slow' LIMIT 1"
+    row = json.loads(good("query", "--json", traced, sql))
+    where = {"capture": 0, "thread": row["thread"], "start": row["start_ns"], "depth": row["depth"]}
+    browser.ask(f"kymograph.app.select({json.dumps(where)})")
+    browser.wait(lambda: "Called by" in text(browser, "panel-body"))
+    assert browser.ask("kymograph.panel.call.duration") == row["dur_ns"]
+    assert "main" in text(browser, "panel-body")
+    browser.press("/")
+    browser.press(*"slow")
+    browser.wait(lambda: text(browser, "hits") == "1 name, 4 calls")
+    browser.press("Enter")
+    browser.wait(lambda: browser.ask("kymograph.app.selected.start") > row["start_ns"])
+    browser.press("Escape")
+    for tab in ("functions", "flame"):
+        browser.ask(f"document.getElementById('tab-{tab}').click()")
+        browser.wait(lambda: "On this page" in text(browser, "panel-body"))
+    assert browser.messages == []
 
 
 def test_the_page_is_small(server: Server) -> None:

@@ -2,6 +2,7 @@
 #include "packed.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <zlib.h>
 
 #include "capture.h"
@@ -9,7 +10,9 @@
 #include "tile.h"
 
 enum {
-    WHOLE_LEVELS = 3, /* so many of the coarsest levels are of everything, not only of the part */
+    WHOLE_LEVELS = 4,    /* the coarsest levels are of everything, not only of the part */
+    STEP = 2,            /* from level to level */
+    FULL_EVENTS = 20000, /* in a tile that has every call */
     CHUNK = 1 << 16,
     THREADS_MOST = 4000, /* as in the overview */
 };
@@ -20,6 +23,7 @@ struct entry {
     uint32_t thread;
     uint64_t index;
     size_t length;
+    bool full;
 };
 
 struct packing {
@@ -28,7 +32,6 @@ struct packing {
     z_stream stream;
     struct kymo_buffer tile;
     struct kymo_buffer entries; /* of struct entry */
-    bool exact;                 /* no tile of this level has parts that a finer one would divide */
 };
 
 /* Compress LENGTH BYTES; FLUSH as in zlib. */
@@ -50,17 +53,6 @@ static int deflate_bytes(struct packing *p, const void *bytes, size_t length, in
     return 0;
 }
 
-/* Does the tile hold each call by itself? */
-static bool is_exact(const uint8_t *tile, size_t length)
-{
-    size_t count = (length - KYMO__TILE_HEADER) / KYMO__TILE_PART;
-    const uint8_t *flags = tile + KYMO__TILE_HEADER + count * 26;
-    for (size_t i = 0; i < count; i++)
-        if (!(flags[i] & 1))
-            return false;
-    return true;
-}
-
 static int pack_tile(struct packing *p, const struct entry *place)
 {
     const struct view_lease *lease = &p->packed->leases[place->capture];
@@ -70,6 +62,7 @@ static int pack_tile(struct packing *p, const struct entry *place)
         .index = place->index,
         .origin = p->view->origin[place->capture],
         .events = KYMO__TILE_EVENTS,
+        .full = place->full,
     };
     struct entry entry = *place;
     p->tile.len = 0;
@@ -77,13 +70,13 @@ static int pack_tile(struct packing *p, const struct entry *place)
     if (rc < 0)
         return rc;
     entry.length = p->tile.len;
-    p->exact &= is_exact(p->tile.bytes, p->tile.len);
     rc = deflate_bytes(p, p->tile.bytes, p->tile.len, Z_NO_FLUSH);
     return rc < 0 ? rc : kymo__buffer_add(&p->entries, &entry, sizeof entry);
 }
 
-/* Pack LEVEL of all threads, of everything or of the part. Stops early with -EFBIG. */
-static int pack_level(struct packing *p, unsigned level, bool whole, size_t most)
+/* Pack LEVEL of all threads, of everything or of the part; FULL with every call. Stops early with
+   -EFBIG. */
+static int pack_level(struct packing *p, unsigned level, bool whole, bool full, size_t most)
 {
     int rc = 0;
     for (unsigned c = 0; rc == 0 && c < p->view->count; c++) {
@@ -100,7 +93,8 @@ static int pack_level(struct packing *p, unsigned level, bool whole, size_t most
                 continue;
             unsigned bits = level + KYMO__TILE_BITS;
             for (uint64_t i = (uint64_t)from >> bits; rc == 0 && i <= (uint64_t)to >> bits; i++) {
-                const struct entry place = {.capture = c, .level = level, .thread = t, .index = i};
+                const struct entry place = {
+                    .capture = c, .level = level, .thread = t, .index = i, .full = full};
                 rc = kymo__cli_interrupted() ? -ECANCELED : pack_tile(p, &place);
                 if (rc == 0 && p->packed->stream.len > most)
                     rc = -EFBIG;
@@ -135,43 +129,73 @@ static void put_entries(const struct packing *p, struct cli_json *json)
         kymo__cli_json_uint(json, NULL, entries[i].level);
         kymo__cli_json_uint(json, NULL, entries[i].index);
         kymo__cli_json_uint(json, NULL, entries[i].length);
+        kymo__cli_json_uint(json, NULL, entries[i].full);
         kymo__cli_json_end(json);
     }
     kymo__cli_json_end(json);
 }
 
-/* Add level after level, until one does not fit: it is taken back. */
-static int pack_levels(struct packing *p, size_t most)
+/* The coarsest level at which a tile of the busiest thread has few enough events to hold every
+   call. */
+static unsigned full_level(const struct packing *p, unsigned coarsest)
 {
-    unsigned coarsest = coarsest_level(p);
-    for (unsigned level = coarsest + 1; level-- > 0;) {
-        z_stream before;
-        size_t length = p->packed->stream.len, entries = p->entries.len;
-        if (deflateCopy(&before, &p->stream) != Z_OK)
-            return -ENOMEM;
-        p->exact = true;
-        int rc = pack_level(p, level, level + WHOLE_LEVELS > coarsest, most);
-        if (rc == -EFBIG && level < coarsest) {
-            deflateEnd(&p->stream);
-            /* zlib keeps a pointer back to its stream: a copy is the way to move it. */
-            bool copied = deflateCopy(&p->stream, &before) == Z_OK;
-            deflateEnd(&before);
-            if (!copied)
-                return -ENOMEM;
-            p->packed->stream.len = length;
-            p->entries.len = entries;
-            return 0;
-        }
-        deflateEnd(&before);
-        if (rc < 0 && rc != -EFBIG)
-            return rc;
-        p->packed->finest = level;
-        if (p->exact || level == 0) {
-            p->packed->all = true;
-            return 0;
+    unsigned level = coarsest;
+    for (unsigned c = 0; c < p->view->count; c++) {
+        const struct view_state *state = p->packed->leases[c].state;
+        for (uint32_t t = 0; t < state->info.threads && t < THREADS_MOST; t++) {
+            struct kymo_thread_info info = {.size = sizeof(info)};
+            kymo_capture_thread(state->capture, t, &info);
+            double length = (double)(info.last - info.first) + 1;
+            while (level > 0 && (double)info.records * (double)(1ull << (level + KYMO__TILE_BITS)) >
+                                    FULL_EVENTS * length)
+                level--;
         }
     }
-    return 0;
+    return level;
+}
+
+/* Pack a level, or take it back if it does not fit. Returns 1, 0 if it does not, or a negative
+   code. */
+static int try_level(struct packing *p, unsigned level, bool whole, bool full, size_t most)
+{
+    z_stream before;
+    size_t length = p->packed->stream.len, entries = p->entries.len;
+    if (deflateCopy(&before, &p->stream) != Z_OK)
+        return -ENOMEM;
+    int rc = pack_level(p, level, whole, full, most);
+    if (rc == -EFBIG) {
+        deflateEnd(&p->stream);
+        /* zlib keeps a pointer back to its stream: a copy is the way to move it. */
+        rc = deflateCopy(&p->stream, &before) == Z_OK ? 0 : -ENOMEM;
+        p->packed->stream.len = length;
+        p->entries.len = entries;
+    } else if (rc == 0) {
+        p->packed->finest = level;
+        rc = 1;
+    }
+    deflateEnd(&before);
+    return rc;
+}
+
+/* Add level after level until one does not fit, or until there is every call. */
+static int pack_levels(struct packing *p, size_t most)
+{
+    unsigned coarsest = coarsest_level(p), full = full_level(p, coarsest);
+    int rc = 1;
+    for (unsigned level = coarsest; rc > 0; level -= STEP) {
+        if (level <= full && level + STEP > full) {
+            rc = try_level(p, full, false, true, most);
+            if (rc != 0) {
+                p->packed->all = rc > 0;
+                break;
+            }
+        }
+        bool whole = level + WHOLE_LEVELS > coarsest;
+        rc = try_level(p, level, whole, false, level == coarsest ? SIZE_MAX : most);
+        if (level < STEP)
+            break;
+    }
+    return rc < 0 ? rc : 0;
 }
 
 int kymo__packed_fill(struct view_packed *packed, const struct view *view, size_t most,

@@ -11,11 +11,11 @@ struct view_packed {
     kymo_ns from[VIEW_CAPTURES], to[VIEW_CAPTURES]; /* since the start of each */
     struct kymo_buffer stream;                      /* raw deflate */
     unsigned finest;                                /* the finest level that is in it */
-    bool all;                                       /* so is every finer one that differs */
+    bool all;                                       /* every call of the part is in it */
 };
 
 /* Pack tiles into PACKED, whose leases and times are set, in at most MOST bytes, and list them in
-   JSON as [capture, thread, level, index, length]. Returns 0 or a negative code. */
+   JSON as [capture, thread, level, index, length, whether it has every call]. Returns 0 or a negative code. */
 int kymo__packed_fill(struct view_packed *packed, const struct view *view, size_t most,
                       struct cli_json *json);
 

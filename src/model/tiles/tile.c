@@ -57,7 +57,7 @@ static int add_calls(struct making *m, kymo_ns from, kymo_ns to)
 {
     if (from >= to)
         return 0;
-    kymo_ns margin = m->summaries ? 0 : (kymo_ns)1 << m->place->level, before;
+    kymo_ns margin = m->summaries ? 0 : (kymo_ns)1 << m->rows.level, before;
     if (__builtin_sub_overflow(from, margin, &before))
         before = INT64_MIN;
     const struct kymo_visitor visitor = {.arg = m, .whole = true, .leave = take_call};
@@ -228,8 +228,8 @@ int kymo__tile_make(struct kymo_capture *capture, const struct kymo_callables *c
     m->callables = callables;
     m->place = place;
     m->rows.origin = place->origin;
-    m->rows.level = place->level;
-    m->summaries = capture->reader->threads[place->thread].summaries &&
+    m->rows.level = place->full ? 0 : place->level;
+    m->summaries = !place->full && capture->reader->threads[place->thread].summaries &&
                    count_events(m, from, to) > place->events;
     rc = m->summaries ? add_summaries(m, from, to) : add_calls(m, from, to);
     if (rc == 0)

@@ -48,6 +48,7 @@ struct kymo_tile_place {
     uint64_t index;
     kymo_ns origin;  /* the start of the capture */
     uint64_t events; /* KYMO__TILE_EVENTS, unless a test wants otherwise */
+    bool full;       /* every call is a part of its own, however short */
 };
 
 /* Where the tile begins and ends. Returns 0, or -EINVAL if there is no such place. */

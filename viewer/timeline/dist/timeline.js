@@ -916,7 +916,7 @@
       const shift = app.offset[track.capture];
       const from = Math.max(0, app.view.from - shift, track.thread.first);
       const to = Math.min(app.view.to - shift, track.thread.last + 1);
-      const level = levelFor(app.view.nsPerPixel);
+      const level = app.source.level(levelFor(app.view.nsPerPixel));
       const length = tileLength(level);
       const result = [];
       if (from >= to || track.series) return result;
@@ -1236,7 +1236,7 @@
       tracks.forEach((track, i) => {
         const shift = app.offset[track.capture];
         const duration2 = app.captures[track.capture].duration;
-        const level = levelFor(duration2 / COLUMNS) + 1;
+        const level = app.source.level(levelFor(duration2 / COLUMNS) + 1);
         const tile = app.store.get(track.capture, track.thread.thread, level, 0);
         if (!tile || tile.rows.length < 2) return;
         context.fillStyle = familyColour(track.capture ? "library" : "own", app.dark);
@@ -2059,7 +2059,12 @@
       for (const [capture, thread, level, index, length] of data2.tiles) {
         this.places.set(`${capture} ${thread} ${level} ${index}`, [offset, length]);
         this.finest = Math.min(this.finest, level);
+        this.levels[level] = level;
         offset += length;
+      }
+      for (let level = LEVELS - 1, last = LEVELS - 1; level >= 0; level--) {
+        last = this.levels[level] ?? last;
+        this.levels[level] = last;
       }
     }
     data;
@@ -2067,7 +2072,12 @@
     leftOut;
     bytes;
     places = /* @__PURE__ */ new Map();
-    finest = 48;
+    finest = LEVELS;
+    /** By level: the one to use, because not all are here. */
+    levels = [];
+    level(wanted) {
+      return this.levels[wanted];
+    }
     async overview() {
       return this.data.overview;
     }
@@ -2077,7 +2087,7 @@
     }
     /** The finest tile there is at TIME. */
     async finestAt(capture, thread, time) {
-      for (let level = this.finest; level < 48; level++) {
+      for (let level = this.finest; level < LEVELS; level++) {
         const bytes = await this.tile(capture, thread, level, Math.floor(time / tileLength(level)));
         if (bytes) return parseTile(bytes);
       }
@@ -2200,6 +2210,9 @@
   var ServerSource = class {
     live = true;
     leftOut = "";
+    level(wanted) {
+      return wanted;
+    }
     async ask(name, values) {
       const text = new URLSearchParams();
       for (const [key, value] of Object.entries(values)) text.set(key, String(value));

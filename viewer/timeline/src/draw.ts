@@ -146,7 +146,7 @@ export class Painter {
     const shift = app.offset[track.capture];
     const from = Math.max(0, app.view.from - shift, track.thread.first);
     const to = Math.min(app.view.to - shift, track.thread.last + 1);
-    const level = levelFor(app.view.nsPerPixel);
+    const level = app.source.level(levelFor(app.view.nsPerPixel));
     const length = tileLength(level);
     const result: [Tile, number, number][] = [];
     if (from >= to || track.series) return result;

@@ -57,7 +57,7 @@ export class Minimap {
     tracks.forEach((track, i) => {
       const shift = app.offset[track.capture];
       const duration = app.captures[track.capture].duration;
-      const level = levelFor(duration / COLUMNS) + 1;
+      const level = app.source.level(levelFor(duration / COLUMNS) + 1);
       const tile = app.store.get(track.capture, track.thread.thread, level, 0);
       if (!tile || tile.rows.length < 2) return;
       context.fillStyle = familyColour(track.capture ? "library" : "own", app.dark);

@@ -2,7 +2,7 @@
 
 import type { Marks } from "./marks";
 import type { Source } from "./source";
-import { CALL, firstPart, parseTile, tileLength, type Tile } from "./tile";
+import { CALL, firstPart, LEVELS, parseTile, tileLength, type Tile } from "./tile";
 import type { Call, Found, Overview, Range, Stats } from "./types";
 
 export interface PageData {
@@ -10,8 +10,8 @@ export interface PageData {
   marks: Marks[];
   stats: Stats[];
   counts: { counts: [number, number][] }[];
-  /** Capture, thread, level, index, length in the stream. */
-  tiles: [number, number, number, number, number][];
+  /** Capture, thread, level, index, length in the stream, 1 if it has every call. */
+  tiles: [number, number, number, number, number, number][];
   stream: string;
   left_out: string;
 }
@@ -34,7 +34,9 @@ export class PageSource implements Source {
   readonly leftOut: string;
   private bytes: Promise<ArrayBuffer>;
   private places = new Map<string, [number, number]>();
-  private finest = 48;
+  private finest = LEVELS;
+  /** By level: the one to use, because not all are here. */
+  private levels: number[] = [];
 
   constructor(private data: PageData) {
     this.leftOut = data.left_out;
@@ -43,8 +45,17 @@ export class PageSource implements Source {
     for (const [capture, thread, level, index, length] of data.tiles) {
       this.places.set(`${capture} ${thread} ${level} ${index}`, [offset, length]);
       this.finest = Math.min(this.finest, level);
+      this.levels[level] = level;
       offset += length;
     }
+    for (let level = LEVELS - 1, last = LEVELS - 1; level >= 0; level--) {
+      last = this.levels[level] ?? last;
+      this.levels[level] = last;
+    }
+  }
+
+  level(wanted: number): number {
+    return this.levels[wanted];
   }
 
   async overview(): Promise<Overview> {
@@ -58,7 +69,7 @@ export class PageSource implements Source {
 
   /** The finest tile there is at TIME. */
   private async finestAt(capture: number, thread: number, time: number): Promise<Tile | null> {
-    for (let level = this.finest; level < 48; level++) {
+    for (let level = this.finest; level < LEVELS; level++) {
       const bytes = await this.tile(capture, thread, level, Math.floor(time / tileLength(level)));
       if (bytes) return parseTile(bytes);
     }

@@ -8,6 +8,8 @@ export interface Source {
   readonly live: boolean;
   /** A sentence about what is not in it; "" if everything is. */
   readonly leftOut: string;
+  /** The level to ask for instead of the one that is WANTED. */
+  level(wanted: number): number;
   overview(): Promise<Overview>;
   /** The bytes of a tile; null if there is none. */
   tile(capture: number, thread: number, level: number, index: number, generation: number): Promise<ArrayBuffer | null>;
@@ -38,6 +40,10 @@ async function answerOf(response: Response): Promise<Response> {
 export class ServerSource implements Source {
   readonly live = true;
   readonly leftOut = "";
+
+  level(wanted: number): number {
+    return wanted;
+  }
 
   private async ask(name: string, values: Record<string, string | number>): Promise<Response> {
     const text = new URLSearchParams();
