@@ -137,13 +137,13 @@ static int holds_call(struct kymo_capture *capture, size_t at, uint32_t thread,
     return rc < 0 ? rc : holds;
 }
 
-/* The last summary that begins while the call is open, from LOW on, which is the first one after its
-   start; LOW - 1 if none is. */
-static int64_t find_last(struct kymo_capture *capture, uint32_t thread, size_t low,
-                         const struct kymo_callinfo *info)
+/* Find the end of the summaries that begin while the call is open, from FIRST on, which is the first
+   one after its start: *END is FIRST if there are none. Returns 0 or a negative code. */
+static int find_last(struct kymo_capture *capture, uint32_t thread, size_t first,
+                     const struct kymo_callinfo *info, size_t *end)
 {
     const struct kymo_reader_thread *t = &capture->reader->threads[thread];
-    size_t first = low, high = t->summary + t->summaries;
+    size_t low = first, high = t->summary + t->summaries;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int rc = holds_call(capture, middle, thread, info);
@@ -154,7 +154,8 @@ static int64_t find_last(struct kymo_capture *capture, uint32_t thread, size_t l
         else
             high = middle;
     }
-    return low > first ? (int64_t)low - 1 : (int64_t)first - 1;
+    *end = low;
+    return 0;
 }
 
 static size_t first_after(const struct kymo_capture *capture, uint32_t thread, kymo_ns time)
@@ -239,16 +240,14 @@ int kymo__callinfo_find(struct kymo_capture *capture, uint32_t thread, kymo_ns s
     if (s.ended && s.inside)
         return 1;
     near = first_after(capture, thread, info->start);
-    int64_t last = find_last(capture, thread, near, info);
-    if (last < 0)
-        return (int)last;
-    if (!s.ended && last >= (int64_t)near) {
-        rc = read_end(&s, thread, (size_t)last);
-        if (rc < 0)
-            return rc;
-    }
+    size_t end = near;
+    rc = find_last(capture, thread, near, info, &end);
+    if (rc == 0 && !s.ended && end > near)
+        rc = read_end(&s, thread, end - 1);
+    if (rc < 0)
+        return rc;
     /* All of it, if that is not much: for its self time. */
-    if (!s.ended || last - (int64_t)near < NEAR) {
+    if (!s.ended || end - near < NEAR) {
         kymo_ns began = info->start;
         s.known = s.ended = s.stopped = s.inside = false;
         s.start = began;
