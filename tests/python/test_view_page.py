@@ -306,6 +306,14 @@ def test_two_captures_stand_one_above_the_other(browser: Browser, traced: Path) 
         )
         browser.press("l")
         assert browser.ask("kymograph.app.offset[1]") == 4000
+        browser.ask("kymograph.app.offset[1] = 0; kymograph.app.setRange(null)")
+        browser.ask("document.getElementById('tab-functions').click()")
+        choice = "document.querySelector('.stats-head select')"
+        browser.wait(lambda: browser.ask(f"Boolean({choice})"))
+        browser.ask(f"{choice}.value = '2'; {choice}.dispatchEvent(new Event('change'))")
+        browser.wait(lambda: "Change of self" in text(browser, "panel-body"))
+        rows = browser.ask("[...document.querySelectorAll('tbody tr')].map((r) => r.innerText)")
+        assert rows and all("\t0 ns\t" in row for row in rows)  # the same capture twice
         assert said(browser, server) == []
 
 

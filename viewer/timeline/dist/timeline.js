@@ -1370,6 +1370,28 @@
     }
   };
 
+  // src/compare.ts
+  function differences(stats, names) {
+    const all = /* @__PURE__ */ new Map();
+    stats.forEach((one, side) => {
+      for (const cost of one.functions) {
+        const name = names[side][cost.name] ?? ["(unknown)", "", 0, "span", "own"];
+        const key = JSON.stringify(name.slice(0, 3));
+        let difference = all.get(key);
+        if (!difference) {
+          difference = { name, self: [0, 0], total: [0, 0], calls: [0, 0], numbers: [-1, -1] };
+          all.set(key, difference);
+        }
+        difference.self[side] += cost.self;
+        difference.total[side] += cost.total;
+        difference.calls[side] += cost.calls + cost.resumes;
+        difference.numbers[side] = cost.name;
+      }
+    });
+    const change = (one) => Math.abs(one.self[1] - one.self[0]);
+    return [...all.values()].sort((a, b) => change(b) - change(a));
+  }
+
   // src/flame.ts
   var ROW2 = 18;
   function treeOf(stats) {
@@ -1560,6 +1582,7 @@
   }
 
   // src/panel.ts
+  var BOTH = 2;
   var SQL_EXAMPLE = "SELECT id, name, dur_ns, start_ns, thread, depth FROM slices ORDER BY dur_ns DESC LIMIT 20";
   var Panel = class {
     constructor(app, actions) {
@@ -1567,8 +1590,8 @@
       this.actions = actions;
       this.flame = new Flame(
         app,
-        () => this.statsOf,
-        (name) => this.actions.seek(this.statsOf, name)
+        () => this.asking().capture,
+        (name) => this.actions.seek(this.asking().capture, name)
       );
       for (const tab of ["call", "functions", "flame", "sql"]) {
         byId(`tab-${tab}`).addEventListener("click", () => this.open(tab));
@@ -1750,9 +1773,9 @@
     }
     // ----------------------------------------------------------------- a range
     /** The part of a capture that is asked about: the range, or what is in sight. */
-    asking() {
+    asking(which = this.statsOf) {
       const { app } = this;
-      const capture = Math.min(this.statsOf, app.captures.length - 1);
+      const capture = Math.min(which, app.captures.length - 1);
       const range = app.range ?? { from: app.view.from, to: app.view.to };
       const shift = app.offset[capture];
       const real = (item) => item.kind === "thread" && item.capture === capture && item.thread.thread >= 0;
@@ -1782,8 +1805,38 @@
           return;
         }
       }
-      if (this.tab === "functions") this.drawFunctions();
+      if (this.tab === "functions" && this.statsOf === BOTH) void this.showDifferences();
+      else if (this.tab === "functions") this.drawFunctions();
       else if (this.tab === "flame") this.drawFlame();
+    }
+    /** The same stretch of both captures, as they lie on the screen. */
+    async showDifferences() {
+      const { app } = this;
+      const asked = ++this.asked;
+      const [first, second] = [this.asking(0), this.asking(1)];
+      const stats = [
+        await app.source.stats(0, first.range, first.threads),
+        await app.source.stats(1, second.range, second.threads)
+      ];
+      if (asked !== this.asked) return;
+      const rows = differences(stats, [app.captures[0].names, app.captures[1].names]);
+      const signed = (ns) => (ns > 0 ? "+" : "") + duration(ns);
+      const columns = [
+        { title: "Function", text: (row) => row.name[0], sort: (row) => row.name[0] },
+        { title: "Change of self", right: true, text: (row) => signed(row.self[1] - row.self[0]), sort: (row) => row.self[1] - row.self[0] },
+        { title: "Self, first", right: true, text: (row) => duration(row.self[0]), sort: (row) => row.self[0] },
+        { title: "Self, second", right: true, text: (row) => duration(row.self[1]), sort: (row) => row.self[1] },
+        { title: "Total, first", right: true, text: (row) => duration(row.total[0]), sort: (row) => row.total[0] },
+        { title: "Total, second", right: true, text: (row) => duration(row.total[1]), sort: (row) => row.total[1] },
+        { title: "Calls, first", right: true, text: (row) => grouped2(row.calls[0]), sort: (row) => row.calls[0] },
+        { title: "Calls, second", right: true, text: (row) => grouped2(row.calls[1]), sort: (row) => row.calls[1] },
+        { title: "File", text: (row) => row.name[1] ? `${fileName(row.name[1])}${row.name[2] ? `:${row.name[2]}` : ""}` : "", sort: (row) => row.name[1] }
+      ];
+      const go = (row) => {
+        const side = row.numbers[1] >= 0 ? 1 : 0;
+        this.actions.seek(side, row.numbers[side]);
+      };
+      this.body(this.statsHead(), table(columns, rows, -1, go, "Differences of functions"));
     }
     statsHead() {
       const { app } = this;
@@ -1792,7 +1845,8 @@
       const range = app.source.live ? asked : stats;
       const head = h("div", { class: "stats-head" });
       if (app.captures.length > 1) {
-        const choice = h("select", { "aria-label": "Capture" }, ...app.captures.map((c, i) => h("option", { value: i, selected: i === capture }, c.file)));
+        const files = [...app.captures.map((c) => c.file), "both: the difference"];
+        const choice = h("select", { "aria-label": "Capture" }, ...files.map((file, i) => h("option", { value: i, selected: i === this.statsOf }, file)));
         choice.addEventListener("change", () => {
           this.statsOf = Number(choice.value);
           this.refresh();

@@ -1,6 +1,7 @@
 // The panel below the tracks: the call that was clicked, the figures of a range, SQL.
 
 import type { App } from "./app";
+import { differences, type Difference } from "./compare";
 import { byId, h } from "./dom";
 import { familyColour, familyOf } from "./colours";
 import { Flame, sandwich, treeOf } from "./flame";
@@ -9,6 +10,9 @@ import { table, type Column } from "./table";
 import type { Group, Track } from "./tracks";
 import type { Span } from "./marks";
 import type { Call, FunctionCost, Place, Range, Stats } from "./types";
+
+/** In place of a capture: the difference of both. */
+const BOTH = 2;
 
 type Tab = "call" | "functions" | "flame" | "sql";
 
@@ -41,8 +45,8 @@ export class Panel {
   ) {
     this.flame = new Flame(
       app,
-      () => this.statsOf,
-      (name) => this.actions.seek(this.statsOf, name),
+      () => this.asking().capture,
+      (name) => this.actions.seek(this.asking().capture, name),
     );
     for (const tab of ["call", "functions", "flame", "sql"] as Tab[]) {
       byId(`tab-${tab}`).addEventListener("click", () => this.open(tab));
@@ -225,9 +229,9 @@ export class Panel {
   // ----------------------------------------------------------------- a range
 
   /** The part of a capture that is asked about: the range, or what is in sight. */
-  private asking(): { capture: number; range: Range; threads: number[] | null } {
+  private asking(which = this.statsOf): { capture: number; range: Range; threads: number[] | null } {
     const { app } = this;
-    const capture = Math.min(this.statsOf, app.captures.length - 1);
+    const capture = Math.min(which, app.captures.length - 1);
     const range = app.range ?? { from: app.view.from, to: app.view.to };
     const shift = app.offset[capture];
     const real = (item: Track | Group): item is Track => item.kind === "thread" && item.capture === capture && item.thread.thread >= 0;
@@ -258,8 +262,39 @@ export class Panel {
         return;
       }
     }
-    if (this.tab === "functions") this.drawFunctions();
+    if (this.tab === "functions" && this.statsOf === BOTH) void this.showDifferences();
+    else if (this.tab === "functions") this.drawFunctions();
     else if (this.tab === "flame") this.drawFlame();
+  }
+
+  /** The same stretch of both captures, as they lie on the screen. */
+  private async showDifferences(): Promise<void> {
+    const { app } = this;
+    const asked = ++this.asked;
+    const [first, second] = [this.asking(0), this.asking(1)];
+    const stats = [
+      await app.source.stats(0, first.range, first.threads),
+      await app.source.stats(1, second.range, second.threads),
+    ] as [Stats, Stats];
+    if (asked !== this.asked) return;
+    const rows = differences(stats, [app.captures[0].names, app.captures[1].names]);
+    const signed = (ns: number) => (ns > 0 ? "+" : "") + duration(ns);
+    const columns: Column<Difference>[] = [
+      { title: "Function", text: (row) => row.name[0], sort: (row) => row.name[0] },
+      { title: "Change of self", right: true, text: (row) => signed(row.self[1] - row.self[0]), sort: (row) => row.self[1] - row.self[0] },
+      { title: "Self, first", right: true, text: (row) => duration(row.self[0]), sort: (row) => row.self[0] },
+      { title: "Self, second", right: true, text: (row) => duration(row.self[1]), sort: (row) => row.self[1] },
+      { title: "Total, first", right: true, text: (row) => duration(row.total[0]), sort: (row) => row.total[0] },
+      { title: "Total, second", right: true, text: (row) => duration(row.total[1]), sort: (row) => row.total[1] },
+      { title: "Calls, first", right: true, text: (row) => grouped(row.calls[0]), sort: (row) => row.calls[0] },
+      { title: "Calls, second", right: true, text: (row) => grouped(row.calls[1]), sort: (row) => row.calls[1] },
+      { title: "File", text: (row) => (row.name[1] ? `${fileName(row.name[1])}${row.name[2] ? `:${row.name[2]}` : ""}` : ""), sort: (row) => row.name[1] },
+    ];
+    const go = (row: Difference) => {
+      const side = row.numbers[1] >= 0 ? 1 : 0;
+      this.actions.seek(side, row.numbers[side]);
+    };
+    this.body(this.statsHead(), table(columns, rows, -1, go, "Differences of functions"));
   }
 
   private statsHead(): HTMLElement {
@@ -270,7 +305,8 @@ export class Panel {
     const range = app.source.live ? asked : stats;
     const head = h("div", { class: "stats-head" });
     if (app.captures.length > 1) {
-      const choice = h("select", { "aria-label": "Capture" }, ...app.captures.map((c, i) => h("option", { value: i, selected: i === capture }, c.file)));
+      const files = [...app.captures.map((c) => c.file), "both: the difference"];
+      const choice = h("select", { "aria-label": "Capture" }, ...files.map((file, i) => h("option", { value: i, selected: i === this.statsOf }, file)));
       choice.addEventListener("change", () => {
         this.statsOf = Number(choice.value);
         this.refresh();

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { differences } from "../src/compare";
 import { sandwich, treeOf } from "../src/flame";
 import { duration, grouped, moment, roundStep } from "../src/format";
 import { matcher } from "../src/search";
@@ -107,4 +108,14 @@ test("a place in the address that makes no sense is ignored", () => {
   assert.equal(readState("#v=1,x").view, undefined);
   assert.equal(readState("#v=1").view, undefined);
   assert.equal(readState("").selected, undefined);
+});
+
+test("functions of two captures are matched by name, file and line", () => {
+  const cost = (name: number, self: number) => ({ name, calls: 1, resumes: 0, self, total: self, mean: 0, min: 0, max: 0, p50: 0, p90: 0, p99: 0 });
+  const stats = (functions: Stats["functions"]): Stats => ({ from: 0, to: 0, calls: 0, busy: 0, functions_all: 0, functions, tree: [] });
+  const a: Name[] = [["f", "a.py", 1, "function", "own"], ["g", "a.py", 5, "function", "own"]];
+  const b: Name[] = [["g", "a.py", 5, "function", "own"], ["new", "a.py", 9, "function", "own"]];
+  const rows = differences([stats([cost(0, 10), cost(1, 100)]), stats([cost(0, 130), cost(1, 7)])], [a, b]);
+  assert.deepEqual(rows.map((row) => [row.name[0], ...row.self]), [["g", 100, 130], ["f", 10, 0], ["new", 0, 7]]);
+  assert.deepEqual(rows[0].numbers, [1, 0]);
 });
