@@ -102,8 +102,8 @@ STARTED = "def in_child(): pass\nin_child()\nimport sys, os\nprint(sys.argv, sor
         "subprocess.run([sys.executable, 'child.py', 'a'], check=True, env={'ONE': '1'})",
         "subprocess.run([sys.executable, 'child.py', 'a'], check=True, close_fds=False)",
         "subprocess.run([sys.executable, 'child.py', 'a'], check=True, preexec_fn=lambda: None)",
-        "subprocess.run(sys.executable + ' child.py a', check=True, shell=True)",
-        "os.system(sys.executable + ' child.py a')",
+        "subprocess.run(shlex.quote(sys.executable) + ' child.py a', check=True, shell=True)",
+        "os.system(shlex.quote(sys.executable) + ' child.py a')",
         "os.waitpid(os.posix_spawn(sys.executable, [sys.executable, 'child.py'], {'ONE': '1'}), 0)",
         "os.spawnl(os.P_WAIT, sys.executable, sys.executable, 'child.py')",
         "os.spawnle(os.P_WAIT, sys.executable, sys.executable, 'child.py', {'ONE': '1'})",
@@ -118,7 +118,7 @@ def test_a_python_started_in_any_way_is_recorded(start: str) -> None:
     write(
         "script.py",
         f"""
-        import asyncio, os, subprocess, sys
+        import asyncio, os, shlex, subprocess, sys
         async def spawn():
             child = await asyncio.create_subprocess_exec(sys.executable, "child.py")
             await child.wait()
