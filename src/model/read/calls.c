@@ -217,6 +217,8 @@ static int stride(struct kymo_calls *c, unsigned most)
     count = count < most ? count : most;
     int rc = 0;
     if (!n->telling && !c->visitor->open) { /* which is shown when they began */
+        if (n->now == INT64_MIN)
+            return 0; /* calls must begin at some time */
         int passed = pass_before(c, records, count, limit);
         rc = passed == (int)count ? kymo__calls_leap(c, limit, most - (unsigned)count) : 0;
         return passed < 0 ? passed : rc < 0 ? rc : passed + rc;
