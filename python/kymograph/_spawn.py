@@ -94,7 +94,9 @@ def began() -> None:
     call = getattr(_here, "call", None)
     if call is not None:
         _here.call = None
-        _core.inside(call)  # which is about to return in this process, too
+        # It is about to return in this process, too. Before 3.12 that is not reported.
+        if _core.trace_hook() == "sys.monitoring":
+            _core.inside(call)
     if not _own:
         _own = _identity(os.getpid())
     if _own:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import program
@@ -100,8 +101,9 @@ def test_a_forked_child_begins_inside_fork() -> None:
     recorded("script.py")
 
     child = program.good("dump", "-p", "1", "trace.kymo")
-    assert re.search(r"enter +fork \[open\]  posix\n", child), child
-    assert re.search(r"leave +fork\n", child)
+    reported = sys.version_info >= (3, 12)
+    assert bool(re.search(r"enter +fork \[open\]  posix\n", child)) == reported, child
+    assert bool(re.search(r"leave +fork\n", child)) == reported
     assert "whose start was not recorded" not in program.good("report", "trace.kymo")
 
 
