@@ -66,7 +66,7 @@ def alive(pid: int) -> bool:
 
 
 APP = """
-def handle(environ, start_response):
+def answer_request(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"hello"]
 """
@@ -76,7 +76,7 @@ def handle(environ, start_response):
 @pytest.mark.parametrize("options", [[], ["--threads", "2"]], ids=["sync", "threads"])
 def test_workers_of_gunicorn_are_recorded(options: list[str]) -> None:
     write("app.py", APP)
-    server = serve("-m", "gunicorn", "app:handle", "-w", "2", "-b", "unix:sock", *options)
+    server = serve("-m", "gunicorn", "app:answer_request", "-w", "2", "-b", "unix:sock", *options)
     for _ in range(6):
         assert ask("sock") == "hello"
 
@@ -87,12 +87,12 @@ def test_workers_of_gunicorn_are_recorded(options: list[str]) -> None:
     listed = processes()
     assert [each["ending"] for each in listed] == ["clean"] * 3, listed
     assert [each["parent"] for each in listed] == [None, 0, 0]
-    assert family_calls()["handle"] == 6
+    assert family_calls()["answer_request"] == 6
     assert not any(alive(each["pid"]) for each in listed)
 
 
 ASGI = """
-async def handle(scope, receive, send):
+async def answer_request(scope, receive, send):
     assert scope["type"] == "http"
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"hello"})
@@ -103,7 +103,17 @@ async def handle(scope, receive, send):
 def test_workers_of_uvicorn_are_recorded() -> None:
     write("app.py", ASGI)
     server = serve(
-        *("-m", "uvicorn", "app:handle", "--workers", "2", "--uds", "sock", "--lifespan", "off")
+        *(
+            "-m",
+            "uvicorn",
+            "app:answer_request",
+            "--workers",
+            "2",
+            "--uds",
+            "sock",
+            "--lifespan",
+            "off",
+        )
     )
     for _ in range(6):
         assert ask("sock") == "hello"
@@ -114,7 +124,7 @@ def test_workers_of_uvicorn_are_recorded() -> None:
     assert code in (0, -signal.SIGTERM), log  # versions differ
     names = Counter(each["name"] for each in processes())
     assert names["SpawnProcess-1"] == names["SpawnProcess-2"] == 1, names
-    assert family_calls()["handle"] >= 6
+    assert family_calls()["answer_request"] >= 6
     assert not any(alive(each["pid"]) for each in processes())
 
 
