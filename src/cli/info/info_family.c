@@ -53,14 +53,14 @@ struct tree {
 };
 
 /* Put process I and those that it started, in order, into the tree. */
-static void place(struct tree *tree, uint32_t i)
+static void place_process(struct tree *tree, uint32_t i)
 {
     uint32_t above = tree->parent[i];
     tree->depth[i] = above == NOBODY ? i > 0 : tree->depth[above] + 1;
     tree->order[tree->shown++] = i;
     for (uint32_t child = i + 1; child < tree->family->count; child++)
         if (tree->parent[child] == i)
-            place(tree, child);
+            place_process(tree, child);
 }
 
 static struct tree make_tree(const struct kymo_family *family)
@@ -75,7 +75,7 @@ static struct tree make_tree(const struct kymo_family *family)
         tree.parent[i] = parent_of(family, i);
     for (uint32_t i = 0; i < family->count; i++)
         if (tree.parent[i] == NOBODY)
-            place(&tree, i);
+            place_process(&tree, i);
     return tree;
 }
 

@@ -61,8 +61,8 @@ static bool is_step(const char *name, const char *step)
     return step ? strcmp(name, step) == 0 : strncmp(name, usual, sizeof usual - 1) == 0;
 }
 
-static int measure(struct kymo_capture *capture, const char *path, const char *step,
-                   struct cli_rank *rank)
+static int measure_rank(struct kymo_capture *capture, const char *path, const char *step,
+                        struct cli_rank *rank)
 {
     struct kymo_figures *figures;
     int error = kymo_figures_new(capture, NULL, &figures);
@@ -141,13 +141,13 @@ static void gather_file(struct gathering *g, const char *path)
         if (!chosen)
             continue;
         struct cli_rank rank;
-        int error = measure(family.captures[i], family.paths[i], g->ranks->step, &rank);
+        int error = measure_rank(family.captures[i], family.paths[i], g->ranks->step, &rank);
         add_rank(g, error < 0 ? NULL : &rank);
     }
     kymo__family_close(&family);
 }
 
-static void *gather(void *arg)
+static void *gather_some(void *arg)
 {
     struct gathering *g = arg;
     for (size_t i; (i = kymo__add_relaxed(&g->next, (size_t)1)) < g->count;)
@@ -161,9 +161,9 @@ static void gather_all(struct gathering *g)
     size_t started = 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     while ((long)started + 1 < cores && started < CORES_MOST && started + 1 < g->count &&
-           kymo__thread_start(&threads[started], "kymograph", 0, gather, g) == 0)
+           kymo__thread_start(&threads[started], "kymograph", 0, gather_some, g) == 0)
         started++;
-    gather(g);
+    gather_some(g);
     while (started-- > 0)
         pthread_join(threads[started], NULL);
 }
@@ -280,7 +280,7 @@ static size_t pair_functions(struct cli_rank_change *changes, size_t count)
     return kept;
 }
 
-static int show(const struct cli_ranks *ranks, uint64_t limit, bool as_json)
+static int show_ranks(const struct cli_ranks *ranks, uint64_t limit, bool as_json)
 {
     struct cli_rank_change *changes = NULL;
     struct kymo_capture *captures[2] = {NULL, NULL};
@@ -320,7 +320,7 @@ int kymo__cli_report_ranks(const char *folder, const char *step, uint64_t limit,
     } else {
         qsort(ranks.all, ranks.count, sizeof *ranks.all, by_rank);
         find_stragglers(&ranks);
-        code = show(&ranks, limit, as_json);
+        code = show_ranks(&ranks, limit, as_json);
     }
     for (size_t i = 0; i < g.count; i++)
         kymo__cli_free(g.paths[i]);

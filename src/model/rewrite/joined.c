@@ -44,7 +44,8 @@ static int write_and_open(struct kymo_part *parts, size_t count, struct kymo_cap
 }
 
 /* The result has the ending of the first of COUNT parts, and their sizes together. */
-static void describe(struct kymo_capture *joined, const struct kymo_part *parts, size_t count)
+static void describe_joined(struct kymo_capture *joined, const struct kymo_part *parts,
+                            size_t count)
 {
     joined->joined = true;
     for (size_t i = 0; i < count; i++) {
@@ -103,12 +104,13 @@ static int open_alone(struct kymo_family *family, const char *wanted, struct kym
     if (rc == 0)
         rc = write_and_open(&part, 1, capture);
     if (rc == 0)
-        describe(*capture, &part, 1);
+        describe_joined(*capture, &part, 1);
     kymo__free(chosen);
     return rc;
 }
 
-static int join(struct kymo_family *family, const char *wanted, struct kymo_capture **capture)
+static int join_family(struct kymo_family *family, const char *wanted,
+                       struct kymo_capture **capture)
 {
     if (family->count == 1)
         return open_alone(family, wanted, capture);
@@ -130,7 +132,7 @@ static int join(struct kymo_family *family, const char *wanted, struct kymo_capt
     } else if (count > 1) {
         rc = write_and_open(parts, count, capture);
         if (rc == 0)
-            describe(*capture, parts, count);
+            describe_joined(*capture, parts, count);
     }
     kymo__free(parts);
     return rc;
@@ -141,7 +143,7 @@ int kymo_open_family(const char *path, const char *process, struct kymo_capture 
     struct kymo_family family;
     int rc = kymo__family_open(path, &family);
     if (rc == 0)
-        rc = join(&family, process, capture);
+        rc = join_family(&family, process, capture);
     kymo__family_close(&family);
     return rc;
 }
