@@ -52,11 +52,12 @@ void kymo__answer_query(const struct view_request *request, struct view_answer *
 /* Read the file at PATH into ANSWER. */
 static int read_file(const char *path, struct view_answer *answer)
 {
-    struct stat file;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
-    if (fd < 0 || fstat(fd, &file) != 0 || file.st_size > CUT_BYTES)
-        rc = fd < 0 || errno ? -errno : -EFBIG;
-    size_t size = rc == 0 ? (size_t)file.st_size : 0;
+    struct stat file = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int rc = fstat(fd, &file) != 0 ? -errno : file.st_size > CUT_BYTES ? -EFBIG : 0;
+    size_t size = (size_t)file.st_size;
     rc = rc < 0 ? rc : kymo__buffer_reserve(&answer->bytes, size);
     while (rc == 0 && answer->bytes.len < size) {
         ssize_t count = read(fd, answer->bytes.bytes + answer->bytes.len, size - answer->bytes.len);
@@ -65,8 +66,7 @@ static int read_file(const char *path, struct view_answer *answer)
         else
             answer->bytes.len += (size_t)count;
     }
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return rc;
 }
 

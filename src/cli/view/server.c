@@ -252,11 +252,9 @@ int kymo__server_start(struct view *view, uint16_t port, struct view_server **ou
         rc = errno ? -errno : -EADDRINUSE;
     const union MHD_DaemonInfo *bound =
         server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
-    if (rc == 0 && !bound)
-        rc = -EIO;
-    if (rc < 0) {
+    if (!bound) {
         kymo__server_stop(server);
-        return rc;
+        return rc < 0 ? rc : -EIO;
     }
     server->guard.port = bound->port;
     snprintf(server->address, sizeof server->address, "http://127.0.0.1:%u/%s/", server->guard.port,

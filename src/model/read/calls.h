@@ -55,6 +55,15 @@ static inline kymo_ns kymo__ns_add(kymo_ns a, kymo_ns b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* The time from START to END: never negative, and saturating, for the same reason. */
+static inline kymo_ns kymo__ns_between(kymo_ns start, kymo_ns end)
+{
+    kymo_ns length;
+    if (__builtin_sub_overflow(end, start, &length))
+        return end > start ? INT64_MAX : 0;
+    return length > 0 ? length : 0;
+}
+
 /* Set up for thread INDEX of CAPTURE and FROM <= time < TO; INT64_MIN and INT64_MAX for all.
    VISITOR is borrowed. Returns 0 or -ENOMEM; call fini in either case. */
 int kymo__calls_init(struct kymo_calls *calls, struct kymo_capture *capture, uint32_t thread,

@@ -101,7 +101,7 @@ static bool is_fine(const struct making *m, const struct kymo_picture_column *co
                     kymo_ns to)
 {
     return column->known && column->start >= from && column->end <= to &&
-           (column->end - column->start <= (kymo_ns)WIDE << m->place->level ||
+           (kymo__ns_between(column->start, column->end) <= (kymo_ns)WIDE << m->place->level ||
             m->pieces >= PIECES_MOST);
 }
 
@@ -174,9 +174,9 @@ static struct layout lay_out(uint8_t *at, size_t count)
 static void put_part(const struct layout *to, size_t i, const struct kymo_tile_part *part,
                      uint32_t depth, kymo_ns from, unsigned shift)
 {
-    uint32_t start = in_units(part->start - from, shift);
+    uint32_t start = in_units(kymo__ns_between(from, part->start), shift);
     put_u32(to->start + 4 * i, start);
-    put_u32(to->length + 4 * i, in_units(part->end - from, shift) - start);
+    put_u32(to->length + 4 * i, in_units(kymo__ns_between(from, part->end), shift) - start);
     put_u32(to->busy + 4 * i, in_units(part->busy, shift));
     put_u32(to->name + 4 * i, part->name);
     put_u32(to->count + 4 * i, part->count);
@@ -203,8 +203,8 @@ static int write_tile(const struct making *m, kymo_ns from, kymo_ns to, struct k
                         (rows->deeper ? KYMO__TILE_DEEPER : 0u));
     put_u32(at + 8, (uint32_t)count);
     put_u32(at + 12, shift);
-    put_f64(at + 16, (double)(from - m->place->origin));
-    put_f64(at + 24, (double)(to - from));
+    put_f64(at + 16, (double)kymo__ns_between(m->place->origin, from));
+    put_f64(at + 24, (double)kymo__ns_between(from, to));
     struct layout layout = lay_out(at + KYMO__TILE_HEADER, count);
     size_t i = 0;
     for (uint32_t depth = 0; depth < rows->depths; depth++)

@@ -65,11 +65,11 @@ static int flush_row(struct kymo_tile_row *row)
     row->vote_count = 0;
     if (!(part.flags & KYMO__PART_SUMMARY))
         return push_part(row, &part);
-    kymo_ns length = part.end - part.start;
+    kymo_ns length = kymo__ns_between(part.start, part.end);
     bool whole = (double)best.time * 255 >= (double)length * WHOLE;
     if (continues_call(row, &part, whole)) {
         row->parts[row->count - 1].end = part.end;
-        row->parts[row->count - 1].busy += part.busy;
+        row->parts[row->count - 1].busy = kymo__ns_add(row->parts[row->count - 1].busy, part.busy);
         return 0;
     }
     part.number = whole; /* a note for the next one; kymo__tile_rows_flush removes it */
@@ -101,7 +101,7 @@ static int add_long_call(struct kymo_tile_rows *rows, struct kymo_tile_row *row,
         part.end = rows->to;
         part.flags |= KYMO__PART_AFTER;
     }
-    part.busy = part.end - part.start;
+    part.busy = kymo__ns_between(part.start, part.end);
     int rc = flush_row(row);
     return rc < 0 ? rc : push_part(row, &part);
 }
@@ -115,18 +115,18 @@ int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns st
     struct kymo_tile_part part = {
         .start = start,
         .end = end,
-        .busy = end - start,
+        .busy = kymo__ns_between(start, end),
         .number = number,
         .name = name,
         .count = 1,
         .flags = (uint8_t)flags,
     };
     bool is_cut = flags & (KYMO__PART_BEFORE | KYMO__PART_AFTER);
-    if (is_cut || end - start >= (kymo_ns)1 << rows->level)
+    if (is_cut || part.busy >= (kymo_ns)1 << rows->level)
         return add_long_call(rows, row, part);
     if (start < rows->from)
         return 0; /* of the tile before */
-    int64_t column = (start - rows->origin) >> rows->level;
+    int64_t column = kymo__ns_between(rows->origin, start) >> rows->level;
     if (row->joining && row->column != column) {
         int rc = flush_row(row);
         if (rc < 0)
@@ -134,7 +134,7 @@ int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns st
     }
     if (row->joining) {
         row->open.end = end > row->open.end ? end : row->open.end;
-        row->open.busy += part.busy;
+        row->open.busy = kymo__ns_add(row->open.busy, part.busy);
         row->open.count++;
         row->open.number = 0;
         row->open.flags &= (uint8_t)~KYMO__PART_CALL;
@@ -176,7 +176,7 @@ static int add_cell(struct kymo_tile_rows *rows, uint32_t depth, uint32_t name,
 int kymo__tile_rows_column(struct kymo_tile_rows *rows, const struct kymo_picture_column *column,
                            const struct kymo_callables *callables)
 {
-    kymo_ns length = column->end - column->start;
+    kymo_ns length = kymo__ns_between(column->start, column->end);
     int rc = 0;
     if (rows->group_start == rows->group_end || rows->group_end != column->start) {
         rc = flush_group(rows);
@@ -189,7 +189,8 @@ int kymo__tile_rows_column(struct kymo_tile_rows *rows, const struct kymo_pictur
                      kymo__callable_of(callables, column->cells[i].key), &column->cells[i], length);
     for (uint32_t i = 0; i < rows->depths; i++)
         rows->rows[i].open.end = column->end;
-    if (rc == 0 && rows->group_end - rows->group_start >= (kymo_ns)1 << rows->level)
+    if (rc == 0 && kymo__ns_between(rows->group_start, rows->group_end) >= (kymo_ns)1
+                                                                               << rows->level)
         rc = flush_group(rows);
     return rc;
 }
