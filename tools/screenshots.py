@@ -53,7 +53,7 @@ for thread in threads:
 
 
 def settle(browser: Browser) -> None:
-    ready = "window.kymograph && kymograph.frames.length > 2 && busy.hidden && !kymograph.asked"
+    ready = "window.kymograph && kymograph.frames.length && busy.hidden && !kymograph.asked"
     browser.wait(lambda: browser.ask(ready))
 
 

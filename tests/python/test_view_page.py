@@ -62,7 +62,7 @@ def server(traced: Path) -> Iterator[Server]:
 
 def settled(browser: Browser) -> None:
     """Wait until the page has drawn all it asked for."""
-    ready = "window.kymograph && kymograph.frames.length > 2 && busy.hidden && !kymograph.asked"
+    ready = "window.kymograph && kymograph.frames.length && busy.hidden && !kymograph.asked"
     browser.wait(lambda: browser.ask(ready), 400)
 
 

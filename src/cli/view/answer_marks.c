@@ -1,7 +1,8 @@
 /* answer_marks.c — counters, instants, arrows, tasks and finished events of a capture: value capture.
 
    Each is [kind, thread, name, time, value], where the value is that of a counter, the duration of a
-   finished event, or an id as a string; arguments follow where there are any. */
+   finished event, or an id as a string; arguments follow where there are any. The end of an arrow has
+   arguments or null, and the number of calls that were open there. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -34,8 +35,13 @@ static void put_mark(struct cli_json *json, const struct kymo_marks *marks,
         snprintf(text, sizeof text, "%" PRIu64, mark->id);
         kymo__cli_json_string(json, NULL, text);
     }
+    bool arrow = mark->kind == KYMO_FLOW_OUT || mark->kind == KYMO_FLOW_IN;
     if (mark->args != SIZE_MAX)
         kymo__cli_json_raw(json, NULL, (const char *)marks->texts.bytes + mark->args);
+    else if (arrow)
+        kymo__cli_json_null(json, NULL);
+    if (arrow)
+        kymo__cli_json_uint(json, NULL, mark->depth);
     kymo__cli_json_end(json);
 }
 

@@ -16,6 +16,7 @@ struct marking {
     const struct kymo_callables *callables;
     size_t most;
     uint32_t thread;
+    const struct kymo_calls *calls; /* being read */
 };
 
 /* Append the arguments as a JSON object. */
@@ -56,6 +57,7 @@ static int take_mark(void *arg, const struct kymo_event *event, const struct kym
         .kind = event->kind,
         .thread = m->thread,
         .name = kymo__callable_of(m->callables, event->key),
+        .depth = m->calls->nest.depth,
         .time = event->time,
         .id = event->id,
         .value = event->value,
@@ -94,6 +96,7 @@ int kymo__marks_read(struct kymo_marks *marks, struct kymo_capture *capture,
     *marks = (struct kymo_marks){0};
     for (; rc == 0 && m.thread < capture->reader->thread_count; m.thread++) {
         struct kymo_calls calls;
+        m.calls = &calls;
         rc = kymo__calls_init(&calls, capture, m.thread, INT64_MIN, INT64_MAX, &visitor);
         while (rc >= 0 && (rc = kymo__calls_read(&calls, STEP)) > 0)
             if (stop && stop(arg) < 0)

@@ -9,6 +9,7 @@
 struct kymo_mark {
     uint16_t kind; /* enum kymo_kind */
     uint32_t thread, name;
+    uint32_t depth; /* calls that were open there */
     kymo_ns time;
     uint64_t id;  /* as in struct kymo_event: an id, or the duration of a finished event */
     double value; /* of a counter */

@@ -216,6 +216,19 @@
   };
 
   // src/marks.ts
+  function arrowsOf(marks) {
+    const begun = /* @__PURE__ */ new Map();
+    const arrows = [];
+    for (const mark of [...marks].sort((a, b) => a[3] - b[3])) {
+      const key = `${mark[4]} ${mark[2]}`;
+      if (mark[0] === "flow_out") begun.set(key, mark);
+      const out = mark[0] === "flow_in" ? begun.get(key) : void 0;
+      if (!out) continue;
+      const end = (one) => [one[1], one[3], Math.max(0, (one[6] ?? 1) - 1)];
+      arrows.push({ name: mark[2], from: end(out), to: end(mark) });
+    }
+    return arrows;
+  }
   var LANES_MOST = 64;
   function lanesOf(spans, length) {
     const ends = [];
@@ -267,7 +280,7 @@
     for (const [kind, thread, name, time, id, args] of [...marks].sort((a, b) => a[3] - b[3])) {
       const key = `${id} ${name}`;
       if (kind === "async_begin") {
-        const span = { name, start: time, end, thread, id: String(id), args };
+        const span = { name, start: time, end, thread, id: String(id), args: args ?? void 0 };
         open.set(key, [...open.get(key) ?? [], span]);
         spans.push(span);
       } else if (kind === "async_end") {
@@ -297,7 +310,7 @@
         end: kind === "complete" ? time + Number(value) : time,
         thread,
         id: kind === "complete" ? "" : String(value),
-        args
+        args: args ?? void 0
       }));
       const tasks = tasksOf(own.filter((mark) => mark[0].startsWith("async_")), capture.duration);
       if (tasks.length) extras.push({ process: which, title: "Tasks", detail: "awaits and spans", spans: tasks });
@@ -334,6 +347,8 @@
     /** What is shown, from top to bottom. */
     shown = [];
     height = 0;
+    /** By capture: arrows between calls. */
+    arrows = [];
     /** By capture: tracks of what is no call. */
     extras = [];
     /** Take over what CAPTURES have; what the user did to known tracks stays. */
@@ -815,6 +830,7 @@
   // src/draw.ts
   var LABEL_LEAST = 24;
   var SHADES = 4;
+  var ARROWS_MOST = 300;
   var Painter = class {
     constructor(app) {
       this.app = app;
@@ -1017,6 +1033,39 @@
       context.lineWidth = 2;
       context.strokeRect(x + 0.5, y - 0.5, right - x - 1, ROW);
     }
+    /** Arrows in sight, if they are few enough to be followed. */
+    drawArrows(context, scroll, width) {
+      const { app } = this;
+      app.captures.forEach((_, capture) => {
+        const shift = app.offset[capture];
+        const from = app.view.from - shift;
+        const to = app.view.to - shift;
+        const seen = (app.tracks.arrows[capture] ?? []).filter((arrow) => arrow.from[1] < to && arrow.to[1] > from);
+        if (seen.length > ARROWS_MOST) return;
+        const tracks = new Map(app.tracks.shown.flatMap((item) => item.kind === "thread" && item.capture === capture ? [[item.thread.thread, item]] : []));
+        context.strokeStyle = context.fillStyle = this.look.select;
+        context.lineWidth = 1.2;
+        context.globalAlpha = 0.75;
+        for (const arrow of seen) {
+          const [a, b] = [tracks.get(arrow.from[0]), tracks.get(arrow.to[0])];
+          if (!a || !b) continue;
+          const y = (track, depth) => track.y - scroll + 2 + (track.folded ? 9 : Math.min(depth, track.depths) * ROW + ROW / 2);
+          const [x1, y1] = [Math.max(-50, app.view.x(arrow.from[1] + shift)), y(a, arrow.from[2])];
+          const [x2, y2] = [Math.min(width + 50, app.view.x(arrow.to[1] + shift)), y(b, arrow.to[2])];
+          const bend = Math.max(12, Math.min(80, Math.abs(x2 - x1) / 2));
+          context.beginPath();
+          context.moveTo(x1, y1);
+          context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2 - 5, y2);
+          context.stroke();
+          context.beginPath();
+          context.moveTo(x2, y2);
+          context.lineTo(x2 - 6, y2 - 3);
+          context.lineTo(x2 - 6, y2 + 3);
+          context.fill();
+        }
+        context.globalAlpha = 1;
+      });
+    }
     drawGroup(context, group, y, width) {
       context.fillStyle = this.look.group;
       context.fillRect(0, y, width, HEAD - 1);
@@ -1073,6 +1122,7 @@
         context.fillStyle = faint ? this.look.muted : this.look.text;
         for (const [text, x, y, dim] of this.labels) if (dim === faint && text) context.fillText(text, x, y);
       }
+      this.drawArrows(context, scroll, width);
       this.drawRange(context, width, height);
       this.drawSelected(context, scroll - 2, width, selectedEnd);
     }
@@ -2450,6 +2500,7 @@
           const { marks } = await app.source.marks(i);
           if (asked !== this.marksAsked) return;
           app.tracks.extras[i] = extrasOf(app.captures[i], marks);
+          app.tracks.arrows[i] = arrowsOf(marks);
         } catch {
           return;
         }

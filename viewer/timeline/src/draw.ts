@@ -10,6 +10,7 @@ import { HEAD, ROW, type Group, type Track } from "./tracks";
 
 const LABEL_LEAST = 24;
 const SHADES = 4;
+const ARROWS_MOST = 300;
 
 /** Something that was drawn, for the mouse to find. */
 export interface Hit {
@@ -254,6 +255,40 @@ export class Painter {
     context.strokeRect(x + 0.5, y - 0.5, right - x - 1, ROW);
   }
 
+  /** Arrows in sight, if they are few enough to be followed. */
+  private drawArrows(context: CanvasRenderingContext2D, scroll: number, width: number): void {
+    const { app } = this;
+    app.captures.forEach((_, capture) => {
+      const shift = app.offset[capture];
+      const from = app.view.from - shift;
+      const to = app.view.to - shift;
+      const seen = (app.tracks.arrows[capture] ?? []).filter((arrow) => arrow.from[1] < to && arrow.to[1] > from);
+      if (seen.length > ARROWS_MOST) return;
+      const tracks = new Map(app.tracks.shown.flatMap((item) => (item.kind === "thread" && item.capture === capture ? [[item.thread.thread, item] as const] : [])));
+      context.strokeStyle = context.fillStyle = this.look.select;
+      context.lineWidth = 1.2;
+      context.globalAlpha = 0.75;
+      for (const arrow of seen) {
+        const [a, b] = [tracks.get(arrow.from[0]), tracks.get(arrow.to[0])];
+        if (!a || !b) continue;
+        const y = (track: Track, depth: number) => track.y - scroll + 2 + (track.folded ? 9 : Math.min(depth, track.depths) * ROW + ROW / 2);
+        const [x1, y1] = [Math.max(-50, app.view.x(arrow.from[1] + shift)), y(a, arrow.from[2])];
+        const [x2, y2] = [Math.min(width + 50, app.view.x(arrow.to[1] + shift)), y(b, arrow.to[2])];
+        const bend = Math.max(12, Math.min(80, Math.abs(x2 - x1) / 2));
+        context.beginPath();
+        context.moveTo(x1, y1);
+        context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2 - 5, y2);
+        context.stroke();
+        context.beginPath();
+        context.moveTo(x2, y2);
+        context.lineTo(x2 - 6, y2 - 3);
+        context.lineTo(x2 - 6, y2 + 3);
+        context.fill();
+      }
+      context.globalAlpha = 1;
+    });
+  }
+
   private drawGroup(context: CanvasRenderingContext2D, group: Group, y: number, width: number): void {
     context.fillStyle = this.look.group;
     context.fillRect(0, y, width, HEAD - 1);
@@ -312,6 +347,7 @@ export class Painter {
       context.fillStyle = faint ? this.look.muted : this.look.text;
       for (const [text, x, y, dim] of this.labels) if (dim === faint && text) context.fillText(text, x, y);
     }
+    this.drawArrows(context, scroll, width);
     this.drawRange(context, width, height);
     this.drawSelected(context, scroll - 2, width, selectedEnd);
   }

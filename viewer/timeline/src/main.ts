@@ -7,7 +7,7 @@ import { byId, h, prepared } from "./dom";
 import { Painter, type Hit } from "./draw";
 import { duration, grouped } from "./format";
 import { Heads } from "./heads";
-import { extrasOf } from "./marks";
+import { arrowsOf, extrasOf } from "./marks";
 import { Minimap } from "./minimap";
 import { Mouse } from "./mouse";
 import { Panel } from "./panel";
@@ -123,6 +123,7 @@ class Page {
         const { marks } = await app.source.marks(i);
         if (asked !== this.marksAsked) return;
         app.tracks.extras[i] = extrasOf(app.captures[i], marks);
+        app.tracks.arrows[i] = arrowsOf(marks);
       } catch {
         return;
       }

@@ -10,7 +10,8 @@ export type Mark = [
   name: number,
   time: number,
   value: number | string,
-  args?: Record<string, unknown>,
+  args?: Record<string, unknown> | null,
+  depth?: number,
 ];
 
 export interface Marks {
@@ -44,6 +45,28 @@ export interface Extra {
   spans?: Span[];
   /** The device's thread that it is the content of. */
   device?: number;
+}
+
+/** An arrow from one call to another. */
+export interface Arrow {
+  name: number;
+  from: [thread: number, time: number, depth: number];
+  to: [thread: number, time: number, depth: number];
+}
+
+/** Each end of an arrow with the beginning that has its name and its id. */
+export function arrowsOf(marks: Mark[]): Arrow[] {
+  const begun = new Map<string, Mark>();
+  const arrows: Arrow[] = [];
+  for (const mark of [...marks].sort((a, b) => a[3] - b[3])) {
+    const key = `${mark[4]} ${mark[2]}`;
+    if (mark[0] === "flow_out") begun.set(key, mark);
+    const out = mark[0] === "flow_in" ? begun.get(key) : undefined;
+    if (!out) continue;
+    const end = (one: Mark): [number, number, number] => [one[1], one[3], Math.max(0, (one[6] ?? 1) - 1)];
+    arrows.push({ name: mark[2], from: end(out), to: end(mark) });
+  }
+  return arrows;
 }
 
 const LANES_MOST = 64;
@@ -102,7 +125,7 @@ export function tasksOf(marks: Mark[], end: number): Span[] {
   for (const [kind, thread, name, time, id, args] of [...marks].sort((a, b) => a[3] - b[3])) {
     const key = `${id} ${name}`;
     if (kind === "async_begin") {
-      const span: Span = { name, start: time, end, thread, id: String(id), args };
+      const span: Span = { name, start: time, end, thread, id: String(id), args: args ?? undefined };
       open.set(key, [...(open.get(key) ?? []), span]);
       spans.push(span);
     } else if (kind === "async_end") {
@@ -136,7 +159,7 @@ export function extrasOf(capture: Capture, marks: Mark[]): Extra[] {
         end: kind === "complete" ? time + Number(value) : time,
         thread,
         id: kind === "complete" ? "" : String(value),
-        args,
+        args: args ?? undefined,
       }));
     const tasks = tasksOf(own.filter((mark) => mark[0].startsWith("async_")), capture.duration);
     if (tasks.length) extras.push({ process: which, title: "Tasks", detail: "awaits and spans", spans: tasks });

@@ -1,6 +1,6 @@
 // The tracks: which there are, in which order, folded or not, and where they are on the screen.
 
-import { lanesOf, type Extra, type Series, type Span } from "./marks";
+import { lanesOf, type Arrow, type Extra, type Series, type Span } from "./marks";
 import type { Tile } from "./tile";
 import type { Capture, Thread } from "./types";
 
@@ -50,6 +50,8 @@ export class Tracks {
   shown: (Track | Group)[] = [];
   height = 0;
 
+  /** By capture: arrows between calls. */
+  arrows: Arrow[][] = [];
   /** By capture: tracks of what is no call. */
   extras: Extra[][] = [];
 

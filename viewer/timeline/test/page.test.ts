@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { differences } from "../src/compare";
 import { sandwich, treeOf } from "../src/flame";
 import { duration, grouped, moment, roundStep } from "../src/format";
+import { arrowsOf, lanesOf, tasksOf } from "../src/marks";
 import { matcher } from "../src/search";
 import { readState } from "../src/state";
 import { firstPart, levelFor, parseTile, tileLength } from "../src/tile";
@@ -118,4 +119,14 @@ test("functions of two captures are matched by name, file and line", () => {
   const rows = differences([stats([cost(0, 10), cost(1, 100)]), stats([cost(0, 130), cost(1, 7)])], [a, b]);
   assert.deepEqual(rows.map((row) => [row.name[0], ...row.self]), [["g", 100, 130], ["f", 10, 0], ["new", 0, 7]]);
   assert.deepEqual(rows[0].numbers, [1, 0]);
+});
+
+test("marks become tasks in lanes, and arrows", () => {
+  const tasks = tasksOf([["async_begin", 0, 1, 10, "7"], ["async_begin", 0, 1, 20, "8"], ["async_end", 0, 1, 30, "7"]], 100);
+  assert.deepEqual(tasks.map((span) => [span.start, span.end]), [[10, 30], [20, 100]]);
+  const lanes = lanesOf([...tasks, { name: 1, start: 40, end: 50, thread: 0, id: "" }], 100);
+  assert.deepEqual([...lanes.tile.rows], [0, 2, 3]);
+  assert.deepEqual([...lanes.tile.start], [10, 40, 20]);
+  const arrows = arrowsOf([["flow_in", 1, 2, 60, "9", null, 4], ["flow_out", 0, 2, 50, "9", null, 2], ["flow_in", 1, 2, 70, "5", null, 1]]);
+  assert.deepEqual(arrows, [{ name: 2, from: [0, 50, 1], to: [1, 60, 3] }]);
 });
