@@ -7,7 +7,7 @@
 #include "alloc.h"
 #include "callfind.h"
 #include "callinfo.h"
-#include "marks.h"
+#include "othermarks.h"
 #include "tape.h"
 #include "tilerows.h"
 

@@ -4,7 +4,7 @@
 
 #include "callfind.h"
 #include "callinfo.h"
-#include "marks.h"
+#include "othermarks.h"
 #include "tile.h"
 
 enum { MARKS_MOST = 1000, THREADS_MOST = 4 };

@@ -8,7 +8,7 @@
 
 #include "answers.h"
 #include "atomic.h"
-#include "marks.h"
+#include "othermarks.h"
 
 enum { MARKS_MOST = 300000 };
 

@@ -1,7 +1,7 @@
-/* marks.h — the events of a capture that are no calls, in one list: counters, instants, arrows,
+/* othermarks.h — the events of a capture that are no calls, in one list: counters, instants, arrows,
    spans of tasks, finished events of devices. For a viewer, which needs all of them to draw any. */
-#ifndef KYMO_MARKS_H
-#define KYMO_MARKS_H
+#ifndef KYMO_OTHERMARKS_H
+#define KYMO_OTHERMARKS_H
 
 #include "callables.h"
 #include "calls.h"

@@ -1,5 +1,5 @@
-/* marks.c — see marks.h. */
-#include "marks.h"
+/* othermarks.c — see othermarks.h. */
+#include "othermarks.h"
 
 #include <errno.h>
 #include <string.h>
