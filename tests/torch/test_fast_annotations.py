@@ -120,3 +120,44 @@ def test_reading_is_tried_without_the_threads_of_openmp(tmp_path: Path) -> None:
         [sys.executable, program], capture_output=True, text=True, timeout=400, check=True
     )
     assert "not understood" not in done.stderr
+
+
+def test_kernels_in_execution_traces_are_as_torch_writes_them(tmp_path: Path) -> None:
+    x = torch.ones(4)
+
+    def launch() -> None:
+        words = {
+            "kernel_backend": "triton",
+            "kernel_file": "/a/b/k.py",
+            "grid": "g(1,)",
+            "stream": 3,
+        }
+        with fast("triton_kernel", [x, x], words):
+            pass
+
+    theirs = torch.profiler.ExecutionTraceObserver()
+    theirs.register_callback(str(tmp_path / "theirs.json"))
+    with torch.profiler.profile(
+        activities=CPU, record_shapes=True, execution_trace_observer=theirs
+    ):
+        launch()
+    theirs.unregister_callback()
+    ours = kymograph.ExecutionTraceObserver().register_callback(tmp_path / "ours.json")
+    ours.start()
+    launch()
+    ours.stop()
+    ours.unregister_callback()
+
+    def kernel(file: str) -> dict[str, Any]:
+        nodes = json.loads((tmp_path / file).read_text())["nodes"]
+        (node,) = [node for node in nodes if node["name"] == "triton_kernel"]
+        found = {a["name"]: a["value"] for a in node["attrs"]}
+        wanted = ("kernel_backend", "kernel_file", "scope", "op_schema")
+        return {
+            "values": node["inputs"]["values"][2:],
+            **{key: node["inputs"][key] for key in ("types", "shapes")},
+            **{key: found.get(key) for key in wanted},
+        }
+
+    assert kernel("ours.json") == kernel("theirs.json")
+    assert kernel("ours.json")["kernel_file"] == "k.py"

@@ -17,7 +17,7 @@ from typing import Any
 import kymograph
 import kymograph._torch
 from kymograph import _core, _session
-from kymograph.profiler import _metadata
+from kymograph.profiler import _metadata, _torch
 
 Path = str | os.PathLike[str]
 
@@ -139,6 +139,7 @@ class ExecutionTraceObserver:
         if self._window.session is None and kymograph._torch.is_imported():
             kymograph._torch.raise_mode("full")  # the session may record no operators
             self._raised = True
+        _torch.before_start("full" if kymograph._torch.is_imported() else "")
         info = _metadata.distributed_info()
         if info:
             name, groups = "## process_group:init ##", json.dumps(info["pg_config"])
@@ -148,6 +149,8 @@ class ExecutionTraceObserver:
     def stop(self) -> None:
         """Record no operators from now on; `start` may be called again."""
         window, self._window = self._window, None
+        if window is not None:
+            _torch.after_stop()
         if self._raised:
             self._raised = False
             kymograph._torch.lower_mode("full")

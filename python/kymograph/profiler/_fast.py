@@ -16,6 +16,7 @@ from kymograph import _core
 _theirs: Any = None  # torch's class while it is replaced
 _flagged = False  # the flag was set by `begin`
 _with_inputs = False
+_for_traces = False  # execution traces have what is known about kernels as attributes
 
 
 def _texts(values: object) -> bool:
@@ -70,6 +71,8 @@ class RecordFunctionFast:
             inner = _theirs(self._name, **self._given)
         elif self._user:
             inner = _core.span(self._name)
+        elif _for_traces and "kernel_backend" in self._keywords:
+            inner = _core.op(self._name, self._inputs, attributes=self._keywords)
         elif _with_inputs:
             inner = _core.op(self._name, self._inputs, keywords=self._keywords)
         else:
@@ -83,10 +86,11 @@ class RecordFunctionFast:
             self._open.pop().__exit__(*exception)
 
 
-def begin(with_inputs: bool) -> None:
-    """Operators are recorded from now on."""
-    global _theirs, _flagged, _with_inputs
-    _with_inputs = _with_inputs or with_inputs
+def begin(mode: str) -> None:
+    """Operators are recorded from now on, in `mode`."""
+    global _theirs, _flagged, _with_inputs, _for_traces
+    _with_inputs = _with_inputs or mode != "names"
+    _for_traces = _for_traces or mode == "full"
     module: Any = sys.modules.get("torch._C._profiler")
     known = getattr(module, "_RecordFunctionFast", None)
     if known is not None and known is not RecordFunctionFast:
@@ -99,8 +103,8 @@ def begin(with_inputs: bool) -> None:
 
 def end() -> None:
     """They are not recorded any more."""
-    global _theirs, _flagged, _with_inputs
-    _with_inputs = False
+    global _theirs, _flagged, _with_inputs, _for_traces
+    _with_inputs = _for_traces = False
     module: Any = sys.modules.get("torch._C._profiler")
     if _theirs is not None and getattr(module, "_RecordFunctionFast", None) is RecordFunctionFast:
         module._RecordFunctionFast = _theirs

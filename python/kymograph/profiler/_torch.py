@@ -54,7 +54,7 @@ def before_start(ops: str = "") -> None:
     global _recordings
     _recordings += 1
     if ops and _core.torch_found():
-        _fast.begin(ops != "names")
+        _fast.begin(ops)
         return  # its annotations come as operators do
     annotations = getattr(sys.modules.get("torch.autograd.profiler"), "record_function", None)
     if isinstance(annotations, type) and not _patched:
