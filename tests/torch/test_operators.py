@@ -455,7 +455,8 @@ def test_a_wrong_offset_is_noticed_and_hurts_nobody(known: dict[str, Any], move:
 
 def test_wrong_tags_are_noticed(known: dict[str, Any]) -> None:
     kinds = known["kinds"]
-    used = [tag for tag, kind in enumerate(kinds) if kind != 9]
+    # Those from 200 on give a value only its name; nothing is read through it.
+    used = [tag for tag, kind in enumerate(kinds) if kind != 9 and kind < 200]
     for first, second in itertools.pairwise(used):
         swapped = bytearray(kinds)
         swapped[first], swapped[second] = kinds[second], kinds[first]
