@@ -21,8 +21,8 @@ def nodes(path: Path) -> dict[int, dict[str, Any]]:
 
 
 def without_ids(value: Any) -> Any:
-    """Tensors are [tensor id, storage id, offset, elements, bytes, device]. torch writes six decimals
-    of a float."""
+    """Tensors are [tensor id, storage id, offset, elements, bytes, device]. torch writes six
+    decimals of a float."""
     if isinstance(value, float):
         return round(value, 5)
     if isinstance(value, list) and len(value) == 6 and isinstance(value[-1], str):
