@@ -23,7 +23,7 @@ if ! cmp -s "$page/package-lock.json" "$tools/package-lock.json" || [ ! -x "$too
 fi
 cd "$page"
 bundle() { # bundle FILE OUT
-    "$tools"/node_modules/.bin/esbuild "$1" --bundle --format=iife --target=es2022 --charset=utf8 --legal-comments=none \
+    "$tools"/node_modules/.bin/esbuild "$1" --bundle --format=iife --target=es2022 --charset=utf8 --legal-comments=none --minify \
         --log-level=warning --outfile="$2"
 }
 
