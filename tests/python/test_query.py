@@ -176,6 +176,25 @@ def test_conditions_that_are_used_while_reading_change_nothing(
     )
 
 
+@pytest.mark.parametrize(
+    ("table", "number", "of"), [("functions", "id", "function"), ("threads", "thread", "thread")]
+)
+def test_joins_find_rows_of_short_tables_by_their_number(
+    traced: Path, table: str, number: str, of: str
+) -> None:
+    joined = f"FROM slices s JOIN {table} t ON t.{number} = s.{of}"
+    plan = rows(traced, f"EXPLAIN QUERY PLAN SELECT count(*) {joined}")
+    assert [row["detail"].rpartition(":")[2] for row in plan] == ["", "r"]  # "r": see query_table.c
+    assert value(traced, f"SELECT count(*) {joined}") == value(
+        traced, "SELECT count(*) FROM slices"
+    )
+    found = rows(traced, f"SELECT * FROM {table}")
+    for row in found:
+        assert rows(traced, f"SELECT * FROM {table} WHERE {number} = {row[number]}") == [row]
+    for missing in ("-1", "0.5", "1e15", "NULL", "'x'"):
+        assert rows(traced, f"SELECT * FROM {table} WHERE {number} = {missing}") == []
+
+
 def test_events_are_those_of_the_capture(traced: Path) -> None:
     got = rows(traced, "SELECT time_ns, thread, kind, name, value FROM events")
 

@@ -25,6 +25,7 @@ struct cli_query_table;
 struct cli_bounds {
     kymo_ns from, to; /* from <= time < to, on the capture's clock */
     int64_t thread;   /* -1 for all */
+    int64_t row;      /* of a numbered table; -1 for all */
     const struct cli_query_table *table;
 };
 
@@ -34,6 +35,7 @@ struct cli_query_table {
     const char *columns; /* as in CREATE TABLE */
     int time, thread;    /* the columns that bounds apply to, or -1 */
     bool stacks;         /* the thread in bounds is a stack number */
+    bool numbered;       /* short, and column 0 is the number of the row: joins find it by that */
     uint32_t schema;     /* for payload tables: the schema's key */
     /* Begin iterating; on success, end *STATE afterwards. Returns 0 or a negative code. */
     int (*begin)(struct cli_query *query, const struct cli_bounds *bounds, void **state);

@@ -17,6 +17,10 @@ static int begin_rows(struct cli_query *query, const struct cli_bounds *bounds, 
 {
     struct place *place = kymo__cli_array(1, sizeof *place);
     *place = (struct place){query, *bounds, -1, (int64_t)count};
+    if (bounds->row >= 0) {
+        place->at = bounds->row < place->count ? bounds->row - 1 : place->count;
+        place->count = bounds->row < place->count ? bounds->row + 1 : place->count;
+    }
     *state = place;
     return 0;
 }
@@ -133,6 +137,7 @@ const struct cli_query_table kymo__cli_query_functions = {
                "min_ns INTEGER, max_ns INTEGER, p50_ns INTEGER, p99_ns INTEGER",
     .time = -1,
     .thread = -1,
+    .numbered = true,
     .begin = begin_functions,
     .next = next_function,
     .column = function_column,
@@ -191,6 +196,7 @@ const struct cli_query_table kymo__cli_query_threads = {
                "records INTEGER, lost INTEGER, first_ns INTEGER, last_ns INTEGER",
     .time = -1,
     .thread = -1,
+    .numbered = true,
     .begin = begin_threads,
     .next = next_row,
     .column = thread_column,

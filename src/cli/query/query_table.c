@@ -1,6 +1,6 @@
 /* query_table.c — makes our tables eponymous, read-only virtual tables of SQLite. Conditions on
-   the time and thread columns become bounds; SQLite checks every condition again, so bounds may be
-   inexact. */
+   the time and thread columns, and on the number of a row, become bounds; SQLite checks every
+   condition again, so bounds may be inexact. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,15 @@ struct cursor {
 };
 
 /* A plan is a string of these letters, one for each value that xFilter gets. */
-enum { AT_LEAST = 'g', MORE = 'G', AT_MOST = 'l', LESS = 'L', EQUAL = 'e', THREAD = 't' };
+enum {
+    AT_LEAST = 'g',
+    MORE = 'G',
+    AT_MOST = 'l',
+    LESS = 'L',
+    EQUAL = 'e',
+    THREAD = 't',
+    ROW = 'r',
+};
 
 static int connect(sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **out,
                    char **error)
@@ -56,6 +64,8 @@ static int disconnect(sqlite3_vtab *vtab)
 static char letter_of(const struct cli_query_table *table,
                       const struct sqlite3_index_constraint *constraint)
 {
+    if (table->numbered && constraint->iColumn == 0)
+        return constraint->op == SQLITE_INDEX_CONSTRAINT_EQ ? ROW : 0;
     if (constraint->iColumn >= 0 && constraint->iColumn == table->thread)
         return constraint->op == SQLITE_INDEX_CONSTRAINT_EQ ? THREAD : 0;
     if (constraint->iColumn < 0 || constraint->iColumn != table->time)
@@ -82,7 +92,9 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *index)
     const struct vtab *vtab = (const struct vtab *)base;
     char plan[MOST + 1];
     int used = 0;
-    double rows = (double)vtab->module->query->info.records + 10;
+    const struct cli_query *query = vtab->module->query;
+    double rows = vtab->module->table->numbered ? (double)query->callables.count + 10
+                                                : (double)query->info.records + 10;
     for (int i = 0; i < index->nConstraint && used < MOST; i++) {
         const struct sqlite3_index_constraint *constraint = &index->aConstraint[i];
         char letter = constraint->usable ? letter_of(vtab->module->table, constraint) : 0;
@@ -90,7 +102,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *index)
             continue;
         plan[used++] = letter;
         index->aConstraintUsage[i].argvIndex = used;
-        rows /= letter == EQUAL ? 100 : 4;
+        rows = letter == ROW ? 1 : rows / (letter == EQUAL ? 100 : 4);
     }
     plan[used] = '\0';
     index->idxStr = sqlite3_mprintf("%s", plan);
@@ -209,7 +221,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
     (void)number;
     struct cursor *cursor = (struct cursor *)base;
     const struct module *module = module_of(cursor);
-    struct cli_bounds bounds = {INT64_MIN, INT64_MAX, -1, module->table};
+    struct cli_bounds bounds = {INT64_MIN, INT64_MAX, -1, -1, module->table};
     bool nothing = false;
     end_rows(cursor);
     for (int i = 0; i < argc; i++) {
@@ -224,6 +236,9 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *plan, int a
             nothing |= !whole || value < 0 || value >= most ||
                        (bounds.thread >= 0 && bounds.thread != value);
             bounds.thread = value;
+        } else if (plan[i] == ROW) {
+            nothing |= !whole || value < 0 || (bounds.row >= 0 && bounds.row != value);
+            bounds.row = value;
         } else {
             narrow(&bounds, plan[i], module->query->info.start, value, whole);
         }
