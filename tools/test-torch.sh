@@ -68,6 +68,10 @@ find_viewer() {
     fi
 }
 
+# Each of the programs below runs in a process of its own: without bytecode, they would spend most of
+# their time compiling torch.
+unset PYTHONDONTWRITEBYTECODE
+
 status=0
 for version in "$@"; do
     choose "$version"

@@ -92,6 +92,8 @@ class profile(_KinetoProfile):
         self.step_num = 0
         self.current_action = self._action(0)
         self.step_rec_fn: _core.Span | None = None
+        # Asked once: what a step calls is recorded.
+        self._tells_steps = bool(os.environ.get("KINETO_USE_DAEMON"))
         _torch.count_steps("init_step_count")
 
     def _action(self, step: int) -> ProfilerAction:
@@ -140,7 +142,7 @@ class profile(_KinetoProfile):
         before, self.current_action = self.current_action, action
         self.step_num += 1
         self._transit(before, action)
-        if os.environ.get("KINETO_USE_DAEMON"):
+        if self._tells_steps:
             _torch.count_steps("increment_step")
         self._open_step()
 

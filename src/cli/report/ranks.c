@@ -265,6 +265,8 @@ static int add_functions(struct kymo_capture *capture, bool slowest,
 static size_t pair_functions(struct cli_rank_change *changes, size_t count)
 {
     size_t kept = 0;
+    if (count == 0)
+        return 0;
     qsort(changes, count, sizeof *changes, by_name);
     for (size_t i = 0; i < count; i++) {
         if (kept > 0 && by_name(&changes[kept - 1], &changes[i]) == 0) {

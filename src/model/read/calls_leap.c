@@ -33,8 +33,8 @@ static int open_call(struct kymo_nest *n, const struct kymo_leap *leap,
 }
 
 /* BEFORE calls of the decoder were open. */
-static int apply(struct kymo_nest *n, const struct kymo_leap *leap, const struct kymo_decoder *d,
-                 uint64_t before)
+static int apply_leap(struct kymo_nest *n, const struct kymo_leap *leap,
+                      const struct kymo_decoder *d, uint64_t before)
 {
     int rc = 0;
     for (uint64_t i = before; i > leap->low; i--) {
@@ -62,6 +62,6 @@ int kymo__calls_leap(struct kymo_calls *c, uint64_t limit, unsigned most)
     uint64_t before = d->depth;
     c->leap.entered = n->entered;
     size_t passed = kymo__leap(&c->leap, d, limit, most);
-    int rc = passed ? apply(n, &c->leap, d, before) : 0;
+    int rc = passed ? apply_leap(n, &c->leap, d, before) : 0;
     return rc < 0 ? rc : (int)passed;
 }

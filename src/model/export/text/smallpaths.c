@@ -25,8 +25,8 @@ struct need {
 };
 
 /* Paths longer than KYMO__PATH_MOST share lines and are not counted. */
-static int measure(const struct kymo_survey *survey, bool in_lines,
-                   size_t (*cells)(const struct kymo_callable *), struct need *need)
+static int measure_paths(const struct kymo_survey *survey, bool in_lines,
+                         size_t (*cells)(const struct kymo_callable *), struct need *need)
 {
     const struct kymo_tree *tree = &survey->tree;
     uint32_t *length = kymo__alloc_zeroed((tree->count + 1) * sizeof(*length));
@@ -94,7 +94,7 @@ int kymo__small_paths(struct kymo_small_paths *small, struct kymo_survey *survey
     *small = (struct kymo_small_paths){.nodes = survey->tree.nodes, .count = survey->tree.count};
     struct need need = {0};
     uint64_t limit = entries ? entries : MOST_BYTES;
-    int rc = measure(survey, entries != 0, cells, &need);
+    int rc = measure_paths(survey, entries != 0, cells, &need);
     if (rc < 0 || need.all <= limit)
         return rc;
     return sum_up(small, &survey->tree, least_class(&need, limit));
