@@ -157,10 +157,12 @@ static void find_sealed(const struct dl_phdr_info *info, const char *maps,
         object->sealed = (info->dlpi_addr + header->p_vaddr) & mask;
         object->sealed_end = (info->dlpi_addr + header->p_vaddr + header->p_memsz) & mask;
     }
-    /* Somebody else may have opened them for good. */
-    if (maps && object->sealed < object->sealed_end &&
-        protection_in(maps, object->sealed, object->sealed_end) != PROT_READ)
-        object->sealed_end = object->sealed;
+    /* Somebody else may have opened them for good. MAPS may be older than the object: pages that it
+       does not have are taken for sealed. */
+    bool opened =
+        maps && object->sealed < object->sealed_end &&
+        protection_in(maps, object->sealed, object->sealed_end) == (PROT_READ | PROT_WRITE);
+    object->protection = opened ? PROT_READ | PROT_WRITE : PROT_READ;
 }
 
 static bool is_sealed(const struct kymo_patched *object, const struct kymo_patched_slot *slot)
@@ -200,7 +202,7 @@ static void write_hooks(struct kymo_patching *patching, struct kymo_patched *obj
     }
     object->count = kept;
     if (open)
-        protect_sealed(object, PROT_READ);
+        protect_sealed(object, object->protection);
 }
 
 int kymo__patch(const struct dl_phdr_info *info, struct kymo_patching *patching,
@@ -256,6 +258,6 @@ size_t kymo__unpatch(const struct kymo_patched *object)
             lost++;
     }
     if (open)
-        protect_sealed(object, PROT_READ);
+        protect_sealed(object, object->protection);
     return lost;
 }

@@ -26,6 +26,7 @@ struct kymo_patched {
     struct kymo_patched_slot *slots;
     size_t count, capacity;
     uintptr_t sealed, sealed_end; /* pages that the loader made read-only after relocation */
+    int protection;               /* of those, again after a slot was written */
     bool seen;                    /* by patchset.c: still loaded */
 };
 

@@ -5,7 +5,10 @@
    dl_iterate_phdr nothing in the list is unmapped. To wait until everything in it has been relocated,
    the list is read first; then a call that takes the lock of dlopen waits for loads in progress; and
    only objects that were in the list before are patched. That wait comes before our own lock is
-   taken: a constructor that runs inside dlopen may itself call dlopen, and so come here. */
+   taken: a constructor that runs inside dlopen may itself call dlopen, and so come here.
+
+   If an object was unloaded meanwhile, one that is just being loaded may lie where it was, and look
+   like it: its pages are about to be sealed. Then the list is read again. */
 #include "patchset.h"
 
 #include <dlfcn.h>
@@ -30,7 +33,7 @@ struct listed {
 struct listing {
     struct listed *all;
     size_t count, capacity;
-    uint64_t adds; /* objects loaded so far */
+    uint64_t adds, subs; /* objects loaded and unloaded so far */
     bool failed;
 };
 
@@ -55,6 +58,7 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
     struct listing *listing = arg;
     (void)size;
     listing->adds = info->dlpi_adds;
+    listing->subs = info->dlpi_subs;
     if (kymo__array_grow(&listing->all, &listing->capacity, listing->count, sizeof(*listing->all)) <
         0) {
         listing->failed = true;
@@ -127,15 +131,22 @@ static struct kymo_patched *known(const struct dl_phdr_info *info, size_t *hint)
     return NULL;
 }
 
+enum { TRIES = 200 }; /* after which a program that keeps loading and unloading is not waited for */
+
 struct round {
     const struct listing *listing;
     size_t listed_hint, known_hint;
+    bool last;     /* try */
+    bool outdated; /* an object was unloaded since it was listed */
 };
 
 static int patch_one(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct round *round = arg;
     (void)size;
+    round->outdated = info->dlpi_subs != round->listing->subs;
+    if (round->outdated && !round->last)
+        return 1;
     struct kymo_patched *object = known(info, &round->known_hint);
     if (object) {
         object->seen = true;
@@ -212,12 +223,16 @@ static char *read_maps(void)
     return text;
 }
 
-static void patch_listed(const struct listing *listing)
+/* Returns false if the list has to be read again. */
+static bool patch_listed(const struct listing *listing, bool last)
 {
-    struct round round = {.listing = listing};
+    struct round round = {.listing = listing, .last = last};
     dl_iterate_phdr(patch_one, &round);
+    if (round.outdated && !last)
+        return false;
     forget_unseen();
     kymo__store_relaxed(&patched_adds, listing->adds);
+    return true;
 }
 
 /* Read the list and wait until all in it can be patched. */
@@ -230,11 +245,23 @@ static bool list_all(struct listing *listing)
     return !listing->failed;
 }
 
+/* Patch all that is loaded now. */
+static void patch_all(void)
+{
+    bool done = false;
+    for (int i = 0; i < TRIES && !done; i++) {
+        struct listing listing;
+        bool listed = list_all(&listing);
+        kymo__lock(&lock);
+        done = !started || !listed || patch_listed(&listing, i + 1 == TRIES);
+        kymo__unlock(&lock);
+        kymo__free(listing.all);
+    }
+}
+
 void kymo__patchset_start(unsigned what)
 {
-    struct listing listing;
     struct kymo_patching wanted = {.what = what};
-    bool listed = list_all(&listing);
     bind_all(wanted.bound);
     struct kymo_preload_entry *table = dlsym(RTLD_DEFAULT, KYMO__PRELOAD_TABLE);
     char *maps = read_maps();
@@ -244,29 +271,22 @@ void kymo__patchset_start(unsigned what)
     patching = wanted;
     skipped_count = kymo__excluded(skipped);
     started = true;
-    if (listed)
-        patch_listed(&listing);
+    kymo__unlock(&lock);
+    patch_all();
+    kymo__lock(&lock);
     if (table && kymo__patch_table(table, &patching, &preloaded) < 0)
         patching.missed++;
     patching.maps = NULL;
     kymo__free(maps);
     kymo__unlock(&lock);
-    kymo__free(listing.all);
 }
 
 void kymo__patchset_more(void)
 {
     uint64_t adds = 0;
     dl_iterate_phdr(ask_adds, &adds);
-    if (adds == kymo__load_relaxed(&patched_adds))
-        return;
-    struct listing listing;
-    bool listed = list_all(&listing);
-    kymo__lock(&lock);
-    if (started && listed)
-        patch_listed(&listing);
-    kymo__unlock(&lock);
-    kymo__free(listing.all);
+    if (adds != kymo__load_relaxed(&patched_adds))
+        patch_all();
 }
 
 /* ---- the end ---- */
