@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import bisect
 import collections
+import itertools
 import json
 import os
 import random
@@ -195,9 +196,9 @@ def test_tiles_from_summaries_say_about_what_query_says(captures: list[Path]) ->
         with served(path) as server:
             duration = server.good("overview")["captures"][0]["duration"]
             highest = max(1, (duration // 512).bit_length())
-            for thread, _, _ in places(server, 12, number):
-                level = highest - columns % 4
-                tile = server.tile(thread=thread, level=level, index=0, events=0)
+            chosen = {thread for thread, _, _ in places(server, 12, number)}
+            for thread, shift in itertools.product(sorted(chosen), range(4)):
+                tile = server.tile(thread=thread, level=highest - shift, index=0, events=0)
                 for part in tile.parts:
                     if part.flags & SUMMARY:
                         check_summary(part, rows[thread, part.depth])
