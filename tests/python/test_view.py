@@ -197,13 +197,14 @@ def test_tiles_from_summaries_say_about_what_query_says(captures: list[Path]) ->
             duration = server.good("overview")["captures"][0]["duration"]
             highest = max(1, (duration // 512).bit_length())
             chosen = {thread for thread, _, _ in places(server, 12, number)}
-            for thread, shift in itertools.product(sorted(chosen), range(4)):
-                tile = server.tile(thread=thread, level=highest - shift, index=0, events=0)
+            tiles = [(shift, index) for shift in range(4) for index in range(1 << shift)]
+            for thread, (shift, index) in itertools.product(sorted(chosen), tiles):
+                tile = server.tile(thread=thread, level=highest - shift, index=index, events=0)
                 for part in tile.parts:
                     if part.flags & SUMMARY:
                         check_summary(part, rows[thread, part.depth])
                         columns += 1
-    assert columns > 200
+    assert columns > 100, "too little was compared"
 
 
 def test_a_call_is_what_query_says(captures: list[Path]) -> None:
