@@ -100,7 +100,7 @@ static double chrome(const char *path, unsigned members)
 
 int main(int count, char **words)
 {
-    char path[] = "/tmp/kymo-windows-XXXXXX";
+    char path[] = "/tmp/kymograph-bench-XXXXXX";
     int fd = mkstemp(path);
     if (fd < 0)
         return 1;

@@ -10,7 +10,7 @@
 # torch is installed once, from the package registry that pip uses, into an environment
 # outside the tree: ~/.cache/kymograph/torch-VERSION-PYTHON-MACHINE, without VERSION for the newest.
 # KYMO_TORCH_DIR names another place for a single one. On x86_64 each takes several GB. Where it
-# cannot be had, the tests are skipped, and that is said loudly.
+# cannot be installed, the tests are skipped with a loud message.
 . "$(dirname "$0")/common.sh"
 
 only_install=false

@@ -8,7 +8,7 @@
 
 enum { WATCHED_MOST = 16 };
 
-/* A builtin is told its module, not its definition, so each has a function of its own below. What
+/* A builtin receives its module, not its definition, so each has a function of its own below. What
    they call lives as long as the interpreter. */
 static struct watched {
     PyMethodDef definition;

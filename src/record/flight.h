@@ -43,7 +43,7 @@ struct kymo_flight {
 
     uint32_t held; /* 1: full chunks stay where they are */
 
-    uint64_t ended; /* the tick at which the session was told to stop, or 0 */
+    uint64_t ended; /* the tick at which kymo_stop was called, or 0 */
     uint64_t asked; /* the tick at which somebody asked who waits for `done` and then reads
                        `result`, or 0 */
     sem_t done;
