@@ -277,6 +277,9 @@ static void ended(PyThreadState *state, struct activation *mine, PyObject *code,
         close_inside(mine, NULL, 0);
         return;
     }
+    /* It began before a pause or in an earlier session, and its enter was not recorded since. */
+    if (mine->epoch != kymo__epoch && !kymo__frames_were_recorded())
+        return;
     close_inside(mine, NULL, ticks);
     if (mine->calling.key) {
         kymo__c_call_end(&mine->calling, 0, ticks);

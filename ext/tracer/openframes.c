@@ -272,10 +272,9 @@ static void record_open_frames(bool entering)
     PyErr_Restore(type, value, trace);
 }
 
-/* Were this thread's frames recorded when tracing began? */
-static bool recorded_before(void)
+bool kymo__frames_were_recorded(void)
 {
-    return kymo__epoch_recorded == kymo__epoch || entry_of_this_thread();
+    return kymo__epoch_recorded == kymo__epoch || (!paused && entry_of_this_thread());
 }
 
 void kymo__frames_record(bool entering)
@@ -308,7 +307,7 @@ void kymo__frames_record_stack(bool going_on)
 void kymo__frames_record_again(void)
 {
     kymo__depth = 0;
-    if (paused || recorded_before())
+    if (paused || kymo__frames_were_recorded())
         record_resync(paused ? paused : kymo_ticks());
     record_open_frames(false);
     if (kymo__throttling()) {

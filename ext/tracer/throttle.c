@@ -222,7 +222,7 @@ static void measure_cost(void)
    recorded. */
 static double allowed(double now)
 {
-    double may = t.budget * (now - t.began - t.spent_since), debt = t.spent - may;
+    double may = t.budget * program_time(now - t.began, t.spent_since), debt = t.spent - may;
     double most = t.budget * BROKE > BROKE_LEAST ? t.budget * BROKE : BROKE_LEAST;
     t.broke = t.spent_since - may > most && kymo__tracing.cost_alone <= 0;
     double share = debt > 0 ? t.budget - debt / PAID_WITHIN : t.budget;

@@ -173,6 +173,9 @@ extern uint32_t kymo__epoch;
 extern __thread uint32_t kymo__epoch_recorded;
 void kymo__frames_record(bool entering);
 
+/* Have this thread's open frames been recorded since tracing began or resumed? */
+bool kymo__frames_were_recorded(void);
+
 /* Record this thread's name, once. False while it has no frame, from which the name is read. */
 bool kymo__frames_name(void);
 

@@ -445,6 +445,36 @@ def test_threads_that_run_when_tracing_begins_and_ends(
         read_trace(path)
 
 
+def test_calls_of_one_session_that_end_in_the_next(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{i}.kymo" for i in range(2)]
+    began, go_on = threading.Lock(), threading.Lock()  # calls of C only
+    began.acquire()
+    go_on.acquire()
+
+    def waiting() -> None:
+        leaf()
+        began.release()
+        go_on.acquire()
+
+    def work() -> None:
+        waiting()
+        leaf()
+
+    kymograph.start(paths[0], c_calls=False)
+    thread = threading.Thread(target=work)
+    thread.start()
+    began.acquire()
+    kymograph.stop()
+    kymograph.start(paths[1], c_calls=False)
+    go_on.release()
+    thread.join()
+    kymograph.stop()
+
+    assert read_trace(paths[0]).only("waiting").left == "never"
+    (recorded,) = read_trace(paths[1]).find("work")
+    assert [call.plain for call in recorded.calls][-1] == "leaf"
+
+
 def test_a_thread_that_runs_when_tracing_begins_has_its_frames_open(capture_path: Path) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
