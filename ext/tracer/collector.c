@@ -22,11 +22,11 @@ static PyObject *collection_at(PyObject *args, uint64_t ticks)
         Py_RETURN_NONE;
     if (strcmp(phase, "start") == 0) {
         kymo__trace_at(KYMO_ENTER, 0, slice_key, kymo_ticks());
-        kymo__trace_argument(generation_key, number_of(info, "generation"));
+        kymo__trace_value(KYMO_ARG, generation_key, number_of(info, "generation"));
     } else {
         kymo__trace_at(KYMO_LEAVE, 0, slice_key, ticks);
-        kymo__trace_argument(collected_key, number_of(info, "collected"));
-        kymo__trace_argument(uncollectable_key, number_of(info, "uncollectable"));
+        kymo__trace_value(KYMO_ARG, collected_key, number_of(info, "collected"));
+        kymo__trace_value(KYMO_ARG, uncollectable_key, number_of(info, "uncollectable"));
     }
     PyErr_Clear();
     Py_RETURN_NONE;

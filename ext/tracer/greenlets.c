@@ -66,17 +66,6 @@ static uint32_t session_now(void)
     return kymo__lane ? kymo__lane->session : KYMO_NO_SESSION;
 }
 
-static void mark_lane(unsigned kind, uint32_t key, uint64_t id)
-{
-    struct kymo_lane *lane;
-    struct kymo_record *at = key ? kymo_lane_claim(&lane, 2) : NULL;
-    if (at) {
-        kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
-        kymo_lane_store(at + 1, id, KYMO_VALUE_WORD);
-        kymo_lane_commit(lane, at + 2);
-    }
-}
-
 static bool has_lane(const struct open_calls *stack)
 {
     return stack->lane && stack->lane_key && stack->lane_session == session_now();
@@ -99,8 +88,8 @@ static void lane_leave(struct open_calls *stack, bool dead)
 {
     if (!has_lane(stack))
         return;
-    mark_lane(dead ? KYMO_ASYNC_END : KYMO_ASYNC_BEGIN, dead ? stack->lane_key : away_key,
-              stack->lane);
+    kymo__trace_value(dead ? KYMO_ASYNC_END : KYMO_ASYNC_BEGIN, dead ? stack->lane_key : away_key,
+                      stack->lane);
     stack->away = !dead;
     if (dead)
         stack->lane = 0;
@@ -109,7 +98,7 @@ static void lane_leave(struct open_calls *stack, bool dead)
 static void lane_enter(struct open_calls *stack)
 {
     if (has_lane(stack) && stack->away)
-        mark_lane(KYMO_ASYNC_END, away_key, stack->lane);
+        kymo__trace_value(KYMO_ASYNC_END, away_key, stack->lane);
     stack->away = false;
 }
 
@@ -118,7 +107,7 @@ static void lane_begin(struct open_calls *stack, uint32_t key)
 {
     if (stack->lane && !stack->lane_key && stack->lane_session == session_now()) {
         stack->lane_key = key;
-        mark_lane(KYMO_ASYNC_BEGIN, key, stack->lane);
+        kymo__trace_value(KYMO_ASYNC_BEGIN, key, stack->lane);
     }
 }
 

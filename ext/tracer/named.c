@@ -117,7 +117,7 @@ const struct function *kymo__named_entry(const struct function *f)
 void kymo__named_argument(const struct function *f)
 {
     if (number_key && f->address != named_code)
-        kymo__trace_argument(number_key, f->slices >> 8);
+        kymo__trace_value(KYMO_ARG, number_key, f->slices >> 8);
 }
 
 int kymo__named_begin(PyObject *code, const char *text)

@@ -12,6 +12,7 @@
 #include "loops.h"
 #include "tasktypes.h"
 #include "throttle.h"
+#include "tracer.h"
 
 struct task {
     const void *frame;   /* NULL: free; REMOVED: was used */
@@ -84,22 +85,11 @@ static struct task *task_of(const void *frame)
     return task && task->frame == frame ? task : NULL;
 }
 
-static void mark_task(unsigned kind, uint32_t key, uint64_t id)
-{
-    struct kymo_lane *lane;
-    struct kymo_record *at = key ? kymo_lane_claim(&lane, 2) : NULL;
-    if (at) {
-        kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
-        kymo_lane_store(at + 1, id, KYMO_VALUE_WORD);
-        kymo_lane_commit(lane, at + 2);
-    }
-}
-
 /* Begin an arrow to WAITER from a task that it waited for. */
 static void call_waiter(struct task *waiter)
 {
     if (waiter->arrow_used < waiter->arrow_most)
-        mark_task(KYMO_FLOW_OUT, await_key, waiter->arrows + waiter->arrow_used++);
+        kymo__trace_value(KYMO_FLOW_OUT, await_key, waiter->arrows + waiter->arrow_used++);
 }
 
 /* The same for all tasks that wait for TASK, which has ended. */
@@ -120,24 +110,24 @@ static void call_waiters(const struct task *task)
 static void arrive(const struct task *task)
 {
     if (task->waiting)
-        mark_task(KYMO_ASYNC_END, task->waiting, task->id);
+        kymo__trace_value(KYMO_ASYNC_END, task->waiting, task->id);
     if (task->ready)
-        mark_task(KYMO_ASYNC_END, ready_key, task->id);
+        kymo__trace_value(KYMO_ASYNC_END, ready_key, task->id);
     for (uint32_t i = 0; i < task->arrow_used; i++)
-        mark_task(KYMO_FLOW_IN, await_key, task->arrows + i);
+        kymo__trace_value(KYMO_FLOW_IN, await_key, task->arrows + i);
     if (task->woken)
-        mark_task(KYMO_FLOW_IN, wake_key, task->woken);
+        kymo__trace_value(KYMO_FLOW_IN, wake_key, task->woken);
 }
 
 /* TASK has ended: end its spans, and arrows that were to lead to it. */
 static void finish_task(const struct task *task)
 {
     if (!task->begun)
-        mark_task(KYMO_FLOW_IN, made_key, task->id);
+        kymo__trace_value(KYMO_FLOW_IN, made_key, task->id);
     arrive(task);
     if (task->waiter)
         call_waiters(task);
-    mark_task(KYMO_ASYNC_END, task->key, task->id);
+    kymo__trace_value(KYMO_ASYNC_END, task->key, task->id);
 }
 
 /* Forget TASK; returns what was known about it. */
@@ -190,11 +180,11 @@ static void created(PyObject *coro, bool returned, bool ready_now)
     if (before.frame)
         finish_task(&before);
     if (room) {
-        mark_task(KYMO_FLOW_OUT, made_key, id);
-        mark_task(KYMO_ASYNC_BEGIN, key, id);
+        kymo__trace_value(KYMO_FLOW_OUT, made_key, id);
+        kymo__trace_value(KYMO_ASYNC_BEGIN, key, id);
     }
     if (room && ready_now)
-        mark_task(KYMO_ASYNC_BEGIN, ready_key, id);
+        kymo__trace_value(KYMO_ASYNC_BEGIN, ready_key, id);
 }
 
 void kymo__task_created(PyObject *coro)
@@ -248,7 +238,7 @@ void kymo__task_enter(const void *frame, uint32_t key, bool first)
     kymo__await_forget();
     kymo__loop_steps(key);
     if (!now.begun)
-        mark_task(KYMO_FLOW_IN, made_key, now.id);
+        kymo__trace_value(KYMO_FLOW_IN, made_key, now.id);
     arrive(&now);
 }
 
@@ -325,7 +315,7 @@ void kymo__task_suspend(const void *frame, const struct place *place, PyObject *
     }
     KYMO_SECTION_UNLOCK(tasks_section);
     if (id)
-        mark_task(KYMO_ASYNC_BEGIN, name, id);
+        kymo__trace_value(KYMO_ASYNC_BEGIN, name, id);
 }
 
 void kymo__task_ready(PyObject *object)
@@ -345,10 +335,10 @@ void kymo__task_ready(PyObject *object)
     if (!now.frame)
         return;
     if (now.waiting)
-        mark_task(KYMO_ASYNC_END, now.waiting, now.id);
-    mark_task(KYMO_ASYNC_BEGIN, ready_key, now.id);
+        kymo__trace_value(KYMO_ASYNC_END, now.waiting, now.id);
+    kymo__trace_value(KYMO_ASYNC_BEGIN, ready_key, now.id);
     if (now.woken)
-        mark_task(KYMO_FLOW_OUT, wake_key, now.woken);
+        kymo__trace_value(KYMO_FLOW_OUT, wake_key, now.woken);
 }
 
 void kymo__task_end(const void *frame)

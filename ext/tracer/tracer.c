@@ -13,12 +13,12 @@ struct tracing kymo__tracing;
 __thread int kymo__depth;
 static bool paused; /* the session is paused; under its lock */
 
-void kymo__trace_argument(uint32_t key, uint64_t value)
+void kymo__trace_value(unsigned kind, uint32_t key, uint64_t value)
 {
     struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    struct kymo_record *at = key ? kymo_lane_claim(&lane, 2) : NULL;
     if (at) {
-        kymo_lane_store(at, kymo_ticks(), kymo_word(KYMO_ARG, 0, key));
+        kymo_lane_store(at, kymo_ticks(), kymo_word(kind, 0, key));
         kymo_lane_store(at + 1, value, KYMO_VALUE_WORD);
         kymo_lane_commit(lane, at + 2);
     }

@@ -104,8 +104,9 @@ KYMO_INLINE void kymo__trace_enter_slice(unsigned detail, uint32_t key, uint64_t
     }
 }
 
-/* A number that belongs to the event recorded last. */
-void kymo__trace_argument(uint32_t key, uint64_t value);
+/* Record a KIND of event that carries a number, which for KYMO_ARG belongs to the event recorded
+   last; nothing when KEY is 0. */
+void kymo__trace_value(unsigned kind, uint32_t key, uint64_t value);
 
 /* The depth of this thread in calls that count for max_depth. */
 extern __thread int kymo__depth;

@@ -121,14 +121,9 @@ static int run_dump(const struct cli_verb *verb, const struct cli_arguments *arg
 
 static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "print each record as a JSON object on its own line"},
-    [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
-    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
-                        "only this process: its pid, its index as in 'kymograph info', or its "
-                        "name"},
-    [OPTION_FROM] = {"from", 0, "TIME",
-                     "start at this time after the start of the capture: "
-                     "1.5s, 200ms, 30us, 10ns"},
+    [OPTION_THREAD] = CLI_THREAD_OPTION,
+    [OPTION_PROCESS] = CLI_PROCESS_OPTION,
+    [OPTION_FROM] = CLI_FROM_OPTION,
     [OPTION_TO] = {"to", 0, "TIME", "stop before this time"},
     [OPTION_LIMIT] = {"limit", 'n', "N", "print at most N records"},
     [OPTION_ABSOLUTE] = {"absolute", 'a', NULL,

@@ -284,14 +284,9 @@ static const struct cli_option options[] = {
     [OPTION_OUTPUT] = {"output", 'o', "OUT",
                        "the file to write, compressed if it ends in .gz; - for stdout (default: "
                        "FILE with the format's extension)"},
-    [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
-    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
-                        "only this process: its pid, its index as in 'kymograph info', or its "
-                        "name"},
-    [OPTION_FROM] = {"from", 0, "TIME",
-                     "start at this time after the start of the capture: "
-                     "1.5s, 200ms, 30us, 10ns"},
+    [OPTION_THREAD] = CLI_THREAD_OPTION,
+    [OPTION_PROCESS] = CLI_PROCESS_OPTION,
+    [OPTION_FROM] = CLI_FROM_OPTION,
     [OPTION_UNTIL] = {"until", 0, "TIME", "stop before this time"},
     [OPTION_OF] = {"of", 0, "calls|samples",
                    "export calls or samples, for formats that hold only one of them (default: "

@@ -54,9 +54,7 @@ static const struct cli_option options[] = {
                        "list the tables and their columns; with FILE, also those of its payloads"},
     [OPTION_CSV] = {"csv", 0, NULL, "print rows as CSV, with a header line"},
     [OPTION_JSON] = {"json", 'j', NULL, "print each row as a JSON object on its own line"},
-    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
-                        "only this process: its pid, its index as in 'kymograph info', or its "
-                        "name"},
+    [OPTION_PROCESS] = CLI_PROCESS_OPTION,
     {0},
 };
 

@@ -269,14 +269,9 @@ static const struct cli_option options[] = {
         {"limit", 'n', "N",
          "show at most N functions, callers or lines of the tree (default: 15, and 50 lines of "
          "the tree)"},
-    [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
-    [OPTION_PROCESS] = {"process", 'p', "PROCESS",
-                        "only this process: its pid, its index as in 'kymograph info', or its "
-                        "name"},
-    [OPTION_FROM] = {"from", 0, "TIME",
-                     "start at this time after the start of the capture: "
-                     "1.5s, 200ms, 30us, 10ns"},
+    [OPTION_THREAD] = CLI_THREAD_OPTION,
+    [OPTION_PROCESS] = CLI_PROCESS_OPTION,
+    [OPTION_FROM] = CLI_FROM_OPTION,
     [OPTION_TO] = {"to", 0, "TIME", "stop before this time"},
     [OPTION_UNTIL] = {"until", 0, "TIME", "the same as --to"},
     [OPTION_FILTER] = {"filter", 'f', "PATTERN",

@@ -86,13 +86,10 @@ static int run_cut(const struct cli_verb *verb, const struct cli_arguments *argu
 
 static const struct cli_option options[] = {
     [OPTION_OUTPUT] = {"output", 'o', "OUT", "the capture to write; replaces an older one"},
-    [OPTION_FROM] = {"from", 0, "TIME",
-                     "start at this time after the start of the capture: "
-                     "1.5s, 200ms, 30us, 10ns"},
+    [OPTION_FROM] = CLI_FROM_OPTION,
     [OPTION_UNTIL] = {"until", 0, "TIME", "stop before this time"},
     [OPTION_TO] = {"to", 0, "TIME", "the same as --until"},
-    [OPTION_THREAD] = {"thread", 't', "THREAD",
-                       "only this thread: its index as in 'kymograph info', tid:N, or its name"},
+    [OPTION_THREAD] = CLI_THREAD_OPTION,
     [OPTION_PROCESS] = {"process", 'p', "PROCESS",
                         "only this process of a merged capture: its index, pid:N, or its name"},
     [OPTION_FORCE] = {"force", 0, NULL, "replace OUT even if it is not a capture"},

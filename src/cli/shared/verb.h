@@ -19,6 +19,23 @@ struct cli_option {
     const char *help;
 };
 
+/* Options that mean the same in several verbs. */
+#define CLI_THREAD_OPTION                                                                          \
+    {                                                                                              \
+        "thread", 't', "THREAD",                                                                   \
+            "only this thread: its index as in 'kymograph info', tid:N, or its name"               \
+    }
+#define CLI_PROCESS_OPTION                                                                         \
+    {                                                                                              \
+        "process", 'p', "PROCESS",                                                                 \
+            "only this process: its pid, its index as in 'kymograph info', or its name"            \
+    }
+#define CLI_FROM_OPTION                                                                            \
+    {                                                                                              \
+        "from", 0, "TIME",                                                                         \
+            "start at this time after the start of the capture: 1.5s, 200ms, 30us, 10ns"           \
+    }
+
 struct cli_example {
     const char *command;
     const char *purpose;
