@@ -71,9 +71,12 @@ class Family:
 
         A process may record more than once, before and after os.exec, and a pid may be reused.
         """
-        os.makedirs(self.folder, exist_ok=True)
+        if not os.access(self.folder, os.F_OK):  # much cheaper than asking for it
+            os.makedirs(self.folder, exist_ok=True)
         pid, number = os.getpid(), 1
-        while os.path.lexists(path := os.path.join(self.folder, f"{pid}-{number}{_MEMBER}")):
+        while os.access(
+            path := f"{self.folder}/{pid}-{number}{_MEMBER}", os.F_OK, follow_symlinks=False
+        ):
             number += 1
         return path
 

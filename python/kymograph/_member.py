@@ -35,7 +35,7 @@ class Member:
     def start(self, how: str, name: str) -> None:
         """Start recording. Raises OSError, MemoryError, ValueError and RuntimeError."""
         _core.memory_apart(True)
-        known = _ranks.found(os.environ)
+        known = _ranks.of_this_process()
         try:
             path = self.family.name()
             self.session = _session.apart(kymograph.start(path, **self.family.settings))

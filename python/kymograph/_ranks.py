@@ -3,6 +3,8 @@ environment."""
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +40,12 @@ _OTHERS = {
 }
 
 
+_NAMES = {name for names in (*_LAUNCHERS.values(), _JOBS, *_OTHERS.values()) for name in names}
+# All of them as os.environ has them; the last says nothing alone.
+_RAW = [name.encode() for name in (*sorted(_NAMES), "KUBERNETES_SERVICE_HOST", "HOSTNAME")]
+_last: tuple[list[bytes | None], dict[str, str]] | None = None  # what `of_this_process` found
+
+
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((environment[name] for name in names if name and environment.get(name)), "")
 
@@ -64,3 +72,15 @@ def found(environment: Mapping[str, str]) -> dict[str, str]:
     if "pod" not in known and "KUBERNETES_SERVICE_HOST" in environment:
         known["pod"] = environment.get("HOSTNAME", "")
     return {key: value for key, value in known.items() if value}
+
+
+def of_this_process() -> dict[str, str]:
+    """Return `found` for os.environ. Cheap if nothing changed, as in a forked child."""
+    global _last
+    data = getattr(os.environ, "_data", None)
+    if data is None:
+        return found(os.environ)
+    values = list(map(data.get, _RAW))
+    if _last is None or _last[0] != values:
+        _last = values, found(os.environ) if any(values[:-1]) else {}
+    return _last[1]

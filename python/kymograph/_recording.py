@@ -75,7 +75,7 @@ class Recording:
     def _in(self, stem: str) -> str:
         """Return a name in the directory of --dir that no other process has: many hosts may share
         it."""
-        folder, known = self.given["dir"], _ranks.found(os.environ)
+        folder, known = self.given["dir"], _ranks.of_this_process()
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
@@ -176,7 +176,7 @@ class Recording:
 
     def _start(self) -> None:
         _core.memory_apart(True)  # until the program begins
-        known = _ranks.found(os.environ)
+        known = _ranks.of_this_process()
         session = kymograph.start(self.capture, **self.settings)
         self.session = _session.apart(session)
         for key, value in known.items():

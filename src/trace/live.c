@@ -155,9 +155,10 @@ static int extend(struct kymo_live *live, uint32_t *more)
     if (!kymo__live_is_whole(live))
         return KYMO_ECUT;
     if (!leaves_room(live, (uint64_t)*more * KYMO__CHUNK_BYTES)) {
-        if (live->ready)
+        if (live->ready >= FEWEST)
             return -ENOSPC;
-        *more = *more < FEWEST ? *more : FEWEST;
+        uint32_t needed = FEWEST - live->ready;
+        *more = *more < needed ? *more : needed;
     }
     return reserve_space(live->file.fd, file_bytes(live), (uint64_t)*more * KYMO__CHUNK_BYTES);
 }

@@ -245,6 +245,21 @@ def test_a_package_in_pythonpath_follows_its_children(tmp_path: Path) -> None:
     assert len(processes()) == 2
 
 
+def test_a_package_in_pythonpath_leaves_no_trace_in_children(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kymograph").symlink_to(Path(kymograph.__file__).parent)
+    write("child.py", "import sys; print('sitecustomize' in sys.modules, sys.path)")
+    write("script.py", "import subprocess, sys; subprocess.run([sys.executable, 'child.py'])")
+    environment = {**os.environ, "PYTHONPATH": str(elsewhere)}
+    plain = execute(sys.executable, "child.py", env=environment)
+
+    done = recorded("script.py", env=environment)
+
+    assert (done.stdout, done.stderr) == (plain.stdout, "")
+    assert len(processes()) == 2
+
+
 def test_sigterm_ends_a_family() -> None:
     write(
         "script.py",

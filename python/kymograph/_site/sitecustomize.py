@@ -31,8 +31,5 @@ if "KYMOGRAPH_FAMILY" in os.environ:
     except ImportError:
         pass  # of another version of Python
 
-try:
-    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
-except ImportError as error:
-    if error.name != "sitecustomize":
-        raise
+# If there is none, `site` expects this error; it ignores it.
+import sitecustomize  # type: ignore[import-not-found]  # noqa: E402, F401
