@@ -3,6 +3,7 @@
 #ifndef KYMO_VARINT_H
 #define KYMO_VARINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -41,15 +42,50 @@ static inline const uint8_t *kymo__varint_get(const uint8_t *at, const uint8_t *
 /* The functions below do the same without a loop, for numbers of unpredictable size up to 56 bits.
    Both machines store the low byte first. */
 
+/* Move the low 56 bits of V apart, seven into each byte. */
+static inline uint64_t kymo__varint_apart(uint64_t v)
+{
+    v = (v & 0xfffffff) | (v & UINT64_C(0xfffffff0000000)) << 4;
+    v = (v & UINT64_C(0x3fff00003fff)) | (v & UINT64_C(0xfffc0000fffc000)) << 2;
+    return (v & UINT64_C(0x7f007f007f007f)) | (v & UINT64_C(0x3f803f803f803f80)) << 1;
+}
+
 /* Spread V, below 2^56, into a varint in a word; *BYTES is its length. */
 static inline uint64_t kymo__varint_spread(uint64_t v, unsigned *bytes)
 {
     unsigned count = (70 - (unsigned)__builtin_clzll(v | 1)) / 7;
     *bytes = count;
-    v = (v & 0xfffffff) | (v & UINT64_C(0xfffffff0000000)) << 4;
-    v = (v & UINT64_C(0x3fff00003fff)) | (v & UINT64_C(0xfffc0000fffc000)) << 2;
-    v = (v & UINT64_C(0x7f007f007f007f)) | (v & UINT64_C(0x3f803f803f803f80)) << 1;
-    return v | (UINT64_C(0x80808080808080) & ((UINT64_C(1) << 8 * (count - 1)) - 1));
+    return kymo__varint_apart(v) |
+           (UINT64_C(0x80808080808080) & ((UINT64_C(1) << 8 * (count - 1)) - 1));
+}
+
+/* Does the varint of V take seven bytes, as those of most addresses do? If so, spread it. */
+static inline bool kymo__varint_is_seven(uint64_t v)
+{
+    return v - (UINT64_C(1) << 42) < (UINT64_C(1) << 49) - (UINT64_C(1) << 42);
+}
+
+static inline uint64_t kymo__varint_spread_seven(uint64_t v)
+{
+    return kymo__varint_apart(v) | UINT64_C(0x808080808080);
+}
+
+/* Spread V, below 2^28 or 2^14, in fewer steps. */
+static inline uint64_t kymo__varint_spread_half(uint64_t v, unsigned *bytes)
+{
+    uint32_t w = (uint32_t)v;
+    unsigned more = (w >= 1u << 7) + (w >= 1u << 14) + (w >= 1u << 21);
+    *bytes = 1 + more;
+    w = (w & 0x3fff) | (w & 0xfffc000) << 2;
+    w = (w & 0x7f007f) | (w & 0x3f803f80) << 1;
+    return w | (0x808080u & ((1u << 8 * more) - 1));
+}
+
+static inline uint64_t kymo__varint_spread_two(uint64_t v, unsigned *bytes)
+{
+    unsigned two = v >= 0x80;
+    *bytes = 1 + two;
+    return (v & 0x7f) | two << 7 | (v >> 7) << 8;
 }
 
 /* Without a branch for short ones, for sizes that cannot be predicted. Eight bytes from OUT can be
@@ -64,19 +100,32 @@ static inline uint8_t *kymo__varint_put_even(uint8_t *out, uint64_t v)
     return out + bytes;
 }
 
+/* The bits that tell where varints end in WORD, eight bytes of them: the lowest one set is that of
+   the last byte of the first. 0: it ends later. */
+static inline uint64_t kymo__varint_ends(uint64_t word)
+{
+    return ~word & UINT64_C(0x8080808080808080);
+}
+
+/* The number whose varint WORD begins with, and ENDS as above, not 0. */
+static inline uint64_t kymo__varint_squeeze(uint64_t word, uint64_t ends)
+{
+    word &= ends ^ (ends - 1);
+    word = (word & UINT64_C(0x7f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x3fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & 0xfffffff) | (word & UINT64_C(0xfffffff00000000)) >> 4;
+}
+
 static inline const uint8_t *kymo__varint_get_even(const uint8_t *at, const uint8_t *end,
                                                    uint64_t *v)
 {
-    uint64_t word, last;
+    uint64_t word, ends;
     memcpy(&word, at, sizeof(word));
-    last = ~word & UINT64_C(0x8080808080808080); /* the lowest bit set is that of the last byte */
-    if (!last)
+    ends = kymo__varint_ends(word);
+    if (!ends)
         return kymo__varint_get(at, end, v);
-    word &= last ^ (last - 1);
-    word = (word & UINT64_C(0x7f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
-    word = (word & UINT64_C(0x3fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
-    *v = (word & 0xfffffff) | (word & UINT64_C(0xfffffff00000000)) >> 4;
-    return at + __builtin_ctzll(last) / 8 + 1;
+    *v = kymo__varint_squeeze(word, ends);
+    return at + __builtin_ctzll(ends) / 8 + 1;
 }
 
 static inline const uint8_t *kymo__varint_get_wide(const uint8_t *at, const uint8_t *end,

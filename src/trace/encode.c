@@ -128,6 +128,21 @@ static void put_payload(struct kymo_encoder *e, const struct kymo_record *record
         kymo__values_put(e->seen, e->plans, kymo__chain_number(&records[1]), bytes, len, e->values);
 }
 
+/* The same for a note with a short payload, the usual one of a capture of memory. At least three
+   records are left. Returns false, with nothing changed, if put_payload has to do it. */
+static inline bool put_short_payload(struct kymo_encoder *e, const struct kymo_record *records)
+{
+    uint64_t word = records[1].word;
+    size_t len = (size_t)(word >> 40) & 0xf;
+    if (kymo__word_kind(word) != KYMO__BYTES || kymo__word_kind(records[2].word) == KYMO__MORE ||
+        len > KYMO__CHAIN_FIRST || !e->values)
+        return false;
+    uint8_t *after = kymo__values_put_quick(e->seen, kymo__chain_number(&records[1]),
+                                            (const uint8_t *)&records[1], len, e->values);
+    e->values = after ? after : e->values;
+    return after != NULL;
+}
+
 void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, size_t count)
 {
     uint8_t *tokens = e->tokens, *times = e->times;
@@ -144,6 +159,17 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
             continue;
         }
         uint64_t ticks = records[i].ticks;
+        if (word >> 48 == KYMO__NOTE << 8 && count - i > 2 && ticks >= last &&
+            put_short_payload(e, records + i)) {
+            least = ticks < least ? ticks : least;
+            greatest = ticks > greatest ? ticks : greatest;
+            times = put_varint(times, ticks - last);
+            last = ticks;
+            tokens = put_note(tokens, word);
+            values++;
+            i++;
+            continue;
+        }
         if (kymo__unlikely(kymo__kind_has_payload(kind))) {
             put_payload(e, records + i, count - i);
             if (kind == KYMO_PAYLOAD) {

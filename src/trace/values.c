@@ -6,21 +6,14 @@
 
 #include "alloc.h"
 #include "atomic.h"
+#include "entries.h"
 #include "varint.h"
-
-enum { BASE = 0x0f, RAW = 1, WITH_PLAN = 2 };
 
 bool kymo__field_valid(unsigned type)
 {
-    unsigned base = type & BASE, list = type & ~(unsigned)BASE;
+    unsigned base = type & KYMO__FIELD_BASE, list = type & ~(unsigned)KYMO__FIELD_BASE;
     return base >= KYMO_FIELD_UINT && base <= KYMO_FIELD_NAME &&
            (list == 0 || list == KYMO_FIELD_LIST || list == KYMO_FIELD_LISTS);
-}
-
-/* Is TYPE stored as differences? */
-static bool is_near(unsigned type)
-{
-    return type >= KYMO_FIELD_ADDRESS && type <= KYMO_FIELD_ID;
 }
 
 static const uint8_t *value_end(unsigned base, const uint8_t *at, const uint8_t *end)
@@ -65,21 +58,14 @@ static const uint8_t *list_end(unsigned base, const uint8_t *at, const uint8_t *
 const uint8_t *kymo__field_end(unsigned type, const uint8_t *at, const uint8_t *end)
 {
     uint64_t count = 0;
-    if (!(type & ~(unsigned)BASE))
+    if (!(type & ~(unsigned)KYMO__FIELD_BASE))
         return value_end(type, at, end);
     if (!(type & KYMO_FIELD_LISTS))
-        return list_end(type & BASE, at, end);
+        return list_end(type & KYMO__FIELD_BASE, at, end);
     at = count_get(at, end, &count);
     while (at && count--)
-        at = list_end(type & BASE, at, end);
+        at = list_end(type & KYMO__FIELD_BASE, at, end);
     return at;
-}
-
-/* Is TYPE a number that is stored as a varint? */
-static bool is_number(unsigned type)
-{
-    return type == KYMO_FIELD_UINT || type == KYMO_FIELD_INT ||
-           (type >= KYMO_FIELD_ADDRESS && type <= BASE);
 }
 
 bool kymo__plan_fits(const struct kymo_plan *plan, const uint8_t *bytes, size_t len)
@@ -87,7 +73,9 @@ bool kymo__plan_fits(const struct kymo_plan *plan, const uint8_t *bytes, size_t 
     const uint8_t *at = bytes, *end = bytes + len;
     for (unsigned i = 0; at && i < plan->count; i++) {
         /* Most are a number in one byte or an empty list. */
-        if (at < end && (is_number(plan->type[i]) ? *at < 0x80 : plan->type[i] > BASE && !*at))
+        if (at < end &&
+            (kymo__field_number(plan->type[i]) ? *at < 0x80
+                                               : plan->type[i] > KYMO__FIELD_BASE && !*at))
             at++;
         else
             at = kymo__field_end(plan->type[i], at, end);
@@ -96,133 +84,6 @@ bool kymo__plan_fits(const struct kymo_plan *plan, const uint8_t *bytes, size_t 
 }
 
 /* ---- the column of values ---- */
-
-struct kymo_values {
-    uint32_t block; /* block counter: entries of earlier blocks do not count */
-    struct {
-        uint32_t block;
-        uint64_t last[KYMO_FIELDS_MOST];
-    } of[KYMO_SCHEMAS_MOST + 1];
-};
-
-struct kymo_values *kymo__values_new(void)
-{
-    return kymo__alloc_zeroed(sizeof(struct kymo_values));
-}
-
-void kymo__values_free(struct kymo_values *values)
-{
-    kymo__free(values);
-}
-
-void kymo__values_begin(struct kymo_values *values)
-{
-    values->block++;
-}
-
-/* Encode a difference as an unsigned number. Addresses are usually multiples of 16; then the low
-   bits are omitted. */
-static uint64_t fold(unsigned type, uint64_t difference)
-{
-    int64_t d = (int64_t)difference;
-    if (type != KYMO_FIELD_ADDRESS)
-        return kymo__zigzag(d);
-    return d & 15 ? kymo__zigzag(d) << 1 | 1 : kymo__zigzag(d >> 4) << 1;
-}
-
-static uint64_t unfold(unsigned type, uint64_t v)
-{
-    if (type != KYMO_FIELD_ADDRESS)
-        return (uint64_t)kymo__unzigzag(v);
-    uint64_t d = (uint64_t)kymo__unzigzag(v >> 1);
-    return v & 1 ? d : d << 4;
-}
-
-enum { PADDING = KYMO__VALUES_PADDING };
-
-/* A payload as it is encoded. */
-struct fields {
-    const uint8_t *at, *end;
-    uint64_t *last;                    /* values of the previous payload; replaced by this one's */
-    uint64_t before[KYMO_FIELDS_MOST]; /* what they were, for a payload that does not fit */
-    unsigned done;                     /* how many are replaced */
-    bool exact;                        /* no difference was too large */
-};
-
-/* Write the differences of FIELDS at OUT. Returns the byte after them, or NULL if they do not fit
-   PLAN. */
-static uint8_t *put_differences(const struct kymo_plan *plan, struct fields *fields, uint8_t *out)
-{
-    for (unsigned i = 0; i < plan->count; i++) {
-        unsigned type = plan->type[i];
-        const uint8_t *from = fields->at;
-        uint64_t v = 0;
-        if (kymo__likely(is_number(type) && from < fields->end))
-            fields->at = kymo__varint_get_even(from, fields->end, &v);
-        else
-            fields->at = kymo__field_end(type, from, fields->end);
-        if (!fields->at || fields->at > fields->end)
-            return NULL;
-        uint64_t last = fields->before[i] = fields->last[i];
-        fields->last[i] = v;
-        fields->done = i + 1;
-        if (is_near(type)) {
-            uint64_t folded = fold(type, v - last);
-            fields->exact &= last + unfold(type, folded) == v;
-            out = kymo__varint_put_even(out, folded);
-            continue;
-        }
-        size_t size = (size_t)(fields->at - from);
-        if (kymo__likely(size <= PADDING))
-            memcpy(out, from, PADDING);
-        else
-            memcpy(out, from, size);
-        out += size;
-    }
-    return fields->at == fields->end ? out : NULL;
-}
-
-uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *plans,
-                          unsigned number, const uint8_t *bytes, size_t len, uint8_t *out)
-{
-    const struct kymo_plan *plan = plans && number && number <= kymo__load_acquire(&plans->count)
-                                       ? &plans->plan[number]
-                                       : NULL;
-    uint8_t *head = out;
-    if (!plan) {
-        *out++ = 0;
-        return out;
-    }
-    uint64_t *last = values->of[number].last;
-    unsigned flags = values->of[number].block == values->block ? 0 : WITH_PLAN;
-    if (flags)
-        memset(last, 0, plan->count * sizeof(*last));
-    /* The header's length does not depend on RAW, which is known only afterwards. */
-    out = kymo__varint_put(out, (uint64_t)number << 2 | flags);
-    if (flags) {
-        *out++ = plan->count;
-        memcpy(out, plan->type, plan->count);
-        out += plan->count;
-    }
-    struct fields fields; /* `before` is large and stays uninitialised */
-    fields.at = bytes;
-    fields.end = bytes + len;
-    fields.last = last;
-    fields.done = 0;
-    fields.exact = true;
-    uint8_t *after = put_differences(plan, &fields, out);
-    if (!after) {
-        memcpy(last, fields.before, fields.done * sizeof(*last));
-        *head = 0;
-        return head + 1;
-    }
-    values->of[number].block = values->block;
-    if (fields.exact && (size_t)(after - out) <= len)
-        return after;
-    *head |= RAW;
-    memcpy(out, bytes, len);
-    return out + len;
-}
 
 void kymo__unvalues_begin(struct kymo_unvalues *values, const uint8_t *at, const uint8_t *end)
 {
@@ -246,19 +107,6 @@ static struct kymo_unplan *find_plan(struct kymo_unvalues *values, uint64_t numb
     return NULL;
 }
 
-/* Plans that most payloads of a capture of memory have. */
-enum { OTHER_SHAPE, FREE_SHAPE, ALLOC_SHAPE };
-
-static uint8_t shape_of(const struct kymo_plan *plan)
-{
-    static const uint8_t alloc[] = {KYMO_FIELD_UINT, KYMO_FIELD_ADDRESS, KYMO_FIELD_STACK,
-                                    KYMO_FIELD_NAME};
-    if (plan->count == 1 && plan->type[0] == KYMO_FIELD_ADDRESS)
-        return FREE_SHAPE;
-    bool same = plan->count == sizeof(alloc) && memcmp(plan->type, alloc, sizeof(alloc)) == 0;
-    return same ? ALLOC_SHAPE : OTHER_SHAPE;
-}
-
 /* Read the plan of schema NUMBER from the column. */
 static int take_plan(struct kymo_unvalues *values, uint64_t number)
 {
@@ -277,9 +125,10 @@ static int take_plan(struct kymo_unvalues *values, uint64_t number)
         plan->plan.type[i] = *values->at++;
         if (!kymo__field_valid(plan->plan.type[i]))
             return KYMO_EBLOCK;
-        plan->numbers &= is_number(plan->plan.type[i]) && plan->plan.type[i] != KYMO_FIELD_INT;
+        plan->numbers &=
+            kymo__field_number(plan->plan.type[i]) && plan->plan.type[i] != KYMO_FIELD_INT;
     }
-    plan->shape = shape_of(&plan->plan);
+    plan->shape = kymo__plan_shape(&plan->plan);
     values->count++;
     if (number < sizeof(values->quick) && values->count <= UINT8_MAX)
         values->quick[number] = (uint8_t)values->count;
@@ -295,10 +144,10 @@ static int take_field(struct kymo_unvalues *values, struct kymo_unplan *plan, un
     if (!next || payload->len + (size_t)(next - from) > KYMO_PAYLOAD_MOST)
         return KYMO_EBLOCK;
     values->at = next;
-    if (is_near(plan->plan.type[i])) {
+    if (kymo__field_near(plan->plan.type[i])) {
         uint64_t v = 0;
         kymo__varint_get(from, values->end, &v);
-        plan->last[i] = raw ? v : plan->last[i] + unfold(plan->plan.type[i], v);
+        plan->last[i] = raw ? v : plan->last[i] + kymo__value_unfold(plan->plan.type[i], v);
         return kymo__buffer_add_varint(payload, plan->last[i]);
     }
     return kymo__buffer_add(payload, from, (size_t)(next - from));
@@ -317,7 +166,7 @@ static inline int next_entry(struct kymo_unvalues *values, struct kymo_unplan **
     values->at = at;
     if (!*head)
         return 0;
-    if (*head & WITH_PLAN) {
+    if (*head & KYMO__ENTRY_PLAN) {
         int rc = take_plan(values, *head >> 2);
         if (rc < 0)
             return rc;
@@ -336,7 +185,7 @@ int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, 
     if (there <= 0)
         return there;
     for (unsigned i = 0; i < plan->plan.count; i++) {
-        int rc = take_field(values, plan, i, head & RAW, payload);
+        int rc = take_field(values, plan, i, head & KYMO__ENTRY_RAW, payload);
         if (rc < 0)
             return rc;
     }
@@ -348,7 +197,8 @@ int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, 
 static inline const uint8_t *number_at(unsigned type, const uint8_t *at, const uint8_t *end,
                                        struct kymo_number *n)
 {
-    if (kymo__likely(type == KYMO_FIELD_UINT || (type >= KYMO_FIELD_ADDRESS && type <= BASE))) {
+    if (kymo__likely(type == KYMO_FIELD_UINT ||
+                     (type >= KYMO_FIELD_ADDRESS && type <= KYMO__FIELD_BASE))) {
         n->bytes = NULL;
         return kymo__varint_get_wide(at, end, &n->value);
     }
@@ -376,8 +226,8 @@ static inline const uint8_t *take_numbers(struct kymo_unplan *plan, const uint8_
         unsigned type = plan->plan.type[i];
         uint64_t v = 0;
         at = kymo__varint_get_wide(at, end, &v);
-        if (is_near(type))
-            v = plan->last[i] += unfold(type, v);
+        if (kymo__field_near(type))
+            v = plan->last[i] += kymo__value_unfold(type, v);
         numbers[i].value = v;
         numbers[i].bytes = NULL;
     }
@@ -394,7 +244,7 @@ int kymo__values_numbers(struct kymo_unvalues *values, struct kymo_number *numbe
         return there;
     const uint8_t *at = values->at;
     *count = plan->plan.count;
-    if (kymo__likely(plan->numbers && !(head & RAW))) {
+    if (kymo__likely(plan->numbers && !(head & KYMO__ENTRY_RAW))) {
         at = take_numbers(plan, at, values->end, numbers);
         values->at = at ? at : values->at;
         return at ? 0 : KYMO_EBLOCK;
@@ -404,11 +254,11 @@ int kymo__values_numbers(struct kymo_unvalues *values, struct kymo_number *numbe
         at = number_at(type, at, values->end, &numbers[i]);
         if (!at)
             return KYMO_EBLOCK;
-        if (is_near(type)) {
-            if (head & RAW)
+        if (kymo__field_near(type)) {
+            if (head & KYMO__ENTRY_RAW)
                 plan->last[i] = numbers[i].value;
             else
-                numbers[i].value = plan->last[i] += unfold(type, numbers[i].value);
+                numbers[i].value = plan->last[i] += kymo__value_unfold(type, numbers[i].value);
         }
     }
     values->at = at;
@@ -429,26 +279,26 @@ static inline const uint8_t *take_plain(struct kymo_unplan *plan, const uint8_t 
 {
     uint64_t v[4] = {0}, *last = plan->last;
     switch (plan->shape) {
-    case FREE_SHAPE:
+    case KYMO__SHAPE_FREE:
         at = plain_at(at, end, &v[0]);
-        numbers[0] = last[0] += unfold(KYMO_FIELD_ADDRESS, v[0]);
+        numbers[0] = last[0] += kymo__value_unfold(KYMO_FIELD_ADDRESS, v[0]);
         return at;
-    case ALLOC_SHAPE:
+    case KYMO__SHAPE_ALLOC:
         at = plain_at(at, end, &v[0]);
         at = plain_at(at, end, &v[1]);
         at = plain_at(at, end, &v[2]);
         at = plain_at(at, end, &v[3]);
         numbers[0] = v[0];
-        numbers[1] = last[1] += unfold(KYMO_FIELD_ADDRESS, v[1]);
-        numbers[2] = last[2] += unfold(KYMO_FIELD_STACK, v[2]);
+        numbers[1] = last[1] += kymo__value_unfold(KYMO_FIELD_ADDRESS, v[1]);
+        numbers[2] = last[2] += kymo__value_unfold(KYMO_FIELD_STACK, v[2]);
         numbers[3] = v[3];
         return at;
     }
     for (unsigned i = 0; at && i < plan->plan.count; i++) {
         unsigned type = plan->plan.type[i];
         at = plain_at(at, end, &numbers[i]);
-        if (is_near(type))
-            numbers[i] = last[i] += unfold(type, numbers[i]);
+        if (kymo__field_near(type))
+            numbers[i] = last[i] += kymo__value_unfold(type, numbers[i]);
     }
     return at;
 }
@@ -456,7 +306,8 @@ static inline const uint8_t *take_plain(struct kymo_unplan *plan, const uint8_t 
 unsigned kymo__values_plain(struct kymo_unvalues *values, uint64_t *numbers)
 {
     const uint8_t *at = values->at, *const end = values->end;
-    if (at == end || *at >= 0x80 || *at & (RAW | WITH_PLAN) || !values->quick[*at >> 2])
+    if (at == end || *at >= 0x80 || *at & (KYMO__ENTRY_RAW | KYMO__ENTRY_PLAN) ||
+        !values->quick[*at >> 2])
         return 0;
     struct kymo_unplan *plan = &values->plans[values->quick[*at++ >> 2] - 1];
     unsigned count = plan->plan.count;

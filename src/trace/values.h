@@ -52,6 +52,11 @@ void kymo__values_begin(struct kymo_values *values); /* a new block */
 uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *plans,
                           unsigned number, const uint8_t *bytes, size_t len, uint8_t *out);
 
+/* Do the same for most payloads of a capture of memory, with the same result. Returns NULL for any
+   other, which kymo__values_put then writes; OUT may have been touched. */
+uint8_t *kymo__values_put_quick(struct kymo_values *values, unsigned number, const uint8_t *bytes,
+                                size_t len, uint8_t *out);
+
 /* Reads a column of values. All zero means not started. */
 struct kymo_unvalues {
     const uint8_t *at, *end;
