@@ -71,6 +71,17 @@ int kymo__heaprec_schemas(struct kymo_heaprec *heap)
    that called it. */
 enum { OUR_FRAMES = 2, VALUES_MOST = 5, RECORDS_MOST = 5 };
 
+/* Like kymo__varint_spread. Whether a field is a short number or an address can be predicted. */
+KYMO_INLINE uint64_t spread_value(uint64_t v, unsigned *bytes)
+{
+    if (v < 0x4000)
+        return kymo__varint_spread_two(v, bytes);
+    if (kymo__unlikely(!kymo__varint_is_seven(v)))
+        return kymo__varint_spread(v, bytes);
+    *bytes = 7;
+    return kymo__varint_spread_seven(v);
+}
+
 /* COUNT values as varints, in two words; false if they do not fit into the first record of a payload.
    They are put together in registers: bytes stored one by one cannot be read back as words without
    a delay. */
@@ -83,7 +94,7 @@ KYMO_INLINE bool join_values(const uint64_t *values, unsigned count, uint64_t jo
         unsigned bytes, shift = used * 8;
         if (kymo__unlikely(values[i] >> 56))
             return false;
-        uint64_t word = kymo__varint_spread(values[i], &bytes);
+        uint64_t word = spread_value(values[i], &bytes);
         if (shift < 64) {
             joined[0] |= word << shift;
             joined[1] |= shift ? word >> (64 - shift) : 0;
