@@ -14,16 +14,18 @@
 
      kymo_start    start, in order of registration. Recording is possible already.
      kymo_pause    pause, in reverse order; kymo_resume: resume, in order.
+     kymo_writer_rest
+                   rest, in reverse order; kymo_writer_work: work, in order.
      fork          fork_prepare, in reverse order, before the fork; then fork_parent in the parent
                    and fork_child in the child, in order. A child has no session.
      kymo_stop     stop, in reverse order, while recording is still possible. Then recording is
                    switched off and calls in progress on other threads finish. Then end, in
                    reverse order: the last chance to write late events, and to free the state.
 
-   Threads. start, pause, resume, stop and end run on the thread that called the function above,
-   never two at a time, while the library holds its session lock: they may record, but must not
-   call kymo_start, kymo_stop, kymo_pause, kymo_resume or the register functions. The functions for
-   forks run on the thread that forks and may call nothing of this library.
+   Threads. start, pause, resume, stop, end, rest and work run on the thread that called the
+   function above, never two at a time, while the library holds its session lock: they may record,
+   but must not call kymo_start, kymo_stop, kymo_pause, kymo_resume or the register functions. The
+   functions for forks run on the thread that forks and may call nothing of this library.
 
    Every struct that crosses the door begins with its own size, so that it can grow: members
    that a caller's older version lacks count as zero or NULL, and any function may be NULL. */
@@ -74,6 +76,10 @@ struct kymo_source {
        again, and end is not called. If the child was made without running fork handlers (a raw
        clone), this runs in the child's first kymo_start. */
     void (*fork_child)(void *state);
+    /* End the source's own threads, and start them again; either may be called several times in a
+       row. */
+    void (*rest)(void *state);
+    void (*work)(void *state);
 };
 
 /* Register SOURCE, which must stay valid until it is unregistered; USER is passed to start. It

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 
 static pthread_t thread;
 static bool running;
+static bool resting; /* ended by kymo__resident_rest */
+static pid_t id;     /* of the thread, which sets it */
 static uint32_t ending, requested;
 static sem_t wake; /* usable since the library was loaded: a signal handler may post it */
 static kymo_ns period;
@@ -43,7 +46,9 @@ static void *body(void *arg)
 {
     (void)arg;
     kymo__memory_thread.entered = 1; /* nothing that happens here is the program's */
-    kymo_ns next = kymo__clock_ns(CLOCK_MONOTONIC);
+    kymo__store_release(&id, (pid_t)syscall(SYS_gettid));
+    /* The start has recorded one; a thread that rests before its first is not in the capture. */
+    kymo_ns next = kymo__clock_ns(CLOCK_MONOTONIC) + period;
     while (!kymo__load_acquire(&ending)) {
         kymo_ns now = kymo__clock_ns(CLOCK_MONOTONIC);
         if (kymo__exchange(&requested, 0u))
@@ -59,24 +64,47 @@ static void *body(void *arg)
     return NULL;
 }
 
-int kymo__resident_start(kymo_ns interval)
+static int start_thread(void)
 {
-    period = interval;
     ending = 0;
-    kymo__store_relaxed(&requested, 0u);
+    resting = false;
     int rc = kymo__thread_start(&thread, "kymo memory", KYMO__SMALL_STACK, body, NULL);
     running = rc == 0;
     return rc;
 }
 
+int kymo__resident_start(kymo_ns interval)
+{
+    period = interval;
+    kymo__store_relaxed(&requested, 0u);
+    return start_thread();
+}
+
 void kymo__resident_stop(void)
 {
+    resting = false;
     if (!running)
         return;
     kymo__store_release(&ending, 1u);
     sem_post(&wake);
     pthread_join(thread, NULL);
     running = false;
+}
+
+void kymo__resident_rest(void)
+{
+    if (!running)
+        return;
+    kymo__resident_stop();
+    /* The kernel may still count it for a moment. */
+    kymo__thread_wait_gone(kymo__load_relaxed(&id));
+    resting = true;
+}
+
+void kymo__resident_work(void)
+{
+    if (resting && start_thread() < 0)
+        resting = true; /* tried again the next time */
 }
 
 void kymo__resident_request(void)
@@ -88,5 +116,5 @@ void kymo__resident_request(void)
 void kymo__resident_forked(void)
 {
     sem_init(&wake, 0, 0);
-    running = false;
+    running = resting = false;
 }

@@ -13,6 +13,10 @@ void kymo__resident_note(void);
 int kymo__resident_start(kymo_ns period);
 void kymo__resident_stop(void);
 
+/* End the thread for a while, and start it again. What is asked for meanwhile is done then. */
+void kymo__resident_rest(void);
+void kymo__resident_work(void);
+
 /* Ask the thread for a snapshot. Signal-safe. */
 void kymo__resident_request(void);
 

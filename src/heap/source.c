@@ -280,6 +280,18 @@ static void source_resume(void *state)
     kymo__patchset_more();
 }
 
+static void source_rest(void *state)
+{
+    (void)state;
+    kymo__resident_rest();
+}
+
+static void source_work(void *state)
+{
+    (void)state;
+    kymo__resident_work();
+}
+
 static void source_before_fork(void *state)
 {
     (void)state;
@@ -314,6 +326,8 @@ static const struct kymo_source source = {
     .fork_prepare = source_before_fork,
     .fork_parent = source_after_fork,
     .fork_child = source_forked,
+    .rest = source_rest,
+    .work = source_work,
 };
 
 static const struct kymo_memory_tracer tracer = {

@@ -263,6 +263,7 @@ void kymo_writer_rest(void)
     kymo__life_lock();
     struct kymo_session *s = kymo__session();
     if (s) {
+        kymo__sources_rest();
         kymo__desk_rest(s->parts.desk);
         kymo__drain_rest(&s->drain);
     }
@@ -281,6 +282,8 @@ static int work_with(int (*take)(pthread_mutex_t *))
         rc = kymo__drain_start(&s->drain);
     if (rc == 0)
         rc = kymo__desk_work(s->parts.desk);
+    if (s)
+        kymo__sources_work();
     kymo__life_unlock();
     return rc;
 }

@@ -349,6 +349,16 @@ int kymo_resume(void)
     return set_paused(false);
 }
 
+void kymo__sources_rest(void)
+{
+    CALL_EACH(rest, true);
+}
+
+void kymo__sources_work(void)
+{
+    CALL_EACH(work, false);
+}
+
 /* ---- forks ---- */
 
 void kymo__sources_before_fork(void)

@@ -23,6 +23,10 @@ void kymo__sources_begin(struct kymo_names *names, const struct kymo_source_sess
 void kymo__sources_stop(void);
 void kymo__sources_end(void);
 
+/* End the threads of sources for a while, and start them again. */
+void kymo__sources_rest(void);
+void kymo__sources_work(void);
+
 /* Around fork, as pthread_atfork calls them; FORKED is also for a child in which fork's handlers
    did not run. */
 void kymo__sources_before_fork(void);

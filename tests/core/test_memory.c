@@ -539,14 +539,11 @@ static void samples_estimate_what_was_allocated(void)
     free(heaped.all);
 }
 
-static void snapshots_are_numbered_and_taken_on_request(void)
+/* Wait until one of our threads has taken the snapshot that was requested: a number is then missing
+   between two of ours. LAST is the number of the one before; returns that of the last one. */
+static int await_snapshot(int last)
 {
-    const char *path = check_path("snapshots");
-    heaped_start(path, NULL);
-    int last = kymo_memory_snapshot("first"), now = last + 1;
-    CHECK_EQ(last, 2);
-    kymo_memory_snapshot_request();
-    /* One of our threads takes it: a number is then missing between two of ours. */
+    int now = last + 1;
     for (int i = 0; i < 60000; i++, last = now) {
         now = kymo_memory_snapshot("another");
         CHECK(now > last);
@@ -555,6 +552,17 @@ static void snapshots_are_numbered_and_taken_on_request(void)
         usleep(1000);
     }
     CHECK_EQ(now, last + 2);
+    return now;
+}
+
+static void snapshots_are_numbered_and_taken_on_request(void)
+{
+    const char *path = check_path("snapshots");
+    heaped_start(path, NULL);
+    int first = kymo_memory_snapshot("first");
+    CHECK_EQ(first, 2);
+    kymo_memory_snapshot_request();
+    int now = await_snapshot(first);
     CHECK_OK(kymo_stop());
 
     struct heaped heaped = heaped_read(path);
@@ -566,6 +574,42 @@ static void snapshots_are_numbered_and_taken_on_request(void)
     CHECK_EQ(snapshots, now - 1);
     CHECK_LE(snapshots + 2, resident); /* also at the start and at the end */
     free(heaped.all);
+}
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static void the_thread_for_resident_memory_rests_with_the_others(void)
+{
+    /* A sanitizer starts a thread of its own with the first there is, and may be slow. */
+    pthread_t first;
+    CHECK_EQ(pthread_create(&first, NULL, nothing, NULL), 0);
+    pthread_join(first, NULL);
+    fault_sleep(FAULT_TIMES(1000000, 200000000));
+    const int before = fault_entries("/proc/self/task");
+    heaped_start(check_path("rests"), NULL);
+    CHECK_LE(before + 2, fault_entries("/proc/self/task"));
+
+    /* When it rests, what is asked for waits. */
+    kymo_writer_rest();
+    kymo_writer_rest();
+    CHECK_EQ(fault_entries("/proc/self/task"), before);
+    kymo_memory_snapshot_request();
+    int last = kymo_memory_snapshot("resting");
+    CHECK_EQ(last, 2);
+    CHECK_EQ(kymo_memory_snapshot("still resting"), 3);
+    CHECK_OK(kymo_writer_work());
+    CHECK_OK(kymo_writer_work());
+    await_snapshot(3);
+
+    kymo_writer_rest();
+    CHECK_EQ(fault_entries("/proc/self/task"), before);
+    CHECK_OK(kymo_stop());
+    heaped_start(check_path("rests"), NULL);
+    CHECK_OK(kymo_writer_work());
+    CHECK_OK(kymo_stop());
 }
 
 /* ---- without a session ---- */
@@ -671,6 +715,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(live_mode_writes_what_is_held_at_the_end_and_at_the_peak),
     CHECK_CASE(samples_estimate_what_was_allocated),
     CHECK_CASE(snapshots_are_numbered_and_taken_on_request),
+    CHECK_CASE(the_thread_for_resident_memory_rests_with_the_others),
     CHECK_CASE(memory_is_recorded_without_a_session_and_exported),
     CHECK_CASE(memory_joins_a_running_session_and_leaves_it),
     CHECK_CASE(a_hook_leaves_errno_alone),

@@ -167,6 +167,38 @@ def test_forked_children_free_what_the_parent_allocated_and_end_as_always(
     assert complaint(capture_path) == ""
 
 
+def test_forking_gives_no_warning_about_threads_of_ours(capture_path: Path) -> None:
+    done = python(
+        capture_path,
+        """
+        import os, sys, time, kymograph
+        def threads():
+            names = []
+            for task in os.listdir("/proc/self/task"):
+                try:
+                    with open(f"/proc/self/task/{task}/comm") as file:
+                        names.append(file.read().strip())
+                except OSError:
+                    pass  # it has ended
+            return names
+        kymograph.memory.start(sys.argv[1])
+        for number in range(3):
+            child = os.fork()
+            if child == 0:
+                os._exit(number)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == number
+            while "kymo memory" not in threads():  # it returns when the program continues
+                time.sleep(0.001)
+        kept = bytes(40_000)
+        kymograph.memory.stop()
+        """,
+        PYTHONWARNINGS="error::DeprecationWarning",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 40_000 in sizes(capture_path)
+    assert complaint(capture_path) == ""
+
+
 # ---- allocators
 
 
