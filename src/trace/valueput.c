@@ -180,35 +180,39 @@ static inline uint8_t *put_quick_free(uint64_t *last, const uint8_t *bytes, size
     return after;
 }
 
+/* The varint after the first *USED of LEN bytes, which it adds to. False if there is none. */
+static inline bool next_stored(const uint8_t *bytes, size_t len, size_t *used, struct stored *s)
+{
+    if (kymo__unlikely(*used >= len))
+        return false;
+    *s = stored_at(bytes + *used);
+    *used += s->size;
+    return s->size != 0;
+}
+
 /* A size, an address, a stack and a name. The first and the last are copied as they are. */
 static inline uint8_t *put_quick_alloc(uint64_t *last, const uint8_t *bytes, size_t len,
                                        uint8_t *out)
 {
     size_t used = 0;
-    struct stored field[4];
-    for (int i = 0; i < 4; i++) {
-        if (kymo__unlikely(used >= len))
-            return NULL;
-        field[i] = stored_at(bytes + used);
-        if (kymo__unlikely(!field[i].size))
-            return NULL;
-        used += field[i].size;
-    }
-    if (kymo__unlikely(used != len))
+    struct stored size, at, stack, name;
+    if (kymo__unlikely(!next_stored(bytes, len, &used, &size) ||
+                       !next_stored(bytes, len, &used, &at) ||
+                       !next_stored(bytes, len, &used, &stack) ||
+                       !next_stored(bytes, len, &used, &name) || used != len))
         return NULL;
-    uint64_t address = kymo__varint_squeeze(field[1].word, field[1].ends);
-    uint64_t stack = id_of(&field[2]);
-    uint64_t moved = address - last[1], other = stack - last[2];
+    uint64_t address = kymo__varint_squeeze(at.word, at.ends), id = id_of(&stack);
+    uint64_t moved = address - last[1], other = id - last[2];
     if (kymo__unlikely(!is_small(moved) || !is_small(other)))
         return NULL;
-    uint8_t *after = put_stored(out, &field[0]);
+    uint8_t *after = put_stored(out, &size);
     after = put_small(after, kymo__value_fold(KYMO_FIELD_ADDRESS, moved));
     after = put_small(after, kymo__value_fold(KYMO_FIELD_STACK, other));
-    after = put_stored(after, &field[3]);
+    after = put_stored(after, &name);
     if (kymo__unlikely((size_t)(after - out) > len))
         return NULL;
     last[1] = address;
-    last[2] = stack;
+    last[2] = id;
     return after;
 }
 
