@@ -11,16 +11,33 @@ For code that cannot be edited, before it is imported::
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from kymograph import profiler as _profiler
 from kymograph.profiler import *  # noqa: F403
 from kymograph.profiler import __all__ as _names
+from kymograph.profiler._base import is_recording as _is_recording
 
 __all__ = [*_names, "install", "uninstall"]
 
 # What install replaced, as (module, name, value).
 _replaced: list[tuple[Any, str, Any]] = []
+
+
+def _replace(module: Any, name: str, value: Any) -> None:
+    _replaced.append((module, name, getattr(module, name)))
+    setattr(module, name, value)
+
+
+def _type_with_ours(of_torch: Callable[[], Any], types: Any) -> Callable[[], Any]:
+    """Return torch's question which profiler runs, with kymograph's as torch.profiler's."""
+
+    def _profiler_type() -> Any:
+        found = of_torch()
+        return types.KINETO if found == types.NONE and _is_recording() else found
+
+    return _profiler_type
 
 
 def install() -> None:
@@ -39,8 +56,12 @@ def install() -> None:
         for name in _names:
             if not hasattr(module, name) or name in ("DeviceType", "kineto_available"):
                 continue
-            _replaced.append((module, name, getattr(module, name)))
-            setattr(module, name, getattr(_profiler, name))
+            _replace(module, name, getattr(_profiler, name))
+    of_torch = torch._C._autograd._profiler_type
+    asks = _type_with_ours(of_torch, torch._C._profiler.ActiveProfilerType)
+    for module in (torch._C._autograd, torch.autograd):
+        if getattr(module, "_profiler_type", None) is of_torch:
+            _replace(module, "_profiler_type", asks)
 
 
 def uninstall() -> None:

@@ -83,6 +83,20 @@ def test_options_of_a_pickled_config_are_understood() -> None:
     assert option(object(), "record_python_gc_info") is False
 
 
+def test_options_of_an_older_pickled_config_are_understood() -> None:
+    class Foreign:
+        """Has the lists of metrics and of performance events at its ends, as torch 2.8 has."""
+
+        def __getstate__(self) -> tuple[object, ...]:
+            return ([], False, True, False, False, False, False, True, ["cycles"])
+
+    assert option(Foreign(), "capture_overload_names") is True
+    assert option(Foreign(), "verbose") is True
+    assert option(Foreign(), "performance_events") == ["cycles"]
+    assert option(Foreign(), "enable_cuda_sync_events") is False
+    assert option(Foreign(), "record_python_gc_info") is False
+
+
 def test_a_step_made_by_a_function_is_one_event(tmp_path: Path) -> None:
     def end_step(prof: kymograph.profile) -> None:
         prof.step()

@@ -18,7 +18,8 @@ PROFILERS = re.compile(
 )
 NATIVE = re.compile(r"<built-in (?:method|function) (.*?)(?: of .*)?>$")
 FUNCTION = re.compile(r"(.*)\(\d+\): (.*)$")
-OTHER_CALLABLE = re.compile(r"<class '|<.* object>$")
+# The last kind: Python functions that an older torch records a second time, as if they were native.
+OTHER_CALLABLE = re.compile(r"<class '|<.* object>$|<function .* at 0x[0-9a-f]+>$")
 
 
 def load(path: Path) -> list[dict[str, Any]]:

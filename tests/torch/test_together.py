@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+import torch.autograd.profiler_legacy
 import torch.profiler
 from torch.autograd.profiler import record_function
 
@@ -103,3 +105,40 @@ def test_what_install_replaces_uninstall_restores() -> None:
     finally:
         kymograph.torch_compat.uninstall()
     assert (torch.profiler.profile, torch.profiler.schedule) == before
+
+
+def test_install_makes_torch_say_that_a_profiler_runs() -> None:
+    kinds = torch._C._profiler.ActiveProfilerType
+    before = torch._C._autograd._profiler_type
+    kymograph.torch_compat.install()
+    try:
+        ask = torch._C._autograd._profiler_type
+        assert ask() == kinds.NONE
+        with torch.profiler.profile():
+            assert ask() == kinds.KINETO
+        assert ask() == kinds.NONE
+        with torch.autograd.profiler_legacy.profile():
+            assert ask() == kinds.LEGACY
+    finally:
+        kymograph.torch_compat.uninstall()
+    assert torch._C._autograd._profiler_type is before
+
+
+def test_ranges_reach_collectors_of_itt_through_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kymograph.profiler import itt
+
+    assert itt.is_available() == torch.profiler.itt.is_available()
+    got = []
+    collector = types.SimpleNamespace(
+        is_available=lambda: True,
+        rangePush=lambda msg: got.append(f"push {msg}"),
+        rangePop=lambda: got.append("pop"),
+        mark=lambda msg: got.append(f"mark {msg}"),
+    )
+    monkeypatch.setattr(torch._C, "_itt", collector, raising=False)
+
+    with kymograph.profile() as prof, itt.range("block {}", 1):
+        itt.mark("here")
+
+    assert got == ["push block 1", "mark here", "pop"]
+    assert [event.name for event in prof.events()] == ["block 1"]

@@ -31,6 +31,11 @@ Path = str | os.PathLike[str]
 _active: dict[int, _KinetoProfile] = {}
 
 
+def is_recording() -> bool:
+    """Is any profiler between start and stop?"""
+    return bool(_active)
+
+
 def _stop_at_exit() -> None:
     for prof in list(_active.values()):
         prof._finish_at_exit()

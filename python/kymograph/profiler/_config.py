@@ -78,6 +78,8 @@ _STATE = (
 )
 # Before 2.14 or so, these came first.
 _OLDER = ("profiler_metrics", "profiler_measure_per_kernel")
+# And up to 2.8 or so, these came last.
+_LAST = ("performance_events",)
 
 
 def _state(config: object) -> dict[str, Any]:
@@ -89,7 +91,10 @@ def _state(config: object) -> dict[str, Any]:
         return {}  # an object that cannot be pickled
     if not isinstance(values, tuple) or not values:
         return {}
-    names = _STATE if isinstance(values[0], bool) else (*_OLDER, *_STATE)
+    names: tuple[str, ...] = _STATE if isinstance(values[0], bool) else (*_OLDER, *_STATE)
+    if isinstance(values[-1], list):
+        first = [name for name in names if name not in _LAST]
+        names = (*first[: len(values) - len(_LAST)], *_LAST)
     known = _ExperimentalConfig._defaults
     pairs = zip(names, values, strict=False)
     return {name: value for name, value in pairs if type(value) is type(known[name])}
