@@ -48,6 +48,11 @@ static inline const void *pointer_at(const void *object, int offset)
     return (const void *)(uintptr_t)word_at(object, offset);
 }
 
+static inline struct kymo__torch_text text_at(const void *object, int offset)
+{
+    return (struct kymo__torch_text){pointer_at(object, offset), word_at(object, offset + 8)};
+}
+
 /* ---- names ---- */
 
 enum { DEVICES = 24, INDICES = 64 };
@@ -250,6 +255,5 @@ void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *recor
     /* A record without a schema has its name there, with nothing that points to it. */
     const void *schema = what->scope == 0 ? pointer_at(record, l->schema) : NULL;
     if (schema && schema != name && pointer_at(schema, 0) == name)
-        what->schema = kymo__torch_schema(schema, name, pointer_at(schema, l->overload),
-                                          word_at(schema, l->overload + 8));
+        what->schema = kymo__torch_schema(schema, text_at(schema, 0), text_at(schema, l->overload));
 }

@@ -19,41 +19,64 @@ static size_t slot_of(const void *object)
     return (size_t)((uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> 50) % SLOTS;
 }
 
-/* Is TEXT NAME, or NAME.OVERLOAD? */
-static bool is_text(const char *text, const char *name, const char *overload, size_t length)
+/* Do LENGTH bytes at A equal those at B? They are few, so that a call would take longer. */
+static inline bool is_same(const char *a, const char *b, size_t length)
 {
-    size_t begin = strlen(name);
-    if (strncmp(text, name, begin) != 0)
-        return false;
-    if (!length)
-        return text[begin] == '\0';
-    return text[begin] == '.' && strncmp(text + begin + 1, overload, length) == 0 &&
-           text[begin + 1 + length] == '\0';
+    enum { WORD = 8 };
+    uint64_t x, y;
+    size_t i = 0;
+    if (length < WORD) {
+        while (i < length && a[i] == b[i])
+            i++;
+        return i == length;
+    }
+    for (; i + WORD < length; i += WORD) {
+        memcpy(&x, a + i, WORD);
+        memcpy(&y, b + i, WORD);
+        if (x != y)
+            return false;
+    }
+    memcpy(&x, a + length - WORD, WORD); /* the last ones, some of them once more */
+    memcpy(&y, b + length - WORD, WORD);
+    return x == y;
 }
 
-static struct kymo__torch_schema *find_schema(const void *object, const char *name,
-                                              const char *overload, size_t length, size_t *slot)
+/* Is its text NAME, or NAME.OVERLOAD? */
+static inline bool has_text(const struct kymo__torch_schema *s, struct kymo__torch_text name,
+                            struct kymo__torch_text overload)
+{
+    size_t length = overload.length ? name.length + 1 + overload.length : name.length;
+    return s->name_length == name.length && s->length == length &&
+           is_same(s->text, name.bytes, name.length) &&
+           (!overload.length ||
+            is_same(s->text + name.length + 1, overload.bytes, overload.length));
+}
+
+static struct kymo__torch_schema *find_schema(const void *object, struct kymo__torch_text name,
+                                              struct kymo__torch_text overload, size_t *slot)
 {
     for (*slot = slot_of(object);; *slot = (*slot + 1) % SLOTS) {
         struct kymo__torch_schema *here = __atomic_load_n(&slots[*slot], __ATOMIC_ACQUIRE);
-        if (!here || (here->object == object && is_text(here->text, name, overload, length)))
+        if (!here || (here->object == object && has_text(here, name, overload)))
             return here;
     }
 }
 
-static struct kymo__torch_schema *add_schema(const void *object, const char *name,
-                                             const char *overload, size_t length, size_t slot)
+static struct kymo__torch_schema *add_schema(const void *object, struct kymo__torch_text name,
+                                             struct kymo__torch_text overload, size_t slot)
 {
-    size_t begin = strlen(name);
-    struct kymo__torch_schema *made =
-        count < MOST ? calloc(1, sizeof *made + begin + length + 2) : NULL;
+    if (count == MOST || name.bytes[name.length] != '\0')
+        return NULL;
+    struct kymo__torch_schema *made = calloc(1, sizeof *made + name.length + overload.length + 2);
     if (!made)
         return NULL;
     char *text = (char *)(made + 1);
-    memcpy(text, name, begin);
-    if (length) {
-        text[begin] = '.';
-        memcpy(text + begin + 1, overload, length);
+    memcpy(text, name.bytes, name.length);
+    made->length = made->name_length = name.length;
+    if (overload.length) {
+        text[name.length] = '.';
+        memcpy(text + name.length + 1, overload.bytes, overload.length);
+        made->length += 1 + overload.length;
     }
     made->object = object;
     made->text = text;
@@ -64,20 +87,20 @@ static struct kymo__torch_schema *add_schema(const void *object, const char *nam
     return made;
 }
 
-const char *kymo__torch_schema(const void *object, const char *name, const char *overload,
-                               size_t length)
+const char *kymo__torch_schema(const void *object, struct kymo__torch_text name,
+                               struct kymo__torch_text overload)
 {
     enum { LONGEST = 256 };
     size_t slot;
-    if (length > LONGEST)
+    if (name.length > LONGEST || overload.length > LONGEST)
         return NULL;
-    struct kymo__torch_schema *found = find_schema(object, name, overload, length, &slot);
+    struct kymo__torch_schema *found = find_schema(object, name, overload, &slot);
     if (__builtin_expect(!found, 0)) {
         bool memory = kymo_memory_enter(); /* what this allocates is not the program's */
         pthread_mutex_lock(&lock);
-        found = find_schema(object, name, overload, length, &slot);
+        found = find_schema(object, name, overload, &slot);
         if (!found)
-            found = add_schema(object, name, overload, length, slot);
+            found = add_schema(object, name, overload, slot);
         pthread_mutex_unlock(&lock);
         if (memory)
             kymo_memory_leave();

@@ -10,15 +10,23 @@
 struct kymo__torch_schema {
     const void *object;              /* torch's; another operator may get the same address later */
     const char *text;                /* name, or name.overload */
+    size_t name_length;              /* of the name in it */
+    size_t length;                   /* of the text */
     const char *whole;               /* its schema as torch prints it, or NULL */
     uint32_t session;                /* in which it was last met */
     struct kymo__torch_schema *next; /* the one met before */
 };
 
-/* The text for OBJECT, the schema of the operator NAME with OVERLOAD of LENGTH bytes; NULL if there is
-   no room. Stays in place for ever. Any thread, without the GIL; takes a lock only for new ones. */
-const char *kymo__torch_schema(const void *object, const char *name, const char *overload,
-                               size_t length);
+/* A text of torch: a std::string begins with these. */
+struct kymo__torch_text {
+    const char *bytes;
+    size_t length;
+};
+
+/* The text for OBJECT, the schema of the operator NAME with OVERLOAD; NULL if there is no room. Stays
+   in place for ever. Any thread, without the GIL; takes a lock only for new ones. */
+const char *kymo__torch_schema(const void *object, struct kymo__torch_text name,
+                               struct kymo__torch_text overload);
 
 /* All of them, the last one first; a list linked by `next`. */
 struct kymo__torch_schema *kymo__torch_schemas(void);

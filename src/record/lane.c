@@ -102,6 +102,7 @@ static void join_quietly(struct kymo_laneset *lanes, struct kymo_local *local)
     local->number = 0;
     local->pen = (struct kymo_pen){0};
     memset(local->recent, 0, sizeof(local->recent)); /* keys belong to a session */
+    memset(local->recent_ops, 0, sizeof(local->recent_ops));
     local->lane.thread = kymo__laneset_index(lanes);
     local->joined_ticks = kymo_ticks();
     gap_slot_take(lanes, local);
@@ -311,8 +312,7 @@ KYMO__COLD uint32_t kymo__key_slow(struct kymo_local *local, const char *name)
         key = kymo__names_add(names, name);
         kymo__cancel_restore(cancel);
     }
-    uintptr_t bits = (uintptr_t)name;
     if (key)
-        local->recent[(bits ^ bits >> 6) % KYMO__RECENT] = (struct kymo_recent){name, key};
+        local->recent[kymo__recent_place(name)] = (struct kymo_recent){name, key};
     return key;
 }

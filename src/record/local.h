@@ -36,6 +36,13 @@ struct kymo_local {
         const void *address;
         uint32_t key;
     } recent[KYMO__RECENT];
+    /* The same for operators: the name at an address may be another one by now, so that it is
+       compared with `text`, the session's copy. */
+    struct kymo_recent_op {
+        const void *address;
+        const char *text;
+        uint32_t key;
+    } recent_ops[KYMO__RECENT];
 };
 
 /* Who cleans up when the thread ends. Once the thread uses its local, only the thread changes
@@ -58,11 +65,17 @@ static inline uint32_t kymo__tid_now(void)
 /* The key of the name at NAME, inside a claim of LANE; 0 on failure. */
 uint32_t kymo__key_slow(struct kymo_local *local, const char *name);
 
+/* The place of ADDRESS among those recently used. */
+KYMO_INLINE size_t kymo__recent_place(const void *address)
+{
+    uintptr_t bits = (uintptr_t)address;
+    return (bits ^ bits >> 6) % KYMO__RECENT;
+}
+
 KYMO_INLINE uint32_t kymo__key(struct kymo_lane *lane, const char *name)
 {
     struct kymo_local *local = (struct kymo_local *)lane;
-    uintptr_t bits = (uintptr_t)name;
-    const struct kymo_recent *recent = &local->recent[(bits ^ bits >> 6) % KYMO__RECENT];
+    const struct kymo_recent *recent = &local->recent[kymo__recent_place(name)];
     if (kymo__likely(recent->address == name))
         return recent->key;
     return kymo__key_slow(local, name);

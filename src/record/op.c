@@ -1,15 +1,17 @@
 /* op.c — recording operators: kymo/op.h.
 
    The enter and its note are stored in one go, as are the note of the outputs and the leave, so that
-   nothing comes between them. Names are looked up inside a claim; the fields are put together
-   outside, because a claim keeps samples away. The time is read after that work at the begin, and
-   before it at the end, so that it is outside the operator. */
+   nothing comes between them. Names are looked up inside a claim; values are put together outside,
+   because a claim keeps samples away. Without values, one claim is enough. The time is read after
+   that work at the begin, and before it at the end, so that it is outside the operator. */
 #include <kymo/op.h>
+#include <string.h>
 
 #include "claimed.h"
 #include "laneset.h"
 #include "local.h"
 #include "opnames.h"
+#include "opout.h"
 #include "opvalues.h"
 #include "running.h"
 #include "schemas.h"
@@ -32,7 +34,7 @@ struct found {
 /* Which of the session's notes. */
 enum note { IN, OUT, ATTRIBUTES };
 
-/* The session's part for operators, for whoever has claimed LANE. NULL if there is no room. */
+/* The session's part for operators, for whoever has claimed a lane. NULL if there is no room. */
 static const struct kymo_running *prepare_note(struct kymo_schema *note, enum note which)
 {
     const struct kymo_running *s = kymo__running_now();
@@ -56,39 +58,80 @@ static uint64_t store_note(struct kymo_record *at, const struct kymo_schema *sch
 
 /* ---- begin ---- */
 
-static struct found look_up(const struct kymo_operator *what, size_t count,
-                            struct kymo_opkeys *keys)
+static uint32_t find_operator(struct kymo_lane *lane, const struct kymo_running *s,
+                              const char *name)
 {
-    struct found found = {0};
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 1);
-    if (kymo__unlikely(!at))
-        return found;
-    const struct kymo_running *s = prepare_note(&found.note, IN);
-    found.key = s ? kymo__opnames_key(s->ops, s->names, what->name) : 0;
-    if (kymo__unlikely(!found.key)) {
+    struct kymo_recent_op *recent =
+        &((struct kymo_local *)lane)->recent_ops[kymo__recent_place(name)];
+    if (kymo__likely(recent->address == name && strcmp(recent->text, name) == 0))
+        return recent->key;
+    struct kymo_opname found = kymo__opnames_find(s->ops, s->names, name);
+    if (found.key)
+        *recent = (struct kymo_recent_op){name, found.text, found.key};
+    return found.key;
+}
+
+/* Look up what the session has for the operator WHAT, for whoever has claimed LANE at AT. False if
+   it has no room: then the claim has ended. */
+static bool look_up(struct kymo_lane *lane, struct kymo_record *at,
+                    const struct kymo_operator *what, struct found *found)
+{
+    const struct kymo_running *s = prepare_note(&found->note, IN);
+    found->key = s ? find_operator(lane, s, what->name) : 0;
+    if (kymo__unlikely(!found->key)) {
         kymo_lane_drop(lane, at, s != NULL, KYMO_GAP_DISK);
-        return found;
+        return false;
     }
-    found.schema_key = what->schema ? kymo__key(lane, what->schema) : 0;
-    found.id = what->id ? what->id
-                        : ((uint64_t)lane->thread + 1) << THREAD_SHIFT |
-                              ++((struct kymo_local *)lane)->ops;
-    kymo__opvalues_keys(lane, what->inputs, count, keys);
-    kymo_lane_release(lane, at);
-    return found;
+    found->schema_key = what->schema ? kymo__key(lane, what->schema) : 0;
+    found->id = what->id ? what->id
+                         : ((uint64_t)lane->thread + 1) << THREAD_SHIFT |
+                               ++((struct kymo_local *)lane)->ops;
+    return true;
 }
 
 static void put_head(struct kymo_payload *p, const struct kymo_operator *what,
                      const struct found *found, bool cut)
 {
-    kymo_payload_uint(p, found->id);
-    kymo_payload_int(p, what->sequence);
-    kymo_payload_uint(p, what->scope);
-    kymo_payload_uint(p, what->thread);
-    kymo_payload_uint(p, what->forward_thread);
-    kymo_payload_uint(p, found->schema_key);
-    kymo_payload_uint(p, what->flags | (cut ? KYMO_OP_CUT : 0));
+    struct out o = out_begin(p);
+    out_uint(&o, found->id);
+    out_int(&o, what->sequence);
+    out_uint(&o, what->scope);
+    out_uint(&o, what->thread);
+    out_uint(&o, what->forward_thread);
+    out_uint(&o, found->schema_key);
+    out_uint(&o, what->flags | (cut ? KYMO_OP_CUT : 0));
+    out_end(&o, p);
+}
+
+/* Store the enter and its note, and end the claim. */
+static struct kymo_op store_begin(struct kymo_lane *lane, struct kymo_record *at,
+                                  const struct found *found, const struct kymo_payload *payload)
+{
+    uint64_t ticks = store_note(at + 1, &found->note, payload, 0);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, found->key));
+    kymo_lane_commit(lane, at + 2 + kymo__chain_records(payload->used));
+    return (struct kymo_op){.key = found->key, .session = found->note.session, .id = found->id};
+}
+
+/* Record an operator without values. */
+static struct kymo_op begin_plainly(const struct kymo_operator *what)
+{
+    enum {
+        MOST = 96, /* bytes of its note, and records of that and of the enter */
+        RECORDS = 3 + (MOST - KYMO__CHAIN_FIRST + KYMO__CHAIN_MORE - 1) / KYMO__CHAIN_MORE,
+    };
+    unsigned char room[MOST + SPARE];
+    struct kymo_op op = {0, 0, 0};
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, RECORDS);
+    struct found found;
+    if (kymo__unlikely(!at) || !look_up(lane, at, what, &found))
+        return op;
+    struct kymo_payload payload;
+    kymo_payload_begin(&payload, room, MOST);
+    put_head(&payload, what, &found, false);
+    kymo__opvalues_put(&payload, NULL, 0, NULL);
+    return store_begin(lane, at, &found, &payload);
 }
 
 /* Record the operator with COUNT of its inputs and a note of at most SIZE bytes in ROOM. False if
@@ -96,9 +139,13 @@ static void put_head(struct kymo_payload *p, const struct kymo_operator *what,
 static bool begin_with(const struct kymo_operator *what, size_t count, struct kymo_opkeys *keys,
                        void *room, size_t size, struct kymo_op *op)
 {
-    struct found found = look_up(what, count, keys);
-    if (kymo__unlikely(!found.key))
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 1);
+    struct found found;
+    if (kymo__unlikely(!at) || !look_up(lane, at, what, &found))
         return true;
+    kymo__opvalues_keys(lane, what->inputs, count, keys);
+    kymo_lane_release(lane, at);
     struct kymo_payload payload;
     kymo_payload_begin(&payload, room, size);
     put_head(&payload, what, &found,
@@ -106,18 +153,14 @@ static bool begin_with(const struct kymo_operator *what, size_t count, struct ky
     kymo__opvalues_put(&payload, what->inputs, count, keys);
     if (kymo__unlikely(payload.over))
         return false;
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 2 + kymo__chain_records(payload.used));
+    at = kymo_lane_claim(&lane, 2 + kymo__chain_records(payload.used));
     if (kymo__unlikely(!at))
         return true;
     if (kymo__unlikely(lane->session != found.note.session)) {
         kymo_lane_release(lane, at); /* a new session has begun */
         return true;
     }
-    uint64_t ticks = store_note(at + 1, &found.note, &payload, 0);
-    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, found.key));
-    kymo_lane_commit(lane, at + 2 + kymo__chain_records(payload.used));
-    *op = (struct kymo_op){.key = found.key, .session = found.note.session, .id = found.id};
+    *op = store_begin(lane, at, &found, &payload);
     return true;
 }
 
@@ -133,17 +176,22 @@ static __attribute__((noinline)) struct kymo_op begin_large(const struct kymo_op
     return op;
 }
 
-struct kymo_op kymo__op_begin(const struct kymo_operator *what)
+static __attribute__((noinline)) struct kymo_op begin_with_values(const struct kymo_operator *what)
 {
     struct kymo_opkeys keys[FEW];
     unsigned char room[SMALL + SPARE];
     struct kymo_op op = {0, 0, 0};
-    if (kymo__unlikely(what->size < sizeof(*what)))
-        return op;
     if (kymo__unlikely(what->input_count > FEW ||
                        !begin_with(what, what->input_count, keys, room, sizeof(room) - SPARE, &op)))
         return begin_large(what);
     return op;
+}
+
+struct kymo_op kymo__op_begin(const struct kymo_operator *what)
+{
+    if (kymo__unlikely(what->size < sizeof(*what)))
+        return (struct kymo_op){0, 0, 0};
+    return what->input_count ? begin_with_values(what) : begin_plainly(what);
 }
 
 /* ---- end ---- */
@@ -210,20 +258,26 @@ static void end_plainly(struct kymo_op op, uint64_t ticks)
     kymo_lane_commit(lane, at + 1);
 }
 
+static __attribute__((noinline)) void end_with_values(struct kymo_op op,
+                                                      const struct kymo_op_value *outputs,
+                                                      size_t count, uint64_t ticks)
+{
+    struct kymo_opkeys keys[FEW];
+    unsigned char room[SMALL + SPARE];
+    if (kymo__unlikely(count > FEW || !end_with(op, outputs, count, false, keys, room,
+                                                sizeof(room) - SPARE, ticks)))
+        end_large(op, outputs, count, ticks);
+}
+
 void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
                   uint64_t ticks)
 {
     uint64_t now = kymo__stamp_begin();
     ticks = ticks ? ticks : now;
-    if (!outputs) {
+    if (outputs)
+        end_with_values(op, outputs, count, ticks);
+    else
         end_plainly(op, ticks);
-    } else {
-        struct kymo_opkeys keys[FEW];
-        unsigned char room[SMALL + SPARE];
-        if (kymo__unlikely(count > FEW || !end_with(op, outputs, count, false, keys, room,
-                                                    sizeof(room) - SPARE, ticks)))
-            end_large(op, outputs, count, ticks);
-    }
     kymo__stamp_end();
 }
 

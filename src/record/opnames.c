@@ -109,18 +109,21 @@ bool kymo__opnames_prepare(struct kymo_opnames *ops, struct kymo_names *names,
 
 /* ---- keys ---- */
 
-static uint32_t find_key(const struct kymo_optable *table, uint64_t hash, const char *name)
+static const struct kymo_opname none;
+
+static struct kymo_opname find_name(const struct kymo_optable *table, uint64_t hash,
+                                    const char *name)
 {
     if (!table)
-        return 0;
+        return none;
     size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
     for (size_t i = (size_t)(hash >> table->shift);; i++) {
         const struct opslot *slot = &table->slots[i & mask];
         const char *text = kymo__load_acquire(&slot->text);
         if (!text)
-            return 0;
+            return none;
         if (slot->hash == hash && strcmp(text, name) == 0)
-            return slot->key;
+            return (struct kymo_opname){text, slot->key};
     }
 }
 
@@ -157,35 +160,36 @@ static struct kymo_optable *table_with_room(struct kymo_opnames *ops)
     return wider;
 }
 
-static uint32_t add_key(struct kymo_opnames *ops, struct kymo_names *names, uint64_t hash,
-                        const char *name)
+static struct kymo_opname add_name(struct kymo_opnames *ops, struct kymo_names *names,
+                                   uint64_t hash, const char *name)
 {
-    uint32_t key = find_key(ops->table, hash, name); /* another thread may have been first */
-    if (key)
-        return key;
+    struct kymo_opname found = find_name(ops->table, hash, name);
+    if (found.key)
+        return found; /* another thread was first */
     struct kymo_optable *table = table_with_room(ops);
     struct opslot slot = {.hash = hash};
     if (!table || !kymo__names_string(names, name, &slot.text))
-        return 0;
+        return none;
     slot.key =
         kymo__names_function(names, &(struct kymo_function){.size = sizeof(struct kymo_function),
                                                             .name = name,
                                                             .kind = KYMO_CLASS_OPERATOR});
     if (slot.key)
         place_slot(table, &slot);
-    return slot.key;
+    return (struct kymo_opname){slot.text, slot.key};
 }
 
-uint32_t kymo__opnames_key(struct kymo_opnames *ops, struct kymo_names *names, const char *name)
+struct kymo_opname kymo__opnames_find(struct kymo_opnames *ops, struct kymo_names *names,
+                                      const char *name)
 {
     uint64_t hash = kymo__hash_bytes(name, strlen(name));
-    uint32_t key = find_key(kymo__load_acquire(&ops->table), hash, name);
-    if (kymo__likely(key) || kymo__inside)
-        return key;
+    struct kymo_opname found = find_name(kymo__load_acquire(&ops->table), hash, name);
+    if (kymo__likely(found.key) || kymo__inside)
+        return found;
     int cancel = kymo__cancel_off();
     kymo__lock(&ops->lock);
-    key = add_key(ops, names, hash, name);
+    found = add_name(ops, names, hash, name);
     kymo__unlock(&ops->lock);
     kymo__cancel_restore(cancel);
-    return key;
+    return found;
 }

@@ -25,8 +25,15 @@ void kymo__opnames_fini(struct kymo_opnames *ops);
 bool kymo__opnames_prepare(struct kymo_opnames *ops, struct kymo_names *names,
                            struct kymo_schemas *schemas, uint32_t session);
 
-/* The key of the operator NAME, which is copied if it is new; 0 if there is no room. Inside a claim.
-   Takes the lock only for new names. */
-uint32_t kymo__opnames_key(struct kymo_opnames *ops, struct kymo_names *names, const char *name);
+/* An operator of the session. `text` is the session's copy of its name. */
+struct kymo_opname {
+    const char *text;
+    uint32_t key; /* 0: there is no room */
+};
+
+/* Find the operator NAME, which is copied if it is new. Inside a claim. Takes the lock only for new
+   names. */
+struct kymo_opname kymo__opnames_find(struct kymo_opnames *ops, struct kymo_names *names,
+                                      const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 #include "opvalues.h"
 
 #include "local.h"
+#include "opout.h"
 
 void kymo__opvalues_keys(struct kymo_lane *lane, const struct kymo_op_value *values, size_t count,
                          struct kymo_opkeys *keys)
@@ -31,43 +32,6 @@ bool kymo__opvalues_cut(const struct kymo_op_value *values, size_t count)
     for (size_t i = 0; i < count; i++)
         missing = missing_after(&values[i], missing);
     return missing > 0;
-}
-
-/* ---- encoding: as kymo_payload_uint and its like do it, with the position in a register ---- */
-
-struct out {
-    unsigned char *at, *end;
-    bool over; /* a value did not fit */
-};
-
-enum { VARINT_MOST = 10 };
-
-KYMO_INLINE void out_uint(struct out *o, uint64_t value)
-{
-    if (__builtin_expect(o->end - o->at < VARINT_MOST, 0)) {
-        o->over = true;
-        return;
-    }
-    while (__builtin_expect(value >= 0x80, 0)) {
-        *o->at++ = (unsigned char)(value | 0x80);
-        value >>= 7;
-    }
-    *o->at++ = (unsigned char)value;
-}
-
-KYMO_INLINE void out_int(struct out *o, int64_t value)
-{
-    out_uint(o, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
-}
-
-KYMO_INLINE void out_bytes(struct out *o, const void *bytes, size_t length)
-{
-    if (o->over || (size_t)(o->end - o->at) < length) {
-        o->over = true;
-        return;
-    }
-    memcpy(o->at, bytes, length);
-    o->at += length;
 }
 
 /* ---- columns ---- */
@@ -215,7 +179,7 @@ void kymo__opvalues_put(struct kymo_payload *p, const struct kymo_op_value *valu
     enum { LISTS = 15, TENSOR_LISTS = 10 }; /* of a note */
     static const unsigned char empty[LISTS];
     uint16_t tensors[KYMO_OP_VALUES_MOST];
-    struct out o = {.at = p->bytes + p->used, .end = p->bytes + p->size};
+    struct out o = out_begin(p);
     if (!count) {
         out_bytes(&o, empty, LISTS);
     } else {
@@ -238,6 +202,5 @@ void kymo__opvalues_put(struct kymo_payload *p, const struct kymo_op_value *valu
         else
             out_bytes(&o, empty, TENSOR_LISTS);
     }
-    p->used = (uint32_t)(o.at - p->bytes);
-    p->over |= o.over;
+    out_end(&o, p);
 }
