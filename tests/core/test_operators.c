@@ -223,6 +223,54 @@ static void many_names_keep_their_keys(void)
     CHECK_EQ(finish(), 0);
 }
 
+static void a_new_session_names_operators_again(void)
+{
+    static const char name[] = "the same address";
+    for (int i = 0; i < 2; i++) {
+        begin("again");
+        kymo_op_end(open_op(i ? name : "another", NULL, 0), NULL, 0);
+        kymo_op_end(open_op(name, NULL, 0), NULL, 0);
+        CHECK_EQ(finish(), 0);
+        CHECK(strstr(said, "enter operator the same address\n") != NULL);
+    }
+}
+
+static void numbers_of_every_size_are_kept(void)
+{
+    enum { BITS = 63 };
+    struct kymo_op_value in[2 * BITS];
+    char expected[8192];
+    size_t length = 0;
+    for (unsigned i = 0; i < BITS; i++) {
+        int64_t power = INT64_C(1) << i;
+        in[2 * i] = (struct kymo_op_value){.kind = KYMO_OP_INT, .integer = power - 1};
+        in[2 * i + 1] = (struct kymo_op_value){.kind = KYMO_OP_INT, .integer = -power};
+        length +=
+            (size_t)snprintf(expected + length, sizeof(expected) - length, "%s%" PRId64 " %" PRId64,
+                             i ? " " : " ints=[", power - 1, -power);
+    }
+    snprintf(expected + length, sizeof(expected) - length, "]\n");
+    begin("sizes");
+    kymo_op_end(open_op("numbers", in, sizeof(in) / sizeof(in[0])), NULL, 0);
+    for (unsigned i = 0; i < 64; i++)
+        kymo_op_end(kymo_op_begin(&(struct kymo_operator){.size = sizeof(struct kymo_operator),
+                                                          .name = "plain",
+                                                          .id = UINT64_MAX >> i,
+                                                          .sequence = INT64_MIN >> i,
+                                                          .thread = UINT64_MAX >> i,
+                                                          .forward_thread = UINT64_C(1) << i}),
+                    NULL, 0);
+    CHECK_EQ(finish(), 0);
+    CHECK(strstr(said, expected) != NULL);
+    for (unsigned i = 0; i < 64; i++) {
+        snprintf(expected, sizeof(expected),
+                 "operator.in: rf_id=%" PRIu64 " seq=%" PRId64 " thread=%" PRIu64
+                 " fw_thread=%" PRIu64 "\n",
+                 UINT64_MAX >> i, INT64_MIN >> i, UINT64_MAX >> i, UINT64_C(1) << i);
+        CHECK(strstr(said, expected) != NULL);
+    }
+}
+
 /* How often TEXT is in `said`. */
 static size_t occurrences(const char *text)
 {
@@ -356,6 +404,8 @@ static const struct check_case cases[] = {
     CHECK_CASE(operators_nest_and_one_without_outputs_has_no_note_of_them),
     CHECK_CASE(a_name_is_looked_up_by_its_text),
     CHECK_CASE(many_names_keep_their_keys),
+    CHECK_CASE(a_new_session_names_operators_again),
+    CHECK_CASE(numbers_of_every_size_are_kept),
     CHECK_CASE(long_lists_are_cut_and_say_so),
     CHECK_CASE(arguments_too_large_for_a_note_are_cut_until_they_fit),
     CHECK_CASE(ids_are_chosen_for_operators_without_one),
