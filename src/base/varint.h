@@ -140,6 +140,33 @@ static inline const uint8_t *kymo__varint_get_wide(const uint8_t *at, const uint
     return kymo__varint_get_even(at, end, v);
 }
 
+/* Return the byte after COUNT numbers at AT, up to END; NULL if one of them is incomplete or exceeds
+   64 bits. */
+static inline const uint8_t *kymo__varints_skip(const uint8_t *at, const uint8_t *end,
+                                                uint64_t count)
+{
+    uint64_t word, v;
+    while (at && count) {
+        if (at < end && *at < 0x80) {
+            at++;
+            count--;
+            continue;
+        }
+        if (end - at >= (ptrdiff_t)sizeof(word)) {
+            memcpy(&word, at, sizeof(word));
+            uint64_t ends = kymo__varint_ends(word);
+            if (ends) {
+                at += __builtin_ctzll(ends) / 8 + 1;
+                count--;
+                continue;
+            }
+        }
+        at = kymo__varint_get(at, end, &v);
+        count--;
+    }
+    return at;
+}
+
 /* Map signed numbers of small magnitude to small unsigned ones. */
 static inline uint64_t kymo__zigzag(int64_t v)
 {

@@ -39,7 +39,7 @@ static inline const uint8_t *count_get(const uint8_t *at, const uint8_t *end, ui
 
 static const uint8_t *list_end(unsigned base, const uint8_t *at, const uint8_t *end)
 {
-    uint64_t count = 0, v;
+    uint64_t count = 0;
     at = count_get(at, end, &count);
     if (!at || !count)
         return at;
@@ -50,9 +50,7 @@ static const uint8_t *list_end(unsigned base, const uint8_t *at, const uint8_t *
             at = value_end(base, at, end);
         return at;
     }
-    while (at && count--)
-        at = at < end && *at < 0x80 ? at + 1 : kymo__varint_get(at, end, &v);
-    return at;
+    return kymo__varints_skip(at, end, count);
 }
 
 const uint8_t *kymo__field_end(unsigned type, const uint8_t *at, const uint8_t *end)
@@ -68,18 +66,19 @@ const uint8_t *kymo__field_end(unsigned type, const uint8_t *at, const uint8_t *
     return at;
 }
 
+/* The same, without a call for most: a number in one byte or an empty list. */
+static inline const uint8_t *short_end(unsigned type, const uint8_t *at, const uint8_t *end)
+{
+    if (at < end && (kymo__field_number(type) ? *at < 0x80 : type > KYMO__FIELD_BASE && !*at))
+        return at + 1;
+    return kymo__field_end(type, at, end);
+}
+
 bool kymo__plan_fits(const struct kymo_plan *plan, const uint8_t *bytes, size_t len)
 {
     const uint8_t *at = bytes, *end = bytes + len;
-    for (unsigned i = 0; at && i < plan->count; i++) {
-        /* Most are a number in one byte or an empty list. */
-        if (at < end &&
-            (kymo__field_number(plan->type[i]) ? *at < 0x80
-                                               : plan->type[i] > KYMO__FIELD_BASE && !*at))
-            at++;
-        else
-            at = kymo__field_end(plan->type[i], at, end);
-    }
+    for (unsigned i = 0; at && i < plan->count; i++)
+        at = short_end(plan->type[i], at, end);
     return at == end;
 }
 
@@ -135,22 +134,25 @@ static int take_plan(struct kymo_unvalues *values, uint64_t number)
     return 0;
 }
 
-/* Read one field of an entry into PAYLOAD. */
-static int take_field(struct kymo_unvalues *values, struct kymo_unplan *plan, unsigned i, bool raw,
-                      struct kymo_buffer *payload)
+/* Append the LEN bytes at FROM to PAYLOAD. */
+static int add_bytes(struct kymo_buffer *payload, const uint8_t *from, size_t len)
 {
-    const uint8_t *from = values->at;
-    const uint8_t *next = kymo__field_end(plan->plan.type[i], from, values->end);
+    if (payload->len + len > KYMO_PAYLOAD_MOST)
+        return KYMO_EBLOCK;
+    return len ? kymo__buffer_add(payload, from, len) : 0;
+}
+
+/* Read field I of an entry, which is stored as a difference, into PAYLOAD. */
+static int take_near(struct kymo_unvalues *values, struct kymo_unplan *plan, unsigned i, bool raw,
+                     struct kymo_buffer *payload)
+{
+    uint64_t v = 0;
+    const uint8_t *from = values->at, *next = kymo__varint_get_wide(from, values->end, &v);
     if (!next || payload->len + (size_t)(next - from) > KYMO_PAYLOAD_MOST)
         return KYMO_EBLOCK;
     values->at = next;
-    if (kymo__field_near(plan->plan.type[i])) {
-        uint64_t v = 0;
-        kymo__varint_get(from, values->end, &v);
-        plan->last[i] = raw ? v : plan->last[i] + kymo__value_unfold(plan->plan.type[i], v);
-        return kymo__buffer_add_varint(payload, plan->last[i]);
-    }
-    return kymo__buffer_add(payload, from, (size_t)(next - from));
+    plan->last[i] = raw ? v : plan->last[i] + kymo__value_unfold(plan->plan.type[i], v);
+    return kymo__buffer_add_varint(payload, plan->last[i]);
 }
 
 /* Find the plan of the next entry and store its flags in *HEAD. Returns 1, 0 if the entry has no
@@ -184,11 +186,25 @@ int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, 
     int there = next_entry(values, &plan, &head);
     if (there <= 0)
         return there;
-    for (unsigned i = 0; i < plan->plan.count; i++) {
-        int rc = take_field(values, plan, i, head & KYMO__ENTRY_RAW, payload);
-        if (rc < 0)
-            return rc;
+    const uint8_t *from = values->at; /* what was read and is not in the payload yet */
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < plan->plan.count; i++) {
+        if (!kymo__field_near(plan->plan.type[i])) {
+            const uint8_t *next = short_end(plan->plan.type[i], values->at, values->end);
+            if (!next)
+                return KYMO_EBLOCK;
+            values->at = next;
+            continue;
+        }
+        rc = add_bytes(payload, from, (size_t)(values->at - from));
+        if (rc == 0)
+            rc = take_near(values, plan, i, head & KYMO__ENTRY_RAW, payload);
+        from = values->at;
     }
+    if (rc == 0)
+        rc = add_bytes(payload, from, (size_t)(values->at - from));
+    if (rc < 0)
+        return rc;
     *number = plan->number;
     return 0;
 }

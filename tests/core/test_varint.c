@@ -137,12 +137,34 @@ static void zigzag_keeps_small_numbers_of_either_sign_small(void)
     }
 }
 
+static void skipping_ends_where_reading_ends(void)
+{
+    enum { NUMBERS = 20 };
+    uint8_t bytes[NUMBERS * KYMO__VARINT_MAX];
+    uint64_t state = 3, v;
+    for (int round = 0; round < 1000; round++) {
+        size_t len = 0;
+        for (int i = 0; i < NUMBERS; i++)
+            len += put(bytes + len, random_size(&state));
+        const uint8_t *at = bytes;
+        for (unsigned count = 0; count <= NUMBERS; count++) {
+            CHECK(kymo__varints_skip(bytes, bytes + len, count) == at);
+            at = count < NUMBERS ? kymo__varint_get(at, bytes + len, &v) : at;
+        }
+        CHECK(kymo__varints_skip(bytes, bytes + len, NUMBERS + 1) == NULL);
+        CHECK(kymo__varints_skip(bytes, bytes + len - 1, NUMBERS) == NULL);
+    }
+    memset(bytes, 0xff, sizeof(bytes));
+    CHECK(kymo__varints_skip(bytes, bytes + sizeof(bytes), 1) == NULL);
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(each_length_begins_where_the_one_before_ends),
     CHECK_CASE(random_numbers_come_back),
     CHECK_CASE(a_truncated_varint_is_refused_and_leaves_the_result_alone),
     CHECK_CASE(an_overlong_form_of_a_small_number_is_that_number),
     CHECK_CASE(more_than_64_bits_are_refused),
+    CHECK_CASE(skipping_ends_where_reading_ends),
     CHECK_CASE(zigzag_keeps_small_numbers_of_either_sign_small),
 };
 CHECK_MAIN(cases)

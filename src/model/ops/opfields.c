@@ -132,9 +132,7 @@ uint64_t kymo__op_list_uint(struct kymo_op_list *list)
     if (!list->left)
         return 0;
     list->left--;
-    if (list->at < list->end && *list->at < 0x80)
-        return *list->at++;
-    list->at = kymo__varint_get(list->at, list->end, &value);
+    list->at = kymo__varint_get_wide(list->at, list->end, &value);
     if (!list->at)
         *list = (struct kymo_op_list){0};
     return value;
@@ -175,11 +173,9 @@ struct kymo_op_list kymo__op_list_inner(struct kymo_op_list *lists)
         return (struct kymo_op_list){0};
     inner.at = lists->at;
     inner.end = lists->end;
-    struct kymo_op_list rest = inner;
-    while (rest.left)
-        kymo__op_list_uint(&rest);
-    if (!rest.at && inner.left) /* it does not fit its field */
+    const uint8_t *next = kymo__varints_skip(inner.at, inner.end, inner.left);
+    if (!next) /* it does not fit its field */
         return (struct kymo_op_list){0};
-    inner.end = lists->at = rest.at;
+    inner.end = lists->at = next;
     return inner;
 }
