@@ -63,10 +63,13 @@ while read -r version python; do
     pythons+=("$python")
 done < <(env -u PYTHON tools/find-python.sh)
 
-# The next one is built meanwhile, where the tests of this one leave a core idle.
+# The next one is built meanwhile, where the tests of this one leave a core idle; there are none
+# beside the first.
 start_build() {
+    local how=in_background
     [ "$1" -lt ${#versions[@]} ] || return 0
-    in_background tools/each-python.sh --build "${versions[$1]}" "${pythons[$1]}" </dev/null &
+    [ "$1" != 0 ] || how=setsid
+    "$how" tools/each-python.sh --build "${versions[$1]}" "${pythons[$1]}" </dev/null &
     building=$!
 }
 
@@ -82,6 +85,7 @@ for i in "${!versions[@]}"; do
     fi
     say "Python $version (${pythons[$i]})"
     built=0
+    hurry "$building"
     wait "$building" || built=1
     start_build $((i + 1))
     which=

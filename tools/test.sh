@@ -44,6 +44,7 @@ beside=$!
 trap 'kill -- "-$beside" 2>/dev/null || true' EXIT
 step 'C tests' c_tests
 step 'Python tests' python_tests
+hurry "$beside"
 while kill -0 "$beside" 2>/dev/null && ! past_deadline; do sleep 1; done
 kill -- "-$beside" 2>/dev/null || true
 step 'sanitizers' tools/sanitize.sh
