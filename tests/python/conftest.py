@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from traced import Python, Traced, shown, trace
 
 import kymograph
 
+ROOT = Path(__file__).parents[2]
 Record = Callable[..., AbstractContextManager[Path]]
 Read = Callable[[], list[kymograph.Event]]
 RunCode = Callable[..., subprocess.CompletedProcess[str]]
@@ -164,3 +166,23 @@ def python(capture_path: Path) -> Python:
         return shown(result, function.__name__)
 
     return calls
+
+
+@pytest.fixture(scope="module")
+def analysis() -> tuple[str, dict[str, str]]:
+    """A Python with DuckDB, and an environment in which ours has pyarrow."""
+    done = subprocess.run(
+        [ROOT / "tools" / "analysis-venv.sh"],
+        capture_output=True,
+        text=True,
+        timeout=590,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("no pyarrow and DuckDB: " + done.stderr.strip().splitlines()[-1])
+    python = done.stdout.strip()
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    packages = Path(python).parents[1] / "lib" / f"python{version}" / "site-packages"
+    if not packages.is_dir():
+        pytest.skip(f"pyarrow is not there for Python {version}, only for that of .venv")
+    return python, {**os.environ, "PYTHONPATH": str(packages), "KYMO_PYTHON": sys.executable}

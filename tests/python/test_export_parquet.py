@@ -41,26 +41,6 @@ print(json.dumps([counts] + [base.execute(query).fetchall() for query in queries
 """
 
 
-@pytest.fixture(scope="module")
-def analysis() -> tuple[str, dict[str, str]]:
-    """A Python with DuckDB, and an environment in which ours has pyarrow."""
-    done = subprocess.run(
-        [ROOT / "tools" / "analysis-venv.sh"],
-        capture_output=True,
-        text=True,
-        timeout=590,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip("no pyarrow and DuckDB: " + done.stderr.strip().splitlines()[-1])
-    python = done.stdout.strip()
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    packages = Path(python).parents[1] / "lib" / f"python{version}" / "site-packages"
-    if not packages.is_dir():
-        pytest.skip(f"pyarrow is not there for Python {version}, only for that of .venv")
-    return python, {**os.environ, "PYTHONPATH": str(packages), "KYMO_PYTHON": sys.executable}
-
-
 def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [PROGRAM, "export", "--to", "parquet", *map(str, arguments)],

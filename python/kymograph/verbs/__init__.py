@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 # only when its verb is used.
 VERBS: dict[str, str] = {
     "check-et": "kymograph.verbs.check_et",
+    "export-dataset": "kymograph.verbs.export_dataset",
     "export-tables": "kymograph.verbs.export_tables",
     "python-info": "kymograph.verbs.python_info",
     "run": "kymograph.verbs.run",

@@ -60,7 +60,8 @@ class Writer:
         self.capture, self.directory = capture, directory
         self.open: dict[str, Any] = {}
         info = capture.info
-        self.pid, self.shift = info.pid, info.wall_start - info.start
+        self.shift = info.wall_start - info.start
+        self.facts: dict[str, str] = {}  # further rows of `meta`
         self.sampled = info.samples > 0
         functions, self.threads = capture.callables, capture.threads
         self.functions = functions
@@ -71,6 +72,7 @@ class Writer:
             [categories.index(CATEGORIES.get(f.kind, "c")) for f in functions], arrow.int32()
         )
         self.tids = arrow.array([t.tid for t in self.threads], arrow.int64())
+        self.pids = arrow.array([t.pid for t in self.threads], arrow.int64())
 
     def __enter__(self) -> Writer:
         return self
@@ -119,7 +121,7 @@ class Writer:
         return {
             "ts_ns": self.compute.add(time, self.arrow.scalar(self.shift, self.arrow.int64())),
             "monotonic_ns": time,
-            "pid": self.arrow.repeat(self.arrow.scalar(self.pid, self.arrow.int64()), len(time)),
+            "pid": self.compute.take(self.pids, columns["thread"]),
             "tid": self.compute.take(self.tids, columns["thread"]),
             "thread": columns["thread"],
         }
@@ -323,6 +325,7 @@ class Writer:
             "damaged_blocks": info.damaged_blocks,
         }
         pairs = [(f"kymograph.{key}", str(value)) for key, value in facts.items()]
+        pairs += self.facts.items()
         pairs += [(clean(key), clean(value)) for key, value in metadata.items()]
         self.write(
             "meta",
@@ -344,13 +347,18 @@ def write_tables(
     """Write the part of the capture at `path` into `directory`, which exists."""
     with kymograph.open(path, process=process) as capture, Writer(capture, directory) as writer:
         writer.small()
-        part = capture.columns(thread=None if thread < 0 else thread, start=start, end=end)
-        # Decode the next rows, on all cores and without the GIL, while these are written.
-        with ThreadPoolExecutor(1, "kymograph") as reader:
+        write_rows(writer, thread, start, end)
+
+
+def write_rows(writer: Writer, thread: int, start: int, end: int) -> None:
+    """Write the events of that part of the capture."""
+    part = writer.capture.columns(thread=None if thread < 0 else thread, start=start, end=end)
+    # Decode the next rows, on all cores and without the GIL, while these are written.
+    with ThreadPoolExecutor(1, "kymograph") as reader:
+        coming = reader.submit(next, part, None)
+        while batch := coming.result():
             coming = reader.submit(next, part, None)
-            while batch := coming.result():
-                coming = reader.submit(next, part, None)
-                writer.batch(batch)
+            writer.batch(batch)
 
 
 def check_place(output: Path) -> None:
@@ -389,6 +397,20 @@ def stop(number: int, frame: FrameType | None) -> None:
     raise Stopped(number)
 
 
+def catch_signals() -> None:
+    """Have signals that ask to stop raise Stopped."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
+
+
+def die_of(stopped: Stopped) -> int:
+    """End by the signal, so that the shell sees it."""
+    signal.signal(stopped.number, signal.SIG_DFL)
+    os.kill(os.getpid(), stopped.number)
+    return 0
+
+
 def run(arguments: list[str]) -> int:
     """Run with `parquet CAPTURE OUTPUT THREAD FROM TO [PROCESS]`; returns the exit code."""
     if len(arguments) not in (6, 7) or arguments[0] != "parquet":
@@ -402,13 +424,8 @@ def run(arguments: list[str]) -> int:
     except Refused as error:
         return complain(str(error))
     except ImportError:
-        return complain(
-            "--to parquet needs pyarrow, which this Python does not have; "
-            f"run: {sys.executable} -m pip install pyarrow"
-        )
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, stop)
+        return complain(needs_pyarrow())
+    catch_signals()
     try:
         export(path, Path(output), thread, start, end, process)
     except OSError as error:
@@ -418,10 +435,15 @@ def run(arguments: list[str]) -> int:
     except kymograph.CaptureError as error:
         return complain(str(error))
     except Stopped as stopped:
-        # End by the signal, so that the shell sees it.
-        signal.signal(stopped.number, signal.SIG_DFL)
-        os.kill(os.getpid(), stopped.number)
+        return die_of(stopped)
     return 0
+
+
+def needs_pyarrow() -> str:
+    return (
+        "--to parquet needs pyarrow, which this Python does not have; "
+        f"run: {sys.executable} -m pip install pyarrow"
+    )
 
 
 def complain(message: str) -> int:

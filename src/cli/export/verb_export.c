@@ -264,9 +264,43 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
     return code;
 }
 
+/* Are all captures in a directory to be exported? Only Parquet can hold them. */
+static bool is_of_directory(const struct cli_arguments *arguments)
+{
+    const char *to = arguments->value[OPTION_TO], *output = arguments->value[OPTION_OUTPUT];
+    size_t length = output ? strlen(output) : 0;
+    bool named = length > 8 && strcmp(output + length - 8, ".parquet") == 0;
+    struct stat file;
+    return (to ? strcmp(to, "parquet") == 0 : named) && stat(arguments->words[0], &file) == 0 &&
+           S_ISDIR(file.st_mode);
+}
+
+/* Export a directory of captures as one dataset: the Python package does. Returns only on
+   failure. */
+static int export_directory(const struct cli_verb *verb, const struct cli_arguments *arguments)
+{
+    const char *folder = arguments->words[0], *output = arguments->value[OPTION_OUTPUT];
+    for (int i = 0; verb->options[i].name; i++)
+        if (arguments->value[i] && i != OPTION_TO && i != OPTION_OUTPUT && i != OPTION_QUIET) {
+            kymo__cli_complain("--%s works with one capture; %s is a directory",
+                               verb->options[i].name, folder);
+            return CLI_BAD;
+        }
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    char *named = output ? kymo__cli_format("%s", output)
+                         : kymo__cli_format("%.*s.parquet", (int)length, folder);
+    const char *const words[] = {"parquet", folder, named, NULL};
+    int code = kymo__cli_hand_over("export-dataset", arguments->python, words);
+    kymo__cli_free(named);
+    return code;
+}
+
 static int run_export(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
-    (void)verb;
+    if (is_of_directory(arguments))
+        return export_directory(verb, arguments);
     struct kymo_capture *capture;
     struct kymo_info info;
     kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
@@ -314,6 +348,8 @@ static const struct cli_example examples[] = {
     {"kymograph export --to perfetto trace.kymo",
      "writes trace.pftrace: smaller, and opens faster"},
     {"kymograph export --to parquet trace.kymo", "writes tables into the directory trace.parquet"},
+    {"kymograph export --to parquet -o /data/run7 /shared/run7",
+     "one dataset of all captures in a directory"},
     {"kymograph export -o trace.json.gz trace.kymo",
      "compressed; the format is chosen by the name"},
     {"kymograph export --to snapshot trace.kymo",
@@ -339,7 +375,10 @@ const struct cli_verb kymo__cli_verb_export = {
     .operand = CLI_FILES,
     .details = "The output appears only when it is complete. It replaces an older export but no "
                "other file; on an error or Ctrl-C nothing is left behind. It gets the read "
-               "permissions of the capture. The capture itself is not changed.",
+               "permissions of the capture. The capture itself is not changed.\n\n"
+               "With a directory of captures, --to parquet writes a dataset with a partition for "
+               "each process: run=/host=/rank=/capture=. Those that are already there are "
+               "skipped.",
     .options = options,
     .values = values,
     .terms_title = "Formats",
