@@ -92,7 +92,8 @@ PyObject *kymo__inside_call(PyObject *Py_UNUSED(module), PyObject *function)
     Py_RETURN_NONE;
 }
 
-/* process_begin(name, id, pid, command): a child process, as a span that belongs to no thread. */
+/* process_begin(name, id, pid, command): a child process, as a span that belongs to no thread. Its
+   pid may be unknown: 0. */
 PyObject *kymo__process_begin(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *name, *command;
@@ -101,7 +102,8 @@ PyObject *kymo__process_begin(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (kymo_running()) {
         kymo_async_begin(kymo_intern(name), id);
-        kymo_arg(kymo_intern("pid"), pid);
+        if (pid)
+            kymo_arg(kymo_intern("pid"), pid);
         kymo_arg_text(kymo_intern("command"), kymo_intern(command));
     }
     Py_RETURN_NONE;

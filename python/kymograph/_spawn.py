@@ -126,12 +126,16 @@ def _base(path: str) -> str:
     return path.rpartition("/")[2]
 
 
+def _is_hidden() -> bool:
+    """Are commands left out of the capture?"""
+    return _family is not None and _family.settings.get("command") is False
+
+
 def _started(pid: int, argv: Any, identity: int) -> None:
     """A child with these arguments has the id `identity`."""
     words = [_text(word) for word in argv]
     name = f"process {_base(words[0])}" if words else "process"
-    hidden = _family is not None and _family.settings.get("command") is False
-    command = words[0] if hidden else " ".join(words)[:_COMMAND]
+    command = words[0] if _is_hidden() else " ".join(words)[:_COMMAND]
     _children[pid] = name, identity
     _core.process_begin(name, identity, pid, command)
 
@@ -218,11 +222,16 @@ def _waited(pid: int, status: str) -> None:
         _core.metadata(f"child.{pid}", status)
 
 
+def _status_text(status: int) -> str:
+    """Return how a process ended, from the status that `wait` returns."""
+    code = os.waitstatus_to_exitcode(status)
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
 def _after_wait(result: Any, args: Arguments) -> None:
     pid, status = result[:2]
     if pid > 0 and (os.WIFEXITED(status) or os.WIFSIGNALED(status)):
-        code = os.waitstatus_to_exitcode(status)
-        _waited(pid, f"exit code {code}" if code >= 0 else f"signal {-code}")
+        _waited(pid, _status_text(status))
 
 
 def _after_waitid(result: Any, args: Arguments) -> None:
@@ -232,6 +241,35 @@ def _after_waitid(result: Any, args: Arguments) -> None:
         _waited(result.si_pid, f"exit code {result.si_status}")
     elif result.si_code in (os.CLD_KILLED, os.CLD_DUMPED):
         _waited(result.si_pid, f"signal {result.si_status}")
+
+
+# ---- os.system: the C library starts a shell and waits for it; nobody learns its pid
+
+_SHELL = "process sh"
+
+
+def _before_system(args: Arguments) -> None:
+    if not _core.running():
+        return
+    identity = _new_id()
+    command = "sh" if not args or _is_hidden() else _text(args[0]).partition("\0")[0][:_COMMAND]
+    _core.process_begin(_SHELL, identity, 0, command)
+    _here.shells = [*getattr(_here, "shells", ()), identity]  # a signal handler may run another
+
+
+def _end_shell(status: str) -> None:
+    shells = getattr(_here, "shells", ())
+    if shells:
+        _here.shells = shells[:-1]
+        _core.process_end(_SHELL, shells[-1], status)
+
+
+def _after_system(status: int, args: Arguments) -> None:
+    _end_shell(_status_text(status))
+
+
+def _system_failed() -> None:
+    _end_shell("not started")
 
 
 # ---- environments
@@ -341,6 +379,7 @@ def watch(family: Family) -> None:
     for name in ("wait", "waitpid", "wait3", "wait4"):
         _replace(os, name, None, _after_wait)
     _replace(os, "waitid", None, _after_waitid)
+    _replace(os, "system", _before_system, _after_system, _system_failed)
     for name in ("execv", "execve"):
         _replace(os, name, _before_exec, None, _exec_failed)
     _replace(_posixsubprocess, "fork_exec", _before_fork_exec, _after_fork_exec, _fork_exec_failed)

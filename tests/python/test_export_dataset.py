@@ -122,6 +122,21 @@ def test_a_directory_becomes_a_dataset_that_answers_the_documented_queries(
     assert sum("rank00001." in row[2] for row in ends) == 1
 
 
+def test_events_of_a_family_have_the_pid_of_their_process(
+    analysis: Analysis, runs: Path, tmp_path: Path
+) -> None:
+    capture = next(runs.glob("*rank00001.kymo"))
+
+    assert export(analysis, "-o", tmp_path / "one.parquet", capture).returncode == 0
+
+    query = f"select count(distinct pid) from '{tmp_path}/one.parquet/slices.parquet'"
+    code = "import duckdb, sys; print(duckdb.connect().execute(sys.argv[1]).fetchall())"
+    told = subprocess.run(
+        [analysis[0], "-c", code, query], capture_output=True, text=True, check=True, timeout=400
+    )
+    assert told.stdout == "[(2,)]\n"
+
+
 def test_an_export_continues_where_it_was_and_replaces_what_changed(
     analysis: Analysis, runs: Path, tmp_path: Path
 ) -> None:

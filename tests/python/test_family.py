@@ -260,6 +260,36 @@ def test_a_package_in_pythonpath_leaves_no_trace_in_children(tmp_path: Path) -> 
     assert len(processes()) == 2
 
 
+def test_os_system_is_a_span_with_its_command_and_status() -> None:
+    write(
+        "script.py",
+        """
+        import os
+        print(os.system("exit 3"), os.system("kill -9 $$"))
+        try:
+            os.system("a\\0b")
+        except ValueError as error:
+            print(error)
+        """,
+    )
+
+    assert same_as_python("script.py").stdout.startswith("768 9\n")
+
+    with kymograph.open("trace.kymo") as capture:
+        events = list(capture.events())
+    kinds = ("async_begin", "async_end")
+    at = [i for i, e in enumerate(events) if e.kind in kinds and e.name == "process sh"]
+    told = [(events[i].kind, events[i + 1].name, events[i + 1].text) for i in at]
+    assert told == [
+        ("async_begin", "command", "exit 3"),
+        ("async_end", "status", "exit code 3"),
+        ("async_begin", "command", "kill -9 $$"),
+        ("async_end", "status", "signal 9"),
+        ("async_begin", "command", "a"),
+        ("async_end", "status", "not started"),
+    ]
+
+
 def test_sigterm_ends_a_family() -> None:
     write(
         "script.py",
