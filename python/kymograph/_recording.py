@@ -30,7 +30,6 @@ TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from typing import Any
 
-_TIMELINE_BYTES = 16 << 20  # larger captures are slow to open in timeline viewers
 _GRACE_MS = 1000  # how long the main thread may take to notice SIGTERM
 _BUSY = 16  # EBUSY; importing errno here would hide the program's own import
 
@@ -334,12 +333,8 @@ class Recording:
             return f"open {self.shown} in ui.perfetto.dev"
         if self.format:
             return f"'kymograph help export' lists what opens {self.shown}"
-        # A timeline has every call: for a large capture it is too big for the viewers.
-        small = os.path.getsize(self.output) < _TIMELINE_BYTES
-        form = "perfetto" if small else "html"
-        if "memory" in self.settings:
-            return f"kymograph report --memory {self.shown} · kymograph report {self.shown}"
-        return f"kymograph report {self.shown} · kymograph export {self.shown} --to {form}"
+        report = "report --memory" if "memory" in self.settings else "report"
+        return f"kymograph {report} {self.shown} · kymograph view {self.shown}"
 
     def export(self) -> bool:
         """Write the export; on failure print one line and return False."""

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 SUMMARY = re.compile(
     r"kymograph: recorded ([\d ]+) calls? on (\d+) threads? in [\d.]+ m?s → (\S+) "
     r"\([\d.]+ (?:bytes|kB|MB)\); nothing lost\n"
-    r"kymograph: next: kymograph report (\S+) · kymograph export (\S+) --to perfetto\n"
+    r"kymograph: next: kymograph report (\S+) · kymograph view (\S+)\n"
 )
 
 
