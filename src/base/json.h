@@ -2,8 +2,8 @@
 
    KEY is NULL inside an array and at the top level. Strings are always written as valid UTF-8:
    each invalid sequence becomes U+FFFD. */
-#ifndef KYMO_CLI_JSON_H
-#define KYMO_CLI_JSON_H
+#ifndef KYMO_JSON_H
+#define KYMO_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>
