@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""A page, its style and scripts as a C file: embed.py NAME OUT.c PAGE.html STYLE.css SCRIPT.js...
+"""A page, its style and scripts as a C file.
+
+    embed.py NAME OUT.c PAGE.html STYLE.css SCRIPT.js... [--with STYLE.css SCRIPT.js...]
 
 The page's policy names the hashes of its style and its script: a browser runs nothing else on it,
-whatever the data holds. OUT.c defines what comes before the data, what comes after it, and the
-policy as a server sends it, as pages.h declares them.
+whatever the data holds. --with is for a page that has another one inside: its policy also names
+the hashes of that one, which follows the data. OUT.c defines what comes before the data, what comes
+after it, between the two what comes before the page inside, and the policy as a server sends it, as
+pages.h declares them.
 """
 
 from __future__ import annotations
@@ -34,19 +38,33 @@ def policy(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def main(name: str, output: str, page: str, style: str, *scripts: str) -> None:
+def read_parts(style: str, scripts: list[str]) -> tuple[str, str]:
+    """The style and the script of a page, as they are in it."""
     css = Path(style).read_text("utf-8")
     code = "".join(Path(script).read_text("utf-8") for script in scripts)
     code = f'"use strict";\n(() => {{\n{code}}})();\n'
     for text, end in ((css, "</style"), (code, "</script"), (code, "<!--")):
         if end in text.lower():
             sys.exit(f"embed.py: {end} would end what it is in")
+    return css, code
+
+
+def main(name: str, output: str, page: str, style: str, *rest: str) -> None:
+    scripts, inside = list(rest), []
+    if "--with" in scripts:
+        at = scripts.index("--with")
+        scripts, inside = scripts[:at], scripts[at + 1 :]
+    css, code = read_parts(style, scripts)
     parts = {
         "SCRIPT_HASH": policy(code),
         "STYLE_HASH": policy(css),
         "SCRIPT": code,
         "STYLE": css,
     }
+    if inside:
+        css, code = read_parts(inside[0], inside[1:])
+        parts["SCRIPT_HASH"] += " " + policy(code)
+        parts["STYLE_HASH"] += " " + policy(css)
     whole = Path(page).read_text("utf-8")
     for place, part in parts.items():
         if whole.count(f"@{place}@") != 1:
@@ -57,13 +75,19 @@ def main(name: str, output: str, page: str, style: str, *scripts: str) -> None:
     found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', whole)
     if not found:
         sys.exit(f"embed.py: {page} has no policy")
+    between, _, rest_of_page = after.rpartition("@INSIDE@")
+    after = rest_of_page if inside else between + rest_of_page
     header = found[1] + "; frame-ancestors 'none'"
+    texts = {"before": before, "after": after, "policy": header}
+    if inside:
+        texts["between"] = between
     Path(output).write_text(
         "/* Made by embed.py; not to be edited. */\n"
-        '#include "pages.h"\n\n'
-        f"const char kymo__{name}_before[] =\n    {literal(before.encode())};\n\n"
-        f"const char kymo__{name}_after[] =\n    {literal(after.encode())};\n\n"
-        f"const char kymo__{name}_policy[] =\n    {literal(header.encode())};\n",
+        '#include "pages.h"\n'
+        + "".join(
+            f"\nconst char kymo__{name}_{what}[] =\n    {literal(text.encode())};\n"
+            for what, text in texts.items()
+        ),
         "ascii",
     )
 

@@ -45,6 +45,8 @@ struct kymo_export_options {
     uint64_t entries; /* snapshot: most entries of its trace; 0 for the default, 200 000.
                          collapsed: most lines; 0 for as many as fit into 64 MiB */
     int overloads; /* Chrome: not 0: names of operators end in their overload, "aten::add.Tensor" */
+    uint64_t bytes; /* html: how large the page may be; the timeline gets what the flame graph
+                       leaves of it. 0 for the default, 20 MiB */
 };
 
 /* Store the name of export format INDEX, the extension of its files, and in a few words which

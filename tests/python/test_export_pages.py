@@ -282,8 +282,75 @@ def test_odd_captures_are_drawn(browser: Browser, run_code: RunCode, tmp_path: P
 
 def test_the_page_reaches_for_nothing(traced: Path) -> None:
     page = export(traced, "alone.html").read_text("utf-8")
-    assert not re.search(r"https?://|//[a-z]+\.|@import|\bfetch\(|XMLHttpRequest", page)
-    assert "default-src 'none'" in page
+    own, inside = page.split('<template id="timeline">')
+    assert not re.search(r"https?://|//[a-z]+\.|@import|\bfetch\(|XMLHttpRequest", own)
+    # The timeline can also ask a server; this page does not let it.
+    assert not re.search(r"https?://|@import|XMLHttpRequest", inside)
+    policies = re.findall(r'Content-Security-Policy" content="([^"]+)"', own)
+    assert len(policies) == 1 and "default-src 'none'" in policies[0]
+    assert "connect-src" not in policies[0]
+
+
+def wait_for_page(browser: Browser, code: str) -> None:
+    """Wait until CODE is true of a page that is being loaded anew."""
+
+    def is_there() -> bool:
+        try:
+            return bool(browser.ask(code))
+        except AssertionError:
+            return False  # asked between the two pages
+
+    browser.wait(is_there, 400)
+
+
+def test_the_page_has_the_timeline(browser: Browser, traced: Path) -> None:
+    show(browser, traced)
+    assert "Timeline" in text_of(browser, "tab-timeline")
+
+    browser.ask("document.getElementById('tab-timeline').click()")
+    wait_for_page(browser, "window.kymograph && kymograph.frames.length > 0")
+    browser.wait(lambda: "MainThread" in text_of(browser, "heads"))
+    browser.wait(lambda: browser.ask("kymograph.app.store.depths.size > 0"))
+    browser.press("w")
+    browser.wait(lambda: "v=" in browser.ask("location.hash"))
+    assert browser.ask("location.hash").startswith("#view=timeline&")
+    assert browser.ask("document.getElementById('tab-table')") is None
+
+    browser.ask("document.getElementById('outside').click()")
+    wait_for_page(browser, "!window.kymograph && document.documentElement?.dataset.ready")
+    assert drawn(browser) > 1
+    assert browser.messages == []
+
+
+def timeline_of(page: Path) -> dict[str, Any]:
+    """The data of the timeline inside of an exported page."""
+    inside = page.read_text("utf-8").split('<template id="timeline">')[1]
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', inside, re.S)
+    assert found
+    data = json.loads(found[1])
+    assert isinstance(data, dict)
+    return data
+
+
+def test_the_timeline_of_one_thread_has_only_that(traced: Path) -> None:
+    page = export(traced, "thread.html", "--thread", "0")
+    overview = timeline_of(page)["overview"]["captures"][0]
+    assert [thread["thread"] for thread in overview["threads"]] == [0]
+
+
+def test_a_page_keeps_to_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "many.kymo"
+    kymograph.start(path, calls=False)
+    for i in range(60000):
+        with kymograph.span("a" if i % 3 else "b"):
+            pass
+    kymograph.stop()
+    small, large = export(path, "small.html", "--size", "1"), export(path, "large.html")
+    assert small.stat().st_size <= 1 << 20
+    assert timeline_of(large)["shortest"] == 0
+    part = export(path, "part.html", "--from", "1ms", "--until", "2ms")
+    stats = timeline_of(part)["stats"][0]
+    assert (stats["from"], stats["to"]) == (1000000, 2000000)
 
 
 def many_paths(path: Path) -> None:

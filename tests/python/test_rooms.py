@@ -33,6 +33,7 @@ MODEL = {
     "model/ops": SUM,
     "model/export/common": EXPORT,
     **{f"model/export/{name}": EXPORT | {"model/export/common"} for name in FORMATS},
+    "model/export/html": EXPORT | {"model/export/common", "model/tiles"},
     "model/rewrite": SUM,
 }
 SHARED = {"base", "symbol", "trace", "cli/term", *MODEL}

@@ -118,9 +118,36 @@ class CapturePage extends Page {
   }
 }
 
-const data = readData();
-inBytes = data.unit === "bytes";
-const capture = readCapture(data);
-capture.models = [capture];
-if (hasOwn(capture)) capture.models.push(Object.assign(foldModel(capture), { models: capture.models }));
-new CapturePage(capture.models[capture.models.length - 1], "thread");
+// The page of the timeline, in the place of this one: its own style, markup, data and script.
+function showTimeline(page) {
+  document.querySelector("style").remove();
+  // What is for a head: this page's own policy goes on, and a browser complains of a second one.
+  for (const element of page.content.querySelectorAll("meta, title, link")) element.remove();
+  document.body.replaceChildren(page.content);
+}
+
+function wantsTimeline() {
+  return new URLSearchParams(location.hash.slice(1)).get("view") === "timeline";
+}
+
+// Each page listens to the keys and the address as if it were alone: the other one begins anew.
+function start() {
+  const timeline = $("timeline");
+  if (timeline && wantsTimeline()) {
+    showTimeline(timeline);
+    addEventListener("hashchange", () => wantsTimeline() || location.reload());
+    return;
+  }
+  const data = readData();
+  inBytes = data.unit === "bytes";
+  const capture = readCapture(data);
+  capture.models = [capture];
+  if (hasOwn(capture)) capture.models.push(Object.assign(foldModel(capture), { models: capture.models }));
+  new CapturePage(capture.models[capture.models.length - 1], "thread");
+  if (!timeline) return;
+  $("tab-timeline").hidden = false;
+  $("tab-timeline").addEventListener("click", () => { location.hash = "view=timeline"; });
+  addEventListener("hashchange", () => wantsTimeline() && location.reload());
+}
+
+start();

@@ -33,6 +33,7 @@ enum {
     OPTION_MEMORY,
     OPTION_AT,
     OPTION_ENTRIES,
+    OPTION_SIZE,
     OPTION_FORCE,
     OPTION_QUIET
 };
@@ -211,6 +212,24 @@ static bool choose_memory(const struct cli_arguments *arguments, const struct ky
     return true;
 }
 
+/* Read how large a page may be. */
+static bool choose_size(const struct cli_arguments *arguments, const char *format,
+                        struct kymo_export_options *options)
+{
+    const char *size = arguments->value[OPTION_SIZE];
+    uint64_t megabytes = 0;
+    if (size && strcmp(format, "html") != 0) {
+        kymo__cli_complain("--size works only with --to html");
+        return false;
+    }
+    if (size && (!kymo__cli_read_number(size, &megabytes) || !megabytes || megabytes > 500)) {
+        kymo__cli_complain("--size takes a number of megabytes from 1 to 500, not '%s'", size);
+        return false;
+    }
+    options->bytes = megabytes << 20;
+    return true;
+}
+
 static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
                      const struct cli_arguments *arguments)
 {
@@ -236,7 +255,8 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
         .of = (int)of,
         .native = (int)native,
     };
-    if (!choose_memory(arguments, info, &options)) {
+    if (!choose_memory(arguments, info, &options) ||
+        !choose_size(arguments, format->name, &options)) {
         kymo__cli_threads_free(&threads);
         return CLI_BAD;
     }
@@ -336,6 +356,9 @@ static const struct cli_option options[] = {
                         "snapshot: most entries; the smallest and shortest-lived allocations are "
                         "left out (default: 200000); collapsed: most lines, the smallest paths "
                         "are summed up (default: as many as fit into 64 MiB)"},
+    [OPTION_SIZE] = {"size", 0, "MB",
+                     "html: how large the page may be; if the timeline does not fit, the shortest "
+                     "calls are shown only together (default: 20)"},
     [OPTION_FORCE] = {"force", 0, NULL, "overwrite a file that kymograph did not write"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, "do not report what was written"},
     {0},
@@ -343,7 +366,8 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"kymograph export --to chrome trace.kymo", "writes trace.json; open it in ui.perfetto.dev"},
-    {"kymograph export --to html trace.kymo", "writes trace.html, a flame graph for a browser"},
+    {"kymograph export --to html trace.kymo",
+     "writes trace.html, a page with a flame graph and the timeline"},
     {"kymograph export --to html --of samples trace.kymo", "a flame graph of its samples"},
     {"kymograph export --to perfetto trace.kymo",
      "writes trace.pftrace: smaller, and opens faster"},

@@ -5,8 +5,6 @@
 #include "time_part.h"
 #include "view.h"
 
-enum { VIEW_SAVE_BYTES = 20 << 20 };
-
 /* Write the timeline of VIEW to OUTPUT, in about BYTES at most: the coarse levels of everything and,
    as far as there is room, finer ones of PART. Prints what was left out. Returns an exit code. */
 int kymo__view_save(struct view *view, const char *output, const struct cli_part *part,

@@ -9,6 +9,7 @@
 #include "message.h"
 #include "save.h"
 #include "server.h"
+#include "timeline_html.h"
 #include "units.h"
 #include "verb.h"
 #include "written.h"
@@ -74,7 +75,7 @@ static int save_view(struct view *view, const struct cli_arguments *arguments)
 {
     const char *output = arguments->value[OPTION_SAVE], *size = arguments->value[OPTION_SIZE];
     struct cli_part part;
-    uint64_t megabytes = VIEW_SAVE_BYTES >> 20;
+    uint64_t megabytes = KYMO__PAGE_BYTES >> 20;
     if (size && (!kymo__cli_read_number(size, &megabytes) || !megabytes || megabytes > 500)) {
         kymo__cli_complain("--size takes a number of megabytes from 1 to 500, not '%s'", size);
         return CLI_BAD;
@@ -151,7 +152,7 @@ static const struct cli_example examples[] = {
 };
 
 static const struct cli_example next[] = {
-    {"kymograph export --to html trace.kymo", "a flame graph to send to somebody"},
+    {"kymograph export --to html trace.kymo", "one file with a flame graph and the timeline"},
     {"kymograph report trace.kymo", "the same figures as text"},
     {0},
 };

@@ -145,3 +145,17 @@ void kymo__view_give_back(struct view *view, struct view_lease *lease)
     pthread_mutex_unlock(&view->lock);
     drop_user(view, state);
 }
+
+void kymo__view_shown(const struct view *view, unsigned which, const struct view_state *state,
+                      struct kymo_capture *capture, struct kymo_shown_capture *shown)
+{
+    *shown = (struct kymo_shown_capture){
+        .capture = capture,
+        .callables = &state->callables,
+        .info = &state->info,
+        .path = view->path[which],
+        .generation = state->generation,
+        .origin = view->origin[which],
+        .to = (int64_t)1 << 61,
+    };
+}

@@ -7,6 +7,7 @@
 #include <kymo/kymo.h>
 
 #include "callables.h"
+#include "shown.h"
 
 enum { VIEW_CAPTURES = 2 };
 
@@ -53,5 +54,10 @@ bool kymo__view_refresh(struct view *view);
 /* Use capture WHICH. Returns 0 or a negative code; on success give the lease back. */
 int kymo__view_lease(struct view *view, unsigned which, struct view_lease *lease);
 void kymo__view_give_back(struct view *view, struct view_lease *lease);
+
+/* Fill SHOWN with capture WHICH in STATE, read through CAPTURE: all of it, without a way to
+   stop. */
+void kymo__view_shown(const struct view *view, unsigned which, const struct view_state *state,
+                      struct kymo_capture *capture, struct kymo_shown_capture *shown);
 
 #endif

@@ -14,7 +14,7 @@ import { Panel } from "./panel";
 import { Search } from "./search";
 import { PageSource, type PageData } from "./pagesource";
 import { ServerSource, type Source } from "./source";
-import { readState, writeState } from "./state";
+import { isInside, readState, writeState } from "./state";
 import { CALL } from "./tile";
 import { ROW } from "./tracks";
 import type { Place } from "./types";
@@ -33,11 +33,14 @@ class Page {
   private saved = 0;
   private loaded = false;
   private marksAsked = 0;
+  private inside: boolean;
   /** For tests: how often and for how long a frame was drawn. */
   readonly frames: number[] = [];
 
   constructor(source: Source) {
     this.app = new App(source);
+    this.inside = !source.live && isInside(location.hash);
+    byId("outside").hidden = !this.inside;
     this.painter = new Painter(this.app);
     this.heads = new Heads(this.app, () => this.draw());
     this.minimap = new Minimap(this.app, byId<HTMLCanvasElement>("minimap"));
@@ -177,7 +180,7 @@ class Page {
   private save(): void {
     clearTimeout(this.saved);
     this.saved = window.setTimeout(() => {
-      const hash = writeState(this.app, this.search.text, this.panel.openTab);
+      const hash = writeState(this.app, this.search.text, this.panel.openTab, this.inside);
       if (this.loaded && hash !== location.hash) history.replaceState(null, "", hash);
     }, 300);
   }

@@ -1,5 +1,6 @@
 // A page that was sent to somebody: everything it shows is in it.
 
+import { duration } from "./format";
 import type { Marks } from "./marks";
 import type { Source } from "./source";
 import { CALL, firstPart, LEVELS, parseTile, tileLength, type Tile } from "./tile";
@@ -8,12 +9,12 @@ import type { Call, Found, Overview, Range, Stats } from "./types";
 export interface PageData {
   overview: Overview;
   marks: Marks[];
-  stats: Stats[];
-  counts: { counts: [number, number][] }[];
+  stats: (Stats & { counts: [number, number][] })[];
   /** Capture, thread, level, index, length in the stream, 1 if it has every call. */
   tiles: [number, number, number, number, number, number][];
   stream: string;
-  left_out: string;
+  /** The length from which on every call is here; 0 if all are. */
+  shortest: number;
 }
 
 async function inflated(text: string): Promise<ArrayBuffer> {
@@ -39,7 +40,7 @@ export class PageSource implements Source {
   private levels: number[] = [];
 
   constructor(private data: PageData) {
-    this.leftOut = data.left_out;
+    this.leftOut = data.shortest ? `To keep this page small, calls shorter than ${duration(data.shortest)} are shown only together.` : "";
     this.bytes = inflated(data.stream);
     let offset = 0;
     for (const [capture, thread, level, index, length] of data.tiles) {
@@ -148,7 +149,7 @@ export class PageSource implements Source {
   }
 
   async counts(capture: number): Promise<[number, number][]> {
-    return this.data.counts[capture].counts;
+    return this.data.stats[capture].counts;
   }
 
   async marks(capture: number): Promise<Marks> {

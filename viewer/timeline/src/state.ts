@@ -32,8 +32,14 @@ export function readState(hash: string): State {
   };
 }
 
-export function writeState(app: App, search: string, tab: string | null): string {
+/** Is the page inside of another, the flame graph, which looks at the same address? */
+export function isInside(hash: string): boolean {
+  return new URLSearchParams(hash.replace(/^#/, "")).get("view") === "timeline";
+}
+
+export function writeState(app: App, search: string, tab: string | null, inside: boolean): string {
   const values = new URLSearchParams();
+  if (inside) values.set("view", "timeline");
   values.set("v", `${Math.round(app.view.from)},${Math.round(app.view.to)}`);
   const { selected, range } = app;
   if (selected) values.set("s", [selected.capture, selected.thread, selected.start, selected.depth].join(","));

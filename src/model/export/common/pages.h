@@ -4,6 +4,7 @@
 #define KYMO_PAGES_H
 
 extern const char kymo__flame_before[], kymo__flame_after[];
+extern const char kymo__flame_between[]; /* after the data; the timeline may follow */
 extern const char kymo__diff_before[], kymo__diff_after[];
 extern const char kymo__timeline_before[], kymo__timeline_after[];
 

@@ -11,7 +11,11 @@
                   enum kymo_origin, and 1 for those that wait
        threads    {name, busy, nodes} of each, the busiest first
 
-   Nodes are those of flame_nodes.h with total, self, calls and resumes. Times are nanoseconds. */
+   Nodes are those of flame_nodes.h with total, self, calls and resumes. Times are nanoseconds.
+
+   A page about calls also has the page of the timeline inside of a template element, which the
+   browser leaves alone until the script puts it in the place of the flame graph. A parser skips the
+   html, head and body tags that are inside of a template. */
 #include "flame.h"
 
 #include <errno.h>
@@ -23,6 +27,7 @@
 #include "origin.h"
 #include "pages.h"
 #include "print.h"
+#include "timeline_html.h"
 
 struct flame {
     struct kymo_gathered g;
@@ -126,6 +131,58 @@ static int write_threads(struct flame *f)
     return rc;
 }
 
+static int stop_with_export(void *arg)
+{
+    return kymo__gather_step(arg);
+}
+
+/* The timeline, in what the flame graph leaves of the page's size. */
+static int write_timeline(struct flame *f, bool *chosen)
+{
+    const struct kymo_export_options *options = f->g.options;
+    const kymo_ns origin = f->g.info.start, most = (kymo_ns)1 << 61;
+    struct kymo_callables callables;
+    int rc = kymo__callables_init(&callables, f->g.capture);
+    if (rc < 0)
+        return rc;
+    const struct kymo_shown_capture shown = {
+        .capture = f->g.capture,
+        .callables = &callables,
+        .info = &f->g.info,
+        .path = f->g.process,
+        .origin = origin,
+        .from = options->from > origin ? options->from - origin : 0,
+        .to = options->to < kymo__ns_add(origin, most) ? options->to - origin : most,
+        .chosen = chosen,
+        .stop = stop_with_export,
+        .stop_arg = &f->g,
+    };
+    uint64_t bytes = options->bytes ? options->bytes : KYMO__PAGE_BYTES;
+    uint64_t used = f->g.out->written + f->g.out->used;
+    kymo_ns shortest;
+    kymo__print(f->g.out, "<template id=\"timeline\">");
+    rc = kymo__timeline_html_write(f->g.out, &shown, 1, bytes > used ? bytes - used : 0, &shortest);
+    kymo__print(f->g.out, "</template>\n");
+    kymo__callables_fini(&callables);
+    return rc;
+}
+
+/* The same of the thread that was chosen, if there is one. Samples and memory have no timeline. */
+static int add_timeline(struct flame *f)
+{
+    int64_t thread = f->g.options->thread;
+    if (f->g.samples || f->g.heap)
+        return 0;
+    bool *chosen = thread < 0 ? NULL : kymo__alloc_zeroed(f->g.capture->reader->thread_count + 1);
+    if (thread >= 0 && !chosen)
+        return -ENOMEM;
+    if (chosen)
+        chosen[thread] = true;
+    int rc = write_timeline(f, chosen);
+    kymo__free(chosen);
+    return rc;
+}
+
 int kymo__flame_write(struct kymo_capture *capture, const struct kymo_export_options *options,
                       struct kymo_outfile *out)
 {
@@ -144,6 +201,10 @@ int kymo__flame_write(struct kymo_capture *capture, const struct kymo_export_opt
     }
     if (rc == 0)
         rc = write_threads(&f);
+    if (rc == 0) {
+        kymo__print(out, kymo__flame_between);
+        rc = add_timeline(&f);
+    }
     if (rc == 0)
         kymo__print(out, kymo__flame_after);
     kymo__free(f.number);

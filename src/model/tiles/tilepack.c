@@ -1,12 +1,11 @@
-/* packed.c — see packed.h. */
-#include "packed.h"
+/* tilepack.c — see tilepack.h. */
+#include "tilepack.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <zlib.h>
 
 #include "capture.h"
-#include "interrupt.h"
 #include "tile.h"
 
 enum {
@@ -14,7 +13,6 @@ enum {
     STEP = 2,            /* from level to level */
     FULL_EVENTS = 20000, /* in a tile that has every call */
     CHUNK = 1 << 16,
-    THREADS_MOST = 4000, /* as in the overview */
 };
 
 /* A tile, while its level is being tried. */
@@ -27,8 +25,9 @@ struct entry {
 };
 
 struct packing {
-    struct view_packed *packed;
-    const struct view *view;
+    struct kymo_tile_pack *packed;
+    const struct kymo_shown_capture *captures;
+    unsigned count; /* of them */
     z_stream stream;
     struct kymo_buffer tile;
     struct kymo_buffer entries; /* of struct entry */
@@ -55,18 +54,18 @@ static int deflate_bytes(struct packing *p, const void *bytes, size_t length, in
 
 static int pack_tile(struct packing *p, const struct entry *place)
 {
-    const struct view_lease *lease = &p->packed->leases[place->capture];
+    const struct kymo_shown_capture *shown = &p->captures[place->capture];
     const struct kymo_tile_place at = {
         .thread = place->thread,
         .level = place->level,
         .index = place->index,
-        .origin = p->view->origin[place->capture],
+        .origin = shown->origin,
         .events = KYMO__TILE_EVENTS,
         .full = place->full,
     };
     struct entry entry = *place;
     p->tile.len = 0;
-    int rc = kymo__tile_make(lease->capture, &lease->state->callables, &at, &p->tile);
+    int rc = kymo__tile_make(shown->capture, shown->callables, &at, &p->tile);
     if (rc < 0)
         return rc;
     entry.length = p->tile.len;
@@ -74,28 +73,44 @@ static int pack_tile(struct packing *p, const struct entry *place)
     return rc < 0 ? rc : kymo__buffer_add(&p->entries, &entry, sizeof entry);
 }
 
+/* Store thread T and the time of it to pack: all, or what is in the part. False if there is none. */
+static bool find_time(const struct kymo_shown_capture *shown, uint32_t t, bool whole, kymo_ns *from,
+                      kymo_ns *to)
+{
+    struct kymo_thread_info info = {.size = sizeof(info)};
+    if (shown->chosen && !shown->chosen[t])
+        return false;
+    kymo_capture_thread(shown->capture, t, &info);
+    *from = info.first - shown->origin;
+    *to = info.last - shown->origin;
+    *from = !whole && shown->from > *from ? shown->from : *from;
+    *to = !whole && shown->to < *to ? shown->to : *to;
+    return info.records && *to >= *from && *from >= 0;
+}
+
+static uint32_t count_threads(const struct kymo_shown_capture *shown)
+{
+    uint64_t all = shown->info->threads;
+    return (uint32_t)(all < KYMO__SHOWN_THREADS ? all : KYMO__SHOWN_THREADS);
+}
+
 /* Pack LEVEL of all threads, of everything or of the part; FULL with every call. Stops early with
    -EFBIG. */
 static int pack_level(struct packing *p, unsigned level, bool whole, bool full, size_t most)
 {
+    const unsigned bits = level + KYMO__TILE_BITS;
     int rc = 0;
-    for (unsigned c = 0; rc == 0 && c < p->view->count; c++) {
-        const struct view_state *state = p->packed->leases[c].state;
-        kymo_ns origin = p->view->origin[c];
-        uint64_t threads = state->info.threads < THREADS_MOST ? state->info.threads : THREADS_MOST;
-        for (uint32_t t = 0; rc == 0 && t < threads; t++) {
-            struct kymo_thread_info info = {.size = sizeof(info)};
-            kymo_capture_thread(state->capture, t, &info);
-            kymo_ns from = info.first - origin, to = info.last - origin;
-            from = !whole && p->packed->from[c] > from ? p->packed->from[c] : from;
-            to = !whole && p->packed->to[c] < to ? p->packed->to[c] : to;
-            if (!info.records || to < from || from < 0)
+    for (unsigned c = 0; rc == 0 && c < p->count; c++) {
+        const struct kymo_shown_capture *shown = &p->captures[c];
+        for (uint32_t t = 0; rc == 0 && t < count_threads(shown); t++) {
+            kymo_ns from, to;
+            if (!find_time(shown, t, whole, &from, &to))
                 continue;
-            unsigned bits = level + KYMO__TILE_BITS;
             for (uint64_t i = (uint64_t)from >> bits; rc == 0 && i <= (uint64_t)to >> bits; i++) {
                 const struct entry place = {
                     .capture = c, .level = level, .thread = t, .index = i, .full = full};
-                rc = kymo__cli_interrupted() ? -ECANCELED : pack_tile(p, &place);
+                rc = shown->stop ? shown->stop(shown->stop_arg) : 0;
+                rc = rc < 0 ? rc : pack_tile(p, &place);
                 if (rc == 0 && p->packed->stream.len > most)
                     rc = -EFBIG;
             }
@@ -108,8 +123,8 @@ static int pack_level(struct packing *p, unsigned level, bool whole, bool full, 
 static unsigned coarsest_level(const struct packing *p)
 {
     kymo_ns longest = 1;
-    for (unsigned c = 0; c < p->view->count; c++) {
-        kymo_ns length = p->packed->leases[c].state->info.end - p->view->origin[c];
+    for (unsigned c = 0; c < p->count; c++) {
+        kymo_ns length = p->captures[c].info->end - p->captures[c].origin;
         longest = length > longest ? length : longest;
     }
     unsigned level = 0;
@@ -140,11 +155,13 @@ static void put_entries(const struct packing *p, struct cli_json *json)
 static unsigned full_level(const struct packing *p, unsigned coarsest)
 {
     unsigned level = coarsest;
-    for (unsigned c = 0; c < p->view->count; c++) {
-        const struct view_state *state = p->packed->leases[c].state;
-        for (uint32_t t = 0; t < state->info.threads && t < THREADS_MOST; t++) {
+    for (unsigned c = 0; c < p->count; c++) {
+        const struct kymo_shown_capture *shown = &p->captures[c];
+        for (uint32_t t = 0; t < count_threads(shown); t++) {
             struct kymo_thread_info info = {.size = sizeof(info)};
-            kymo_capture_thread(state->capture, t, &info);
+            if (shown->chosen && !shown->chosen[t])
+                continue;
+            kymo_capture_thread(shown->capture, t, &info);
             double length = (double)(info.last - info.first) + 1;
             while (level > 0 && (double)info.records * (double)(1ull << (level + KYMO__TILE_BITS)) >
                                     FULL_EVENTS * length)
@@ -198,10 +215,10 @@ static int pack_levels(struct packing *p, size_t most)
     return rc < 0 ? rc : 0;
 }
 
-int kymo__packed_fill(struct view_packed *packed, const struct view *view, size_t most,
-                      struct cli_json *json)
+int kymo__tile_pack_fill(struct kymo_tile_pack *packed, const struct kymo_shown_capture *captures,
+                         unsigned count, size_t most, struct cli_json *json)
 {
-    struct packing p = {.packed = packed, .view = view};
+    struct packing p = {.packed = packed, .captures = captures, .count = count};
     if (deflateInit2(&p.stream, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
         return -ENOMEM;
     int rc = pack_levels(&p, most);
@@ -212,4 +229,9 @@ int kymo__packed_fill(struct view_packed *packed, const struct view *view, size_
     kymo__buffer_fini(&p.tile);
     kymo__buffer_fini(&p.entries);
     return rc;
+}
+
+void kymo__tile_pack_fini(struct kymo_tile_pack *packed)
+{
+    kymo__buffer_fini(&packed->stream);
 }

@@ -1,14 +1,15 @@
-/* answer_overview.c — what there is: captures, processes, threads, names, gaps. */
+/* shown_overview.c — what there is in a capture: processes, threads, names, gaps. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers.h"
+#include "alloc.h"
 #include "capture.h"
-#include "memory.h"
 #include "origin.h"
+#include "shown.h"
 
-/* More would be of no use on a screen, and a damaged file may claim any number. */
-enum { THREADS_MOST = 4000, GAPS_MOST = 20000, NAMES_MOST = 1 << 20 };
+/* A damaged file may claim any number. */
+enum { GAPS_MOST = 20000, NAMES_MOST = 1 << 20 };
 
 static const char *file_name(const char *path)
 {
@@ -19,7 +20,7 @@ static const char *file_name(const char *path)
 static void put_processes(struct cli_json *json, const struct kymo_capture *capture, uint64_t count)
 {
     kymo__cli_json_array(json, "processes");
-    for (uint32_t i = 0; i < count && i < THREADS_MOST; i++) {
+    for (uint32_t i = 0; i < count && i < KYMO__SHOWN_THREADS; i++) {
         struct kymo_process_info process = {.size = sizeof(process)};
         if (kymo_capture_process(capture, i, &process) < 0)
             break;
@@ -46,31 +47,41 @@ static int compare_indexes(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The threads worth showing, in order of their index; *COUNT becomes their number. */
-static struct kymo_thread_info *choose_threads(const struct kymo_capture *capture, uint64_t *count)
+/* The threads worth showing, in order of their index; *COUNT becomes their number. NULL if memory is
+   short. */
+static struct kymo_thread_info *choose_threads(const struct kymo_shown_capture *shown,
+                                               uint64_t *count)
 {
-    uint64_t all = *count;
-    struct kymo_thread_info *threads = kymo__cli_array(all + 1, sizeof *threads);
+    uint64_t all = *count, kept = 0;
+    struct kymo_thread_info *threads = kymo__alloc_zeroed((all + 1) * sizeof *threads);
+    if (!threads)
+        return NULL;
     for (uint32_t i = 0; i < all; i++) {
-        threads[i].size = sizeof *threads;
-        kymo_capture_thread(capture, i, &threads[i]);
+        if (shown->chosen && !shown->chosen[i])
+            continue;
+        threads[kept].size = sizeof *threads;
+        kymo_capture_thread(shown->capture, i, &threads[kept++]);
     }
-    if (all > THREADS_MOST) {
-        qsort(threads, all, sizeof *threads, compare_threads);
-        *count = THREADS_MOST;
-        qsort(threads, *count, sizeof *threads, compare_indexes);
+    if (kept > KYMO__SHOWN_THREADS) {
+        qsort(threads, kept, sizeof *threads, compare_threads);
+        kept = KYMO__SHOWN_THREADS;
+        qsort(threads, kept, sizeof *threads, compare_indexes);
     }
+    *count = kept;
     return threads;
 }
 
-static void put_threads(struct cli_json *json, const struct kymo_capture *capture, kymo_ns origin,
-                        uint64_t count)
+static int put_threads(struct cli_json *json, const struct kymo_shown_capture *shown)
 {
-    struct kymo_thread_info *threads = choose_threads(capture, &count);
+    const kymo_ns origin = shown->origin;
+    uint64_t count = shown->info->threads;
+    struct kymo_thread_info *threads = choose_threads(shown, &count);
+    if (!threads)
+        return -ENOMEM;
     kymo__cli_json_array(json, "threads");
     for (uint64_t i = 0; i < count; i++) {
         const struct kymo_thread_info *t = &threads[i];
-        const struct kymo_reader_thread *known = &capture->reader->threads[t->index];
+        const struct kymo_reader_thread *known = &shown->capture->reader->threads[t->index];
         kymo__cli_json_object(json, NULL);
         kymo__cli_json_uint(json, "thread", t->index);
         kymo__cli_json_int(json, "tid", t->tid);
@@ -85,7 +96,8 @@ static void put_threads(struct cli_json *json, const struct kymo_capture *captur
         kymo__cli_json_end(json);
     }
     kymo__cli_json_end(json);
-    kymo__cli_free(threads);
+    kymo__free(threads);
+    return 0;
 }
 
 /* Files are numbered, because many names share one. */
@@ -129,42 +141,24 @@ static void put_gaps(struct cli_json *json, const struct kymo_capture *capture, 
     kymo__cli_json_end(json);
 }
 
-static void put_capture(struct cli_json *json, struct view *view, unsigned which,
-                        const struct view_state *state)
+int kymo__shown_overview(const struct kymo_shown_capture *shown, struct cli_json *json)
 {
-    const struct kymo_info *info = &state->info;
+    const struct kymo_info *info = shown->info;
     kymo__cli_json_object(json, NULL);
-    kymo__cli_json_string(json, "file", file_name(view->path[which]));
-    kymo__cli_json_uint(json, "generation", state->generation);
+    kymo__cli_json_string(json, "file", file_name(shown->path));
+    kymo__cli_json_uint(json, "generation", shown->generation);
     kymo__cli_json_string(json, "ending", kymo_ending_word((unsigned)info->ending));
     kymo__cli_json_int(json, "wall_start", info->wall_start);
-    kymo__cli_json_int(json, "duration", info->end - view->origin[which]);
+    kymo__cli_json_int(json, "duration", info->end - shown->origin);
     kymo__cli_json_uint(json, "records", info->records);
     kymo__cli_json_uint(json, "lost", info->lost_records);
     kymo__cli_json_uint(json, "expired", info->expired_records);
     kymo__cli_json_uint(json, "damaged", info->damaged_blocks);
     kymo__cli_json_uint(json, "threads_all", info->threads);
-    put_processes(json, state->capture, info->processes);
-    put_threads(json, state->capture, view->origin[which], info->threads);
-    put_names(json, &state->callables);
-    put_gaps(json, state->capture, view->origin[which]);
+    put_processes(json, shown->capture, info->processes);
+    int rc = put_threads(json, shown);
+    put_names(json, shown->callables);
+    put_gaps(json, shown->capture, shown->origin);
     kymo__cli_json_end(json);
-}
-
-void kymo__answer_overview(const struct view_request *request, struct view_answer *answer)
-{
-    struct cli_json json;
-    if (!kymo__answer_json_begin(answer, &json))
-        return;
-    kymo__cli_json_string(&json, "kymograph", kymo_version());
-    kymo__cli_json_array(&json, "captures");
-    for (unsigned i = 0; i < request->view->count; i++) {
-        struct view_lease lease;
-        if (kymo__view_lease(request->view, i, &lease) < 0)
-            break;
-        put_capture(&json, request->view, i, lease.state);
-        kymo__view_give_back(request->view, &lease);
-    }
-    kymo__cli_json_end(&json);
-    kymo__answer_json_end(answer, &json);
+    return rc;
 }

@@ -1,0 +1,118 @@
+/* answer_data.c — what pages with their data inside have too (shown.h): what there is; counters,
+   instants, arrows, tasks and finished events; where the time went in a range, with values from, to and
+   threads, a list of indexes; and how often each name was called. All have the value capture. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "answers.h"
+#include "atomic.h"
+#include "memory.h"
+
+static int stop_if_asked(void *arg)
+{
+    const struct view *view = arg;
+    return kymo__load_relaxed(&view->stopping) ? -ECANCELED : 0;
+}
+
+/* End the answer with what has been written or, if RC is an error, with that instead. */
+static void end_answer(struct view_answer *answer, struct cli_json *json, int rc)
+{
+    kymo__answer_json_end(answer, json);
+    if (rc == 0)
+        return;
+    free(answer->text);
+    answer->text = NULL;
+    kymo__answer_problem(answer, rc == -EINVAL ? 400 : 503, kymo_strerror(rc));
+}
+
+void kymo__answer_overview(const struct view_request *request, struct view_answer *answer)
+{
+    struct cli_json json;
+    int rc = 0;
+    if (!kymo__answer_json_begin(answer, &json))
+        return;
+    kymo__cli_json_string(&json, "kymograph", kymo_version());
+    kymo__cli_json_array(&json, "captures");
+    for (unsigned i = 0; rc == 0 && i < request->view->count; i++) {
+        struct view_lease lease;
+        struct kymo_shown_capture shown;
+        rc = kymo__view_lease(request->view, i, &lease);
+        if (rc < 0)
+            break;
+        kymo__view_shown(request->view, i, lease.state, lease.capture, &shown);
+        rc = kymo__shown_overview(&shown, &json);
+        kymo__view_give_back(request->view, &lease);
+    }
+    kymo__cli_json_end(&json);
+    end_answer(answer, &json, rc);
+}
+
+/* What a request is about: a capture, leased, as the page shows it. Returns false after an answer. */
+static bool take_capture(const struct view_request *request, struct view_answer *answer,
+                         struct view_lease *lease, struct kymo_shown_capture *shown)
+{
+    int64_t capture;
+    if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
+        kymo__view_lease(request->view, (unsigned)capture, lease) < 0) {
+        kymo__answer_problem(answer, 404, "there is no such capture");
+        return false;
+    }
+    kymo__view_shown(request->view, (unsigned)capture, lease->state, lease->capture, shown);
+    shown->stop = stop_if_asked;
+    shown->stop_arg = request->view;
+    return true;
+}
+
+void kymo__answer_marks(const struct view_request *request, struct view_answer *answer)
+{
+    struct view_lease lease;
+    struct kymo_shown_capture shown;
+    struct cli_json json;
+    if (!take_capture(request, answer, &lease, &shown))
+        return;
+    if (kymo__answer_json_begin(answer, &json))
+        end_answer(answer, &json, kymo__shown_marks(&shown, &json));
+    kymo__view_give_back(request->view, &lease);
+}
+
+void kymo__answer_counts(const struct view_request *request, struct view_answer *answer)
+{
+    struct view_lease lease;
+    struct kymo_shown_capture shown;
+    struct cli_json json;
+    if (!take_capture(request, answer, &lease, &shown))
+        return;
+    pthread_mutex_lock(&request->view->surveying);
+    if (kymo__answer_json_begin(answer, &json))
+        end_answer(answer, &json, kymo__shown_counts(&shown, &json));
+    pthread_mutex_unlock(&request->view->surveying);
+    kymo__view_give_back(request->view, &lease);
+}
+
+void kymo__answer_stats(const struct view_request *request, struct view_answer *answer)
+{
+    struct view_lease lease;
+    struct kymo_shown_capture shown;
+    struct cli_json json;
+    int64_t from, to;
+    if (!kymo__request_number(request, "from", 0, (int64_t)1 << 61, 0, &from) ||
+        !kymo__request_number(request, "to", 0, (int64_t)1 << 61, (int64_t)1 << 61, &to) ||
+        from >= to) {
+        kymo__answer_problem(answer, 400, "stats needs from and to, the later one last");
+        return;
+    }
+    if (!take_capture(request, answer, &lease, &shown))
+        return;
+    bool *chosen = kymo__request_choice(request, "threads", lease.state->info.threads);
+    shown.from = from;
+    shown.to = to;
+    shown.chosen = chosen;
+    pthread_mutex_lock(&request->view->surveying);
+    if (!chosen)
+        kymo__answer_problem(answer, 400, "there are no such threads");
+    else if (kymo__answer_json_begin(answer, &json))
+        end_answer(answer, &json, kymo__shown_stats(&shown, false, &json));
+    pthread_mutex_unlock(&request->view->surveying);
+    kymo__cli_free(chosen);
+    kymo__view_give_back(request->view, &lease);
+}

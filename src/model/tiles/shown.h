@@ -1,0 +1,41 @@
+/* shown.h — what the page of the timeline needs of a capture, as JSON: for its server, and for
+   pages that have their data inside. docs/internals/viewer.md describes the fields.
+
+   All times are nanoseconds since `origin`. Functions return 0 or a negative code. */
+#ifndef KYMO_SHOWN_H
+#define KYMO_SHOWN_H
+
+#include "callables.h"
+#include "json.h"
+
+/* A capture as it is shown. Everything is lent. */
+struct kymo_shown_capture {
+    struct kymo_capture *capture;
+    const struct kymo_callables *callables;
+    const struct kymo_info *info;
+    const char *path;
+    uint64_t generation; /* how often it was opened before, because it had grown */
+    kymo_ns origin;      /* the start, as it was first seen */
+    kymo_ns from, to;    /* the part to show in full */
+    const bool *chosen;  /* by thread: which to show; NULL for all */
+    /* Called now and then; a negative result ends what is going on. May be NULL. */
+    int (*stop)(void *arg);
+    void *stop_arg;
+};
+
+enum { KYMO__SHOWN_THREADS = 4000 }; /* more would be of no use on a screen */
+
+/* The capture, its processes, threads, names and gaps, as an object inside of an array. */
+int kymo__shown_overview(const struct kymo_shown_capture *shown, struct cli_json *json);
+
+/* Counters, instants, arrows, tasks and finished events: members of an object. */
+int kymo__shown_marks(const struct kymo_shown_capture *shown, struct cli_json *json);
+
+/* Functions and call tree of the part and, if COUNTS, how often each name was called in it: members
+   of an object. Uses all cores. */
+int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts, struct cli_json *json);
+
+/* How often each name was called in all of the capture: members of an object. Uses all cores. */
+int kymo__shown_counts(const struct kymo_shown_capture *shown, struct cli_json *json);
+
+#endif

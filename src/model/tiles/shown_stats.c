@@ -1,0 +1,181 @@
+/* shown_stats.c — where the time went in a part of a capture, and how often each name was called in
+   all of it. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "alloc.h"
+#include "shown.h"
+#include "survey.h"
+
+enum { FUNCTIONS_MOST = 300, NODES_KEPT = 200000, NODES_MOST = 3000 };
+
+static int stop_if_asked(void *arg, uint64_t done, uint64_t all)
+{
+    const struct kymo_shown_capture *shown = arg;
+    (void)done, (void)all;
+    return shown->stop ? shown->stop(shown->stop_arg) : 0;
+}
+
+static int compare_costs(const void *a, const void *b, void *arg)
+{
+    const struct kymo_functions *functions = arg;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    kymo_ns left = functions->of[x]->self, right = functions->of[y]->self;
+    return left != right ? (left < right ? 1 : -1) : (x > y) - (x < y);
+}
+
+static void put_function(struct cli_json *json, uint32_t name,
+                         const struct kymo_function_cost *cost)
+{
+    uint64_t times = kymo__activations(cost);
+    kymo__cli_json_object(json, NULL);
+    kymo__cli_json_uint(json, "name", name);
+    kymo__cli_json_uint(json, "calls", cost->calls);
+    kymo__cli_json_uint(json, "resumes", cost->resumes);
+    kymo__cli_json_int(json, "self", cost->self);
+    kymo__cli_json_int(json, "total", cost->total);
+    kymo__cli_json_int(json, "mean", times ? cost->sum / (kymo_ns)times : 0);
+    kymo__cli_json_int(json, "min", cost->least);
+    kymo__cli_json_int(json, "max", cost->most);
+    kymo__cli_json_int(json, "p50", kymo__histogram_at(&cost->lengths, 0.5));
+    kymo__cli_json_int(json, "p90", kymo__histogram_at(&cost->lengths, 0.9));
+    kymo__cli_json_int(json, "p99", kymo__histogram_at(&cost->lengths, 0.99));
+    kymo__cli_json_end(json);
+}
+
+static int put_functions(struct cli_json *json, struct kymo_survey *survey)
+{
+    struct kymo_functions *functions = &survey->functions;
+    size_t all = functions->callables->count, count = 0;
+    uint32_t *order = kymo__alloc((all + 1) * sizeof *order);
+    if (!order)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < all; i++)
+        if (functions->of[i])
+            order[count++] = i;
+    qsort_r(order, count, sizeof *order, compare_costs, functions);
+    kymo__cli_json_uint(json, "functions_all", count);
+    kymo__cli_json_array(json, "functions");
+    for (size_t i = 0; i < count && i < FUNCTIONS_MOST; i++)
+        put_function(json, order[i], functions->of[order[i]]);
+    kymo__cli_json_end(json);
+    kymo__free(order);
+    return 0;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    kymo_ns x = *(const kymo_ns *)a, y = *(const kymo_ns *)b;
+    return (x < y) - (x > y);
+}
+
+/* Store the shortest node to show, so that there are not too many. Returns 0 or -ENOMEM. */
+static int find_shortest(const struct kymo_tree *tree, kymo_ns *shortest)
+{
+    *shortest = 0;
+    if (tree->count <= NODES_MOST)
+        return 0;
+    kymo_ns *times = kymo__alloc(tree->count * sizeof *times);
+    if (!times)
+        return -ENOMEM;
+    for (size_t i = 0; i < tree->count; i++)
+        times[i] = tree->nodes[i].total;
+    qsort(times, tree->count, sizeof *times, compare_times);
+    *shortest = times[NODES_MOST] + 1;
+    kymo__free(times);
+    return 0;
+}
+
+/* Each node: name, index of its parent or -1, calls, self, total. Parents come first. */
+static int put_tree(struct cli_json *json, const struct kymo_tree *tree)
+{
+    kymo_ns shortest;
+    int64_t *place = kymo__alloc((tree->count + 1) * sizeof *place), next = 0;
+    uint32_t depth = 0, node = 0;
+    if (!place || find_shortest(tree, &shortest) < 0) {
+        kymo__free(place);
+        return -ENOMEM;
+    }
+    place[0] = -1;
+    kymo__cli_json_array(json, "tree");
+    while (tree->count && (node = kymo__tree_next(tree, node, &depth))) {
+        const struct kymo_node *n = &tree->nodes[node];
+        place[node] = -2;
+        if (n->total < shortest || place[n->parent] == -2)
+            continue;
+        place[node] = next++;
+        kymo__cli_json_array(json, NULL);
+        kymo__cli_json_uint(json, NULL, n->callable);
+        kymo__cli_json_int(json, NULL, place[n->parent]);
+        kymo__cli_json_uint(json, NULL, n->calls + n->resumes);
+        kymo__cli_json_int(json, NULL, n->self);
+        kymo__cli_json_int(json, NULL, n->total);
+        kymo__cli_json_end(json);
+    }
+    kymo__cli_json_end(json);
+    kymo__free(place);
+    return 0;
+}
+
+static void put_counts(struct cli_json *json, const struct kymo_survey *survey)
+{
+    kymo__cli_json_array(json, "counts");
+    for (uint32_t i = 0; i < survey->callables.count; i++) {
+        if (!survey->functions.of[i])
+            continue;
+        kymo__cli_json_array(json, NULL);
+        kymo__cli_json_uint(json, NULL, i);
+        kymo__cli_json_uint(json, NULL, kymo__activations(survey->functions.of[i]));
+        kymo__cli_json_end(json);
+    }
+    kymo__cli_json_end(json);
+}
+
+static int put_survey(struct cli_json *json, struct kymo_survey *survey, kymo_ns origin)
+{
+    kymo_ns busy = 0;
+    for (size_t i = 0; i < survey->thread_count; i++)
+        busy = kymo__ns_add(busy, survey->threads[i].busy);
+    kymo__cli_json_int(json, "from", survey->from - origin);
+    kymo__cli_json_int(json, "to", survey->to - origin);
+    kymo__cli_json_uint(json, "calls", survey->calls);
+    kymo__cli_json_int(json, "busy", busy);
+    int rc = put_functions(json, survey);
+    return rc < 0 ? rc : put_tree(json, &survey->tree);
+}
+
+int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts, struct cli_json *json)
+{
+    struct kymo_survey *survey = NULL;
+    const struct kymo_survey_options options = {
+        .from = shown->from ? kymo__ns_add(shown->origin, shown->from) : INT64_MIN,
+        .to = kymo__ns_add(shown->origin, shown->to),
+        .chosen = shown->chosen,
+        .nodes = NODES_KEPT,
+        .progress = stop_if_asked,
+        .progress_arg = (void *)(uintptr_t)shown,
+    };
+    int rc = kymo__survey(shown->capture, &options, &survey);
+    rc = rc < 0 ? rc : put_survey(json, survey, shown->origin);
+    if (rc == 0 && counts)
+        put_counts(json, survey);
+    kymo__survey_free(survey);
+    return rc;
+}
+
+int kymo__shown_counts(const struct kymo_shown_capture *shown, struct cli_json *json)
+{
+    struct kymo_survey *survey = NULL;
+    const struct kymo_survey_options options = {
+        .from = INT64_MIN,
+        .to = INT64_MAX,
+        .chosen = shown->chosen,
+        .progress = stop_if_asked,
+        .progress_arg = (void *)(uintptr_t)shown,
+    };
+    int rc = kymo__survey(shown->capture, &options, &survey);
+    if (rc == 0)
+        put_counts(json, survey);
+    kymo__survey_free(survey);
+    return rc;
+}

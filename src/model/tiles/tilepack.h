@@ -1,0 +1,22 @@
+/* tilepack.h — tiles in one compressed stream, level after level, up to a size. */
+#ifndef KYMO_TILEPACK_H
+#define KYMO_TILEPACK_H
+
+#include "buffer.h"
+#include "shown.h"
+
+struct kymo_tile_pack {
+    struct kymo_buffer stream; /* raw deflate */
+    unsigned finest;           /* the finest level that is in it */
+    bool all;                  /* every call of the parts is in it */
+};
+
+/* Pack tiles of COUNT CAPTURES into PACKED, in at most MOST bytes, and list them in JSON as
+   [capture, thread, level, index, length, whether it has every call]: the coarse levels of
+   everything and, as far as there is room, finer ones of the parts. Returns 0 or a negative code;
+   call fini in either case. */
+int kymo__tile_pack_fill(struct kymo_tile_pack *packed, const struct kymo_shown_capture *captures,
+                         unsigned count, size_t most, struct cli_json *json);
+void kymo__tile_pack_fini(struct kymo_tile_pack *packed);
+
+#endif
