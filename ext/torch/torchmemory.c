@@ -31,7 +31,8 @@ struct place {
 
 static struct place *places; /* PLACES + NEAR, never unmapped: a hook may still be running */
 static uint64_t total;
-static struct kymo_schema schema; /* of the session in which memory is recorded */
+/* Of the session in which memory is recorded. */
+static struct kymo_schema block_schema, out_schema;
 static uint32_t recording;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -91,25 +92,48 @@ static void note_memory(const void *block, int64_t bytes, uint64_t allocated, ui
     kymo_payload_uint(&payload, (uintptr_t)block);
     kymo_payload_int(&payload, device.index);
     kymo_payload_int(&payload, device.type);
-    kymo_note(&schema, &payload);
+    kymo_note(&block_schema, &payload);
+}
+
+/* An allocation of BYTES has failed. */
+static void note_out_of_memory(int64_t bytes, uint64_t allocated, uint64_t reserved,
+                               struct device device)
+{
+    unsigned char room[64];
+    struct kymo_payload payload;
+    kymo_payload_begin(&payload, room, sizeof room);
+    kymo_payload_uint(&payload, reserved);
+    kymo_payload_uint(&payload, allocated);
+    kymo_payload_int(&payload, bytes);
+    kymo_payload_int(&payload, device.index);
+    kymo_payload_int(&payload, device.type);
+    kymo_note(&out_schema, &payload);
 }
 
 typedef void new_function(void *reporter, void *block, size_t bytes);
 typedef void delete_function(void *reporter, void *block);
 typedef void report_function(void *block, int64_t bytes, size_t allocated, size_t reserved,
                              struct device device);
+typedef void out_function(void *reporter, size_t bytes);
+typedef void report_out_function(int64_t bytes, size_t allocated, size_t reserved,
+                                 struct device device);
 
 static void on_new(void *reporter, void *block, size_t bytes);
 static void on_delete(void *reporter, void *block);
 static void on_report(void *block, int64_t bytes, size_t allocated, size_t reserved,
                       struct device device);
+static void on_out(void *reporter, size_t bytes);
+static void on_report_out(int64_t bytes, size_t allocated, size_t reserved, struct device device);
 
-enum { NEW, DELETE, REPORT, HOOKS };
+enum { NEW, DELETE, REPORT, OUT, REPORT_OUT, HOOKS };
 static struct kymo__torch_hook hooks[HOOKS] = {
     [NEW] = {"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", (void *)on_new, false, NULL, 0},
     [DELETE] = {"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", (void *)on_delete, false, NULL, 0},
     [REPORT] = {"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE", (void *)on_report, true,
                 NULL, 0},
+    [OUT] = {"_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm", (void *)on_out, false, NULL, 0},
+    [REPORT_OUT] = {"_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE", (void *)on_report_out,
+                    true, NULL, 0},
 };
 
 static void on_new(void *reporter, void *block, size_t bytes)
@@ -138,6 +162,20 @@ static void on_report(void *block, int64_t bytes, size_t allocated, size_t reser
     ((report_function *)hooks[REPORT].original)(block, bytes, allocated, reserved, device);
 }
 
+static void on_out(void *reporter, size_t bytes)
+{
+    if (bytes && is_recording())
+        note_out_of_memory((int64_t)bytes, __atomic_load_n(&total, __ATOMIC_RELAXED), 0, cpu);
+    ((out_function *)hooks[OUT].original)(reporter, bytes);
+}
+
+static void on_report_out(int64_t bytes, size_t allocated, size_t reserved, struct device device)
+{
+    if (is_recording())
+        note_out_of_memory(bytes, allocated, reserved, device);
+    ((report_out_function *)hooks[REPORT_OUT].original)(bytes, allocated, reserved, device);
+}
+
 /* ---- on and off ---- */
 
 /* Returns whether it records. Under the lock. */
@@ -147,6 +185,11 @@ static bool begin_memory(void)
         {"Total Reserved", KYMO_FIELD_UINT}, {"Total Allocated", KYMO_FIELD_UINT},
         {"Bytes", KYMO_FIELD_INT},           {"Addr", KYMO_FIELD_ID},
         {"Device Id", KYMO_FIELD_INT},       {"Device Type", KYMO_FIELD_INT},
+    };
+    static const struct kymo_field out_fields[] = {
+        {"Total Reserved", KYMO_FIELD_UINT}, {"Total Allocated", KYMO_FIELD_UINT},
+        {"Bytes", KYMO_FIELD_INT},           {"Device Id", KYMO_FIELD_INT},
+        {"Device Type", KYMO_FIELD_INT},
     };
     const size_t size = (PLACES + NEAR) * sizeof *places;
     if (!places) {
@@ -161,7 +204,10 @@ static bool begin_memory(void)
     total = 0;
     kymo__torch_slots_find(hooks, HOOKS);
     if (!hooks[NEW].slots || !hooks[DELETE].slots ||
-        kymo_schema_define(&schema, "[memory]", fields, sizeof fields / sizeof fields[0]) < 0)
+        kymo_schema_define(&block_schema, "[memory]", fields, sizeof fields / sizeof fields[0]) <
+            0 ||
+        kymo_schema_define(&out_schema, "[OutOfMemory]", out_fields,
+                           sizeof out_fields / sizeof out_fields[0]) < 0)
         return false;
     __atomic_store_n(&recording, 1u, __ATOMIC_RELEASE);
     kymo__torch_slots_set(hooks, true);

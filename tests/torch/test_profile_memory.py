@@ -194,3 +194,47 @@ def test_a_forked_child_records_its_own_memory(tmp_path: Path) -> None:
     assert out.read_text() == "[120]"
     assert {row.key: row.cpu_memory_usage for row in prof.key_averages()} == {"aten::empty": 40}
     del kept
+
+
+def test_memory_that_torch_does_not_get_is_an_event(tmp_path: Path) -> None:
+    too_much = 1 << 52
+
+    def fails() -> None:
+        kept = torch.empty(10)
+        with pytest.raises(RuntimeError):
+            torch.empty(too_much, dtype=torch.uint8)
+        kept.neg()
+
+    with torch.profiler.profile(activities=CPU, profile_memory=True) as theirs:
+        fails()
+    with kymograph.profile(activities=CPU, profile_memory=True, with_stack=False) as ours:
+        fails()
+
+    def told(prof: Any) -> list[Any]:
+        parents = [(e.name, e.cpu_parent.name if e.cpu_parent else "") for e in prof.events()]
+        usage = [(e.name, e.cpu_memory_usage, e.self_cpu_memory_usage) for e in prof.events()]
+        rows = sorted((r.key, r.count, r.cpu_memory_usage) for r in prof.key_averages())
+        return [parents, usage, rows]
+
+    assert told(ours) == told(theirs)
+    assert ("[OutOfMemory]", "aten::empty") in told(ours)[0]
+
+    def in_trace(prof: Any) -> list[Any]:
+        prof.export_chrome_trace(str(tmp_path / "trace.json"))
+        events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        wanted = ("Bytes", "Device Type", "Device Id", "Total Reserved")
+        return [
+            [e["ph"], e["cat"], e["s"], *(e["args"][key] for key in wanted)]
+            for e in events
+            if e["name"] == "[OutOfMemory]"
+        ]
+
+    assert (
+        in_trace(ours) == in_trace(theirs) == [["i", "cpu_instant_event", "t", too_much, 0, -1, 0]]
+    )
+
+    roots = ours.profiler.kineto_results.experimental_event_tree()
+    of_empty = [child for root in roots if root.name == "aten::empty" for child in root.children]
+    (node,) = [child for child in of_empty if child.name == "[OutOfMemory]"]
+    assert isinstance(node.extra_fields, torch._C._profiler._ExtraFields_OutOfMemory)
+    assert node.tag.name == "OutOfMemory"

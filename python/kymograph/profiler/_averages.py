@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import kymograph
 from kymograph import _core
-from kymograph.profiler import _memory
 from kymograph.profiler._events import Grouping, Options, Part
 from kymograph.profiler._names import FUNCTION, NAME, OPERATOR, Callee, display, is_marked, is_step
 from kymograph.profiler._table import Rows
@@ -143,9 +142,8 @@ def _add_memory(merged: Merged, part: Part, stack: int) -> None:
         row = merged.get((_key(callee), callee[3] == NAME, *callers))
         if row is not None:
             row.add_memory(part, number, total=not inside)
-    for i in range(len(part.usages.outside)):
-        key = (_memory.NAME, False)
-        row = merged.setdefault(key, FunctionEventAvg(_memory.NAME))
+    for i, block in enumerate(part.usages.outside):
+        row = merged.setdefault((block.name, False), FunctionEventAvg(block.name))
         row.count += 1
         row.add_memory(part, -1 - i)
 

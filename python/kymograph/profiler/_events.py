@@ -295,7 +295,8 @@ Entry = tuple[Callee, int, int, int, int, int, int, int, int, int, int]
 class Part:
     """The calls of one recording; if `whole`, with operators that only call another of their name.
     They have numbers from 0 in order of their begin. If memory was
-    recorded, blocks allocated or freed outside every call have -1, -2, …"""
+    recorded, blocks allocated or freed outside every call have -1, -2, …, as have those for which
+    there was no memory."""
 
     def __init__(
         self,
@@ -334,8 +335,8 @@ class Part:
             return self.timeline[number]
         assert self.usages is not None
         block = self.usages.outside[-1 - number]
-        callee = (_memory.NAME, "", 0, OPERATOR)
-        return callee, block.time, block.time, 0, -1, block.thread, 0, 0, 0, 0, 0
+        callee = (block.name, "", 0, OPERATOR)
+        return callee, block.time, block.time, 0, block.parent, block.thread, 0, 0, 0, 0, 0
 
     def python_id(self, number: int) -> int:
         """Return the id that the trace gives to a Python function."""

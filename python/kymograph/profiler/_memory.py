@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from kymograph.profiler._events import Part
     from kymograph.profiler._recording import Recording
 
-NAME = "[memory]"  # of the events that ext/torch/torchmemory.c records
+# The events that ext/torch/torchmemory.c records.
+NAME = "[memory]"
+OUT_OF_MEMORY = "[OutOfMemory]"
 
 _warned: set[str] = set()
 
@@ -59,7 +61,8 @@ class Usage(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """A block that was allocated, or freed if `bytes` is negative."""
+    """A block that was allocated, or freed if `bytes` is negative; or could not be allocated, if
+    that is its `name`."""
 
     time: int  # nanoseconds of the monotonic clock
     thread: int  # index in the capture
@@ -69,10 +72,14 @@ class Allocation(NamedTuple):
     device_index: int
     total_allocated: int
     total_reserved: int
+    name: str = NAME
+    parent: int = -1  # of one that could not be allocated: the innermost call
 
     @property
     def usage(self) -> Usage:
         """Its bytes, as those of the CPU or of a device."""
+        if self.name != NAME:
+            return Usage()
         if self.device_type == DeviceType.CPU.value:
             return Usage(self.bytes, 0)
         return Usage(0, self.bytes)
@@ -84,7 +91,7 @@ def allocations(recording: Recording) -> list[Allocation]:
     if recording.start == recording.end:
         return found
     for event in recording.capture.events(start=recording.start, end=recording.end):
-        if event.kind != "payload" or event.name != NAME:
+        if event.kind != "payload" or event.name not in (NAME, OUT_OF_MEMORY):
             continue
         value = event.fields
         found.append(
@@ -92,11 +99,12 @@ def allocations(recording: Recording) -> list[Allocation]:
                 event.time,
                 event.thread,
                 value["Bytes"],
-                value["Addr"],
+                value.get("Addr", 0),
                 value["Device Type"],
                 value["Device Id"],
                 value["Total Allocated"],
                 value["Total Reserved"],
+                event.name,
             )
         )
     return found
@@ -108,7 +116,7 @@ class Usages:
     def __init__(self, part: Part, records: Sequence[Allocation]) -> None:
         self.own: dict[int, Usage] = {}
         self.total: dict[int, Usage] = {}
-        self.outside: list[Allocation] = []  # those in no call
+        self.outside: list[Allocation] = []  # those in no call, and those out of memory
         self.inside: dict[int, list[Allocation]] = {}  # by the innermost call
         by_thread: dict[int, list[Allocation]] = {}
         for record in records:
@@ -134,10 +142,10 @@ class Usages:
                 at += 1
             while open_now and open_now[-1][0] < record.time:
                 open_now.pop()
-            if not open_now:
-                self.outside.append(record)
+            inner = open_now[-1][1] if open_now else -1
+            if inner < 0 or record.name != NAME:
+                self.outside.append(record._replace(parent=inner))
                 continue
-            inner = open_now[-1][1]
             self.inside.setdefault(inner, []).append(record)
             self.own[inner] = self.own.get(inner, Usage()).plus(record.usage)
             for _, number in open_now:

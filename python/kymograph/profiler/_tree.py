@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class EventType(enum.Enum):
-    """Used when torch is not there."""
+    """Used when torch is not there, or has no such name."""
 
     TorchOp = 0
     Backend = 1
@@ -123,6 +123,12 @@ class AllocationFields(_Fields):
         return torch.device(text) if torch else text
 
 
+class OutOfMemoryFields(_Fields):
+    """A block that could not be allocated."""
+
+    torchs = "_ExtraFields_OutOfMemory"
+
+
 class PyCallFields(_Fields):
     """A call of a Python function."""
 
@@ -152,7 +158,7 @@ class Node:
         self, tag: str, name: str, fields: Any, event: FunctionEvent, start: int, end: int
     ) -> None:
         known = _torchs("_EventType")
-        self.tag = getattr(known, tag) if known else EventType[tag]
+        self.tag = getattr(known, tag, EventType[tag])  # torch's has no OutOfMemory
         self.name = name
         self.extra_fields = fields
         self.parent: Node | None = None
@@ -198,8 +204,10 @@ def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
 
 
 def _block(block: Allocation, event: FunctionEvent, shift: int) -> Node:
-    """A node for `block`, which was allocated or freed during `event`."""
+    """A node for `block`, which was allocated or freed during `event`, or could not be."""
     at = block.time + shift
+    if block.name == _memory.OUT_OF_MEMORY:
+        return Node("OutOfMemory", block.name, OutOfMemoryFields(), event, at, at)
     return Node("Allocation", _memory.NAME, AllocationFields(block), event, at, at)
 
 
