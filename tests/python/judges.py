@@ -112,7 +112,7 @@ class Browser:
         while data:
             data = data[os.write(self._write, data) :]
         while True:
-            answer = self._next(60)
+            answer = self._next(400)
             if answer is None:
                 raise TimeoutError(f"the browser does not answer to {method}")
             if answer.get("id") == self._number:
@@ -164,7 +164,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def wait(self, true: Callable[[], object], seconds: float = 30) -> None:
+    def wait(self, true: Callable[[], object], seconds: float = 300) -> None:
         end = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < end, f"waited in vain; the page said {self.messages}"

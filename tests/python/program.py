@@ -18,7 +18,7 @@ PROGRAM = os.environ.get("KYMO_PROGRAM") or str(Path(sys.executable).with_name("
 
 
 def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    options.setdefault("timeout", 60)
+    options.setdefault("timeout", 400)
     return subprocess.run(
         [PROGRAM, *map(str, arguments)],
         capture_output=True,

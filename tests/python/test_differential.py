@@ -93,7 +93,7 @@ def execute(folder: Path, *command: object) -> None:
         capture_output=True,
         encoding="utf-8",
         errors="replace",
-        timeout=300,
+        timeout=400,
         check=False,
     )
     said = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"

@@ -43,7 +43,7 @@ def engine() -> Iterator[subprocess.Popen[str]]:
         [ROOT / "tools" / "trace-processor.sh"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=400,
         check=False,
     )
     if done.returncode:
