@@ -101,6 +101,7 @@ def test_a_directory_becomes_a_dataset_that_answers_the_documented_queries(
     done = export(analysis, "--to", "parquet", "-o", tmp_path / "data", runs)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not list((tmp_path / "data").glob("_*"))
     queries = documented_queries()
     counts, pids, slow, own, more, ends = ask(
         analysis,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -95,7 +96,8 @@ class Dataset:
     def __init__(self, root: Path, run: str) -> None:
         self.root, self.run = root, run
         self.parquet: Any = import_module("pyarrow.parquet")
-        self.aside = root / f"_part-{os.getpid()}"  # engines do not look into names with _
+        # Engines do not look into names with _; other hosts may be writing into the same dataset.
+        self.aside = Path(tempfile.mkdtemp(prefix="_part-", dir=root))
         # Where processes were written before, by the name of their capture.
         self.known: dict[str, list[Path]] = {}
         for file in sorted(root.glob(f"meta/run={encode(run)}/*/*/*/{PART}")):
@@ -123,7 +125,7 @@ class Dataset:
         """Write one process. Raises OSError, CaptureError and MemoryError."""
         mark = source.mark()  # before reading it: it may be being recorded
         staged = self.aside / encode(source.name)
-        staged.mkdir(parents=True)
+        staged.mkdir()
         with _core.open(source.path) as capture:
             place = self.place_of(source, capture.metadata)
             with Writer(capture, staged) as writer:
