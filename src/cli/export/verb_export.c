@@ -9,6 +9,7 @@
 #include "capture_file.h"
 #include "choice.h"
 #include "export.h"
+#include "formats.h"
 #include "handover.h"
 #include "interrupt.h"
 #include "memory.h"
@@ -37,77 +38,11 @@ enum {
     OPTION_FORCE,
     OPTION_QUIET
 };
-enum { FORMATS_MOST = 32 };
-
 static int progress(void *arg, uint64_t done, uint64_t all)
 {
     kymo__cli_progress_show(arg, done, all);
     return kymo__cli_interrupted() ? -ECANCELED : 0;
 }
-
-/* ---- which format, which file ---- */
-
-static char *list_formats(void)
-{
-    char *list = kymo__cli_format("%s", "");
-    const struct kymo_export_format *format;
-    for (size_t i = 0; (format = kymo__export_format(i)); i++) {
-        char *longer = kymo__cli_format("%s%s%s", list, i > 0 ? ", " : "", format->name);
-        kymo__cli_free(list);
-        list = longer;
-    }
-    return list;
-}
-
-/* The formats and their descriptions, as the help lists them. */
-static const struct cli_example *explain_formats(void)
-{
-    static struct cli_example terms[FORMATS_MOST + 1];
-    const struct kymo_export_format *format;
-    for (size_t i = 0; i < FORMATS_MOST && (format = kymo__export_format(i)); i++)
-        terms[i] = (struct cli_example){format->name, format->purpose};
-    return terms;
-}
-
-static const char *const *values(const struct cli_option *option)
-{
-    static const char *names[FORMATS_MOST + 1];
-    const struct kymo_export_format *format;
-    for (size_t i = 0; i < FORMATS_MOST && (format = kymo__export_format(i)); i++)
-        names[i] = format->name;
-    return strcmp(option->name, "to") == 0 ? names : NULL;
-}
-
-/* The chosen format; NULL after printing a message. */
-static const struct kymo_export_format *choose_format(const char *to, const char *output)
-{
-    const struct kymo_export_format *format = to       ? kymo__export_named(to)
-                                              : output ? kymo__export_for(output)
-                                                       : NULL;
-    if (format)
-        return format;
-    char *list = list_formats();
-    if (to)
-        kymo__cli_complain("unknown format --to %s; choose one of: %s", to, list);
-    else if (output)
-        kymo__cli_complain("cannot tell the format from -o %s; add --to with one of: %s", output,
-                           list);
-    else
-        kymo__cli_complain("no format given; add --to with one of: %s", list);
-    kymo__cli_free(list);
-    return NULL;
-}
-
-/* The default output: PATH with its extension replaced. */
-static char *default_output(const char *path, const char *extension)
-{
-    size_t length = strlen(path);
-    if (length > 5 && strcmp(path + length - 5, ".kymo") == 0 && path[length - 6] != '/')
-        length -= 5;
-    return kymo__cli_format("%.*s%s", (int)length, path, extension);
-}
-
-/* ---- the verb ---- */
 
 /* Explain why the capture itself cannot be exported as requested. */
 static int refuse_export(const struct kymo_capture *capture, const char *path, const char *format,
@@ -234,7 +169,8 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
                      const struct cli_arguments *arguments)
 {
     const char *path = arguments->words[0], *output = arguments->value[OPTION_OUTPUT];
-    const struct kymo_export_format *format = choose_format(arguments->value[OPTION_TO], output);
+    const struct kymo_export_format *format =
+        kymo__cli_format_choose(arguments->value[OPTION_TO], output);
     struct cli_part part;
     struct cli_threads threads;
     unsigned of = KYMO_OF_EITHER, native = KYMO_NATIVE_BRIEF;
@@ -260,7 +196,8 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
         kymo__cli_threads_free(&threads);
         return CLI_BAD;
     }
-    char *named = output ? kymo__cli_format("%s", output) : default_output(path, format->extension);
+    char *named =
+        output ? kymo__cli_format("%s", output) : kymo__cli_format_output(path, format->extension);
     if (arguments->value[OPTION_THREAD] && threads.only < 0) {
         kymo__cli_complain("%s: several threads are called '%s'; choose one by its index", path,
                            arguments->value[OPTION_THREAD]);
@@ -404,9 +341,9 @@ const struct cli_verb kymo__cli_verb_export = {
                "each process: run=/host=/rank=/capture=. Those that are already there are "
                "skipped.",
     .options = options,
-    .values = values,
+    .values = kymo__cli_formats_values,
     .terms_title = "Formats",
-    .terms = explain_formats,
+    .terms = kymo__cli_formats_explain,
     .examples = examples,
     .next = next,
     .run = run_export,
