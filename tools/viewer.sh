@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Make the timeline's page: tools/viewer.sh [--check]. Types are checked, its tests run, and
-# viewer/timeline/dist is made anew from viewer/timeline/src; with --check it is only compared, and
-# the script is an error if it is not up to date. Needs node; building Kymograph does not.
+# Make the timeline's page: tools/viewer.sh [--check]. Its sources are formatted, types are
+# checked, its tests run, and viewer/timeline/dist is made anew from viewer/timeline/src. With
+# --check nothing is changed, and it is an error if the format or dist is not up to date. Needs
+# node; building Kymograph does not.
 . "$(dirname "$0")/common.sh"
 
 page=$root/viewer/timeline
@@ -27,6 +28,11 @@ bundle() { # bundle FILE OUT
         --log-level=warning --outfile="$2"
 }
 
+if [ "${1:-}" = --check ]; then
+    quiet "$tools"/node_modules/.bin/prettier --check src test || die 'the timeline is not formatted; run tools/viewer.sh'
+else
+    quiet "$tools"/node_modules/.bin/prettier --write src test
+fi
 "$tools"/node_modules/.bin/tsc -p .
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT

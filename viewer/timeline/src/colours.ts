@@ -50,9 +50,7 @@ export function palette(dark: boolean, fade: number): string[] {
       const hue = family.hue + (step - 2) * 5;
       const l = lightness + (step - 2) * (dark ? 3.2 : 3.6);
       const background = dark ? 11 : 100;
-      colours.push(
-        `hsl(${hue} ${(saturation * (1 - fade * 0.5)).toFixed(1)}% ${(l + (background - l) * fade).toFixed(1)}%)`,
-      );
+      colours.push(`hsl(${hue} ${(saturation * (1 - fade * 0.5)).toFixed(1)}% ${(l + (background - l) * fade).toFixed(1)}%)`);
     }
   }
   return colours;

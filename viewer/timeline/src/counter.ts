@@ -17,7 +17,12 @@ export function lastBefore(times: Float64Array, time: number): number {
 
 export function shortNumber(value: number): string {
   const size = Math.abs(value);
-  for (const [unit, word] of [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k"]] as [number, string][]) {
+  for (const [unit, word] of [
+    [1e12, " T"],
+    [1e9, " G"],
+    [1e6, " M"],
+    [1e4, " k"],
+  ] as [number, string][]) {
     if (size >= unit) return `${(value / (unit === 1e4 ? 1e3 : unit)).toPrecision(4)}${word}`;
   }
   return Number.isInteger(value) ? String(value) : value.toPrecision(4);
@@ -43,7 +48,7 @@ export function drawCounter(
   let i = Math.max(0, lastBefore(times, app.view.from - shift));
   const path = new Path2D();
   const first = Math.max(0, app.view.x(times[i] + shift));
-  path.moveTo(first, y(series.least < 0 ? 0 : series.least));
+  path.moveTo(first, y(Math.max(series.least, 0)));
   let x = first;
   while (i < times.length) {
     x = Math.max(0, app.view.x(times[i] + shift));
@@ -63,7 +68,7 @@ export function drawCounter(
     i++;
   }
   const outline = new Path2D(path);
-  path.lineTo(x, y(series.least < 0 ? 0 : series.least));
+  path.lineTo(x, y(Math.max(series.least, 0)));
   path.closePath();
   context.globalAlpha = 0.35;
   context.fillStyle = fill;

@@ -4,11 +4,7 @@ type Child = Node | string | null | undefined;
 type Values = Record<string, string | number | boolean | ((event: never) => void)>;
 
 /** An element with attributes, `on…` listeners and children. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  values: Values = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, values: Values = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(values)) {
     if (typeof value === "function") element.addEventListener(key.slice(2), value as EventListener);

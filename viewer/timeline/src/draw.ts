@@ -113,9 +113,7 @@ export class Painter {
         const same: boolean =
           open !== null &&
           open.name === tile.name[i] &&
-          (number
-            ? open.number === number
-            : (flags & SUMMARY) !== 0 && (open.flags & SUMMARY) !== 0 && tile.calls[i] === 0 && open.end >= start - tile.unit);
+          (number ? open.number === number : (flags & SUMMARY) !== 0 && (open.flags & SUMMARY) !== 0 && tile.calls[i] === 0 && open.end >= start - tile.unit);
         if (same && open) {
           if (stop > open.end) {
             open.busy += tile.busy[i] * tile.unit;
@@ -156,9 +154,7 @@ export class Painter {
       const begin = Math.max(from, index * length);
       const end = Math.min(to, (index + 1) * length);
       const thread = track.thread.thread;
-      const tile = wish
-        ? app.store.get(track.capture, thread, level, index)
-        : app.store.peek(track.capture, thread, level, index);
+      const tile = wish ? app.store.get(track.capture, thread, level, index) : app.store.peek(track.capture, thread, level, index);
       const drawn = tile ?? app.store.coarser(track.capture, thread, level, index);
       if (drawn) result.push([drawn, begin, end]);
     }
@@ -264,7 +260,9 @@ export class Painter {
       const to = app.view.to - shift;
       const seen = (app.tracks.arrows[capture] ?? []).filter((arrow) => arrow.from[1] < to && arrow.to[1] > from);
       if (seen.length > ARROWS_MOST) return;
-      const tracks = new Map(app.tracks.shown.flatMap((item) => (item.kind === "thread" && item.capture === capture ? [[item.thread.thread, item] as const] : [])));
+      const tracks = new Map(
+        app.tracks.shown.flatMap((item) => (item.kind === "thread" && item.capture === capture ? [[item.thread.thread, item] as const] : [])),
+      );
       context.strokeStyle = context.fillStyle = this.look.select;
       context.lineWidth = 1.2;
       context.globalAlpha = 0.75;
@@ -356,7 +354,7 @@ export class Painter {
   hit(x: number, y: number, scroll: number): Hit | null {
     const { app } = this;
     const track = app.tracks.at(y + scroll);
-    if (!track || track.kind !== "thread") return null;
+    if (track?.kind !== "thread") return null;
     const row = track.folded ? 3 : ROW;
     const depth = Math.floor((y + scroll - track.y - 2) / row);
     const shift = app.offset[track.capture];
@@ -379,7 +377,7 @@ export class Painter {
   counterAt(x: number, y: number, scroll: number): [string, string] | null {
     const { app } = this;
     const track = app.tracks.at(y + scroll);
-    if (!track || track.kind !== "thread" || !track.series) return null;
+    if (track?.kind !== "thread" || !track.series) return null;
     const at = lastBefore(track.series.times, app.view.time(x) - app.offset[track.capture]);
     return at < 0 ? null : [track.title, shortNumber(track.series.values[at])];
   }

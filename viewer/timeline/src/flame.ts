@@ -108,9 +108,7 @@ export class Flame {
   }
 
   private at(event: MouseEvent): Node | null {
-    const hit = this.drawn.find(
-      (d) => event.offsetX >= d.x && event.offsetX < d.x + d.w && event.offsetY >= d.y && event.offsetY < d.y + ROW,
-    );
+    const hit = this.drawn.find((d) => event.offsetX >= d.x && event.offsetX < d.x + d.w && event.offsetY >= d.y && event.offsetY < d.y + ROW);
     return hit?.node ?? null;
   }
 
@@ -143,7 +141,7 @@ export class Flame {
     };
     const above: Node[] = [];
     for (let node = this.zoomed.parent; node; node = node.parent) above.unshift(node);
-    above.forEach((node, i) => this.drawn.push({ node, x: 0, y: i * ROW, w: width }));
+    for (const [i, node] of above.entries()) this.drawn.push({ node, x: 0, y: i * ROW, w: width });
     place(this.zoomed, 0, width, above.length);
     const height = (deepest + 1) * ROW + 4;
     const context = prepared(this.canvas, width, height);

@@ -4,15 +4,7 @@ import { CALL, type Tile } from "./tile";
 import type { Capture } from "./types";
 
 /** Kind, thread, name, time, value; arguments where there are any. */
-export type Mark = [
-  kind: string,
-  thread: number,
-  name: number,
-  time: number,
-  value: number | string,
-  args?: Record<string, unknown> | null,
-  depth?: number,
-];
+export type Mark = [kind: string, thread: number, name: number, time: number, value: number | string, args?: Record<string, unknown> | null, depth?: number];
 
 export interface Marks {
   more: boolean;
@@ -79,7 +71,8 @@ export function lanesOf(spans: Span[], length: number): { tile: Tile; spans: Spa
     let lane = ends.findIndex((end) => end <= span.start);
     if (lane < 0) lane = ends.length < LANES_MOST ? ends.length : LANES_MOST - 1;
     ends[lane] = Math.max(ends[lane] ?? 0, span.end);
-    (rows[lane] ??= []).push(span);
+    rows[lane] ??= [];
+    rows[lane].push(span);
   }
   const ordered = rows.flat();
   const count = ordered.length;
@@ -161,11 +154,17 @@ export function extrasOf(capture: Capture, marks: Mark[]): Extra[] {
         id: kind === "complete" ? "" : String(value),
         args: args ?? undefined,
       }));
-    const tasks = tasksOf(own.filter((mark) => mark[0].startsWith("async_")), capture.duration);
+    const tasks = tasksOf(
+      own.filter((mark) => mark[0].startsWith("async_")),
+      capture.duration,
+    );
     if (tasks.length) extras.push({ process: which, title: "Tasks", detail: "awaits and spans", spans: tasks });
     const instants = own.filter((mark) => mark[0] === "instant");
     if (instants.length) extras.push({ process: which, title: "Instants", detail: "", spans: spans(instants) });
-    for (const [thread, list] of grouped(own.filter((mark) => mark[0] === "complete"), (mark) => mark[1])) {
+    for (const [thread, list] of grouped(
+      own.filter((mark) => mark[0] === "complete"),
+      (mark) => mark[1],
+    )) {
       const name = capture.threads.find((known) => known.thread === thread)?.name || `thread ${thread}`;
       extras.push({
         process: which,
@@ -175,7 +174,10 @@ export function extrasOf(capture: Capture, marks: Mark[]): Extra[] {
         device: device.has(thread) ? thread : undefined,
       });
     }
-    for (const [name, list] of grouped(own.filter((mark) => mark[0] === "counter"), (mark) => mark[2])) {
+    for (const [name, list] of grouped(
+      own.filter((mark) => mark[0] === "counter"),
+      (mark) => mark[2],
+    )) {
       extras.push({ process: which, title: capture.names[name]?.[0] ?? "counter", detail: "counter", series: seriesOf(name, list) });
     }
   }

@@ -160,7 +160,13 @@ export class Panel {
   private drawCall(): void {
     const { call, app } = this;
     if (!call) {
-      this.body(h("p", { class: "hint" }, "Click a call to see its time, arguments, callers and source. Drag over the time scale, or hold Shift and drag, to select a range."));
+      this.body(
+        h(
+          "p",
+          { class: "hint" },
+          "Click a call to see its time, arguments, callers and source. Drag over the time scale, or hold Shift and drag, to select a range.",
+        ),
+      );
       return;
     }
     const capture = this.callCapture;
@@ -188,13 +194,22 @@ export class Panel {
       h("span", { class: "where", title: name[1] }, name[1] ? `${fileName(name[1])}${name[2] ? `:${name[2]}` : ""}` : name[3]),
       h("button", { onclick: () => this.actions.seek(capture, call.name) }, "Find all calls"),
       h("button", { onclick: () => this.actions.go({ capture, thread: call.thread, start: call.start, depth: call.depth }, call.duration) }, "Zoom (f)"),
-      h("button", { onclick: () => app.setRange({ from: call.start + app.offset[capture], to: call.start + call.duration + app.offset[capture] }) }, "Figures of it (m)"),
+      h(
+        "button",
+        { onclick: () => app.setRange({ from: call.start + app.offset[capture], to: call.start + call.duration + app.offset[capture] }) },
+        "Figures of it (m)",
+      ),
     );
     const args = Object.entries(call.args);
     const columns: Node[] = [h("section", {}, facts)];
     if (args.length) {
       columns.push(
-        h("section", {}, h("h3", {}, "Arguments"), h("dl", { class: "facts" }, ...args.map(([key, value]) => this.row(key, typeof value === "string" ? value : JSON.stringify(value))))),
+        h(
+          "section",
+          {},
+          h("h3", {}, "Arguments"),
+          h("dl", { class: "facts" }, ...args.map(([key, value]) => this.row(key, typeof value === "string" ? value : JSON.stringify(value)))),
+        ),
       );
     }
     columns.push(this.callersOf(call, capture));
@@ -272,10 +287,7 @@ export class Panel {
     const { app } = this;
     const asked = ++this.asked;
     const [first, second] = [this.asking(0), this.asking(1)];
-    const stats = [
-      await app.source.stats(0, first.range, first.threads),
-      await app.source.stats(1, second.range, second.threads),
-    ] as [Stats, Stats];
+    const stats = [await app.source.stats(0, first.range, first.threads), await app.source.stats(1, second.range, second.threads)] as [Stats, Stats];
     if (asked !== this.asked) return;
     const rows = differences(stats, [app.captures[0].names, app.captures[1].names]);
     const signed = (ns: number) => (ns > 0 ? "+" : "") + duration(ns);
@@ -314,7 +326,12 @@ export class Panel {
       head.append(choice);
     }
     head.append(
-      h("span", {}, `${!app.source.live ? "On this page" : app.range ? "Selected" : "In sight"}: ${moment(range.from, 1000)} to ${moment(range.to, 1000)}, `, h("strong", {}, duration(range.to - range.from))),
+      h(
+        "span",
+        {},
+        `${!app.source.live ? "On this page" : app.range ? "Selected" : "In sight"}: ${moment(range.from, 1000)} to ${moment(range.to, 1000)}, `,
+        h("strong", {}, duration(range.to - range.from)),
+      ),
       h("span", {}, `${grouped(stats.calls)} calls, ${grouped(stats.functions_all)} functions, ${duration(stats.busy)} busy on all threads`),
     );
     if (!app.range) head.append(h("button", { onclick: () => this.refresh() }, "Update"));
@@ -348,7 +365,10 @@ export class Panel {
       time("Max", "max", "the longest call"),
       { title: "File", text: (row) => (name(row)[1] ? `${fileName(name(row)[1])}${name(row)[2] ? `:${name(row)[2]}` : ""}` : ""), sort: (row) => name(row)[1] },
     ];
-    this.body(this.statsHead(), table(columns, stats.functions, 1, (row) => this.actions.seek(capture, row.name), "Functions of the range"));
+    this.body(
+      this.statsHead(),
+      table(columns, stats.functions, 1, (row) => this.actions.seek(capture, row.name), "Functions of the range"),
+    );
   }
 
   private drawFlame(): void {
@@ -386,10 +406,7 @@ export class Panel {
   // -------------------------------------------------------------------- SQL
 
   private drawSql(): void {
-    this.body(
-      h("div", { class: "sql" }, this.sqlBox, h("button", { onclick: () => void this.runQuery() }, "Run (Ctrl-Enter)")),
-      this.sqlResult,
-    );
+    this.body(h("div", { class: "sql" }, this.sqlBox, h("button", { onclick: () => void this.runQuery() }, "Run (Ctrl-Enter)")), this.sqlResult);
   }
 
   private async runQuery(): Promise<void> {

@@ -10,22 +10,12 @@ export interface Column<T> {
   hint?: string;
 }
 
-export function table<T>(
-  columns: Column<T>[],
-  rows: T[],
-  by: number,
-  chosen: (row: T) => void,
-  label: string,
-): HTMLTableElement {
+export function table<T>(columns: Column<T>[], rows: T[], by: number, chosen: (row: T) => void, label: string): HTMLTableElement {
   const body = h("tbody");
   let sorted = by;
   let down = true;
   const heads = columns.map((column, i) =>
-    h(
-      "th",
-      { scope: "col", class: column.right ? "right" : "", title: column.hint ?? "" },
-      h("button", { onclick: () => order(i) }, column.title),
-    ),
+    h("th", { scope: "col", class: column.right ? "right" : "", title: column.hint ?? "" }, h("button", { onclick: () => order(i) }, column.title)),
   );
   const fill = () => {
     body.replaceChildren(
@@ -43,7 +33,7 @@ export function table<T>(
         ),
       ),
     );
-    heads.forEach((head, i) => head.setAttribute("aria-sort", i === sorted ? (down ? "descending" : "ascending") : "none"));
+    for (const [i, head] of heads.entries()) head.setAttribute("aria-sort", i === sorted ? (down ? "descending" : "ascending") : "none");
   };
   const order = (column: number) => {
     down = column === sorted ? !down : Boolean(columns[column].right);

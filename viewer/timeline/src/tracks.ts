@@ -63,7 +63,7 @@ export class Tracks {
       for (const track of group.tracks) known.set(track.key, track);
     }
     this.groups = captures.flatMap((capture, which) => this.groupsOf(capture, which, captures.length > 1, known));
-    captures.forEach((capture, which) => this.addExtras(capture, which, known));
+    for (const [which, capture] of captures.entries()) this.addExtras(capture, which, known);
   }
 
   private groupsOf(capture: Capture, which: number, named: boolean, known: Map<string, Track | Group>): Group[] {

@@ -32,7 +32,13 @@ function bytes(parts: [number, number, number][]): ArrayBuffer {
 }
 
 test("a tile has rows by depth, also where a depth is empty", () => {
-  const tile = parseTile(bytes([[0, 0, 10], [0, 20, 5], [2, 1, 3]]));
+  const tile = parseTile(
+    bytes([
+      [0, 0, 10],
+      [0, 20, 5],
+      [2, 1, 3],
+    ]),
+  );
   assert.deepEqual([...tile.rows], [0, 2, 2, 3]);
   assert.equal(tile.unit, 2);
   assert.equal(tile.from, 1000);
@@ -78,7 +84,10 @@ test("zooming keeps the time under the mouse", () => {
 });
 
 test("a search is text, an expression or a whole name", () => {
-  const names: Name[] = [["fib", "a.py", 1, "function", "own"], ["Fibre", "b.py", 1, "function", "own"]];
+  const names: Name[] = [
+    ["fib", "a.py", 1, "function", "own"],
+    ["Fibre", "b.py", 1, "function", "own"],
+  ];
   const found = (text: string) => names.filter(matcher(text)).map((name) => name[0]);
   assert.deepEqual(found("FIB"), ["fib", "Fibre"]);
   assert.deepEqual(found("=fib"), ["fib"]);
@@ -99,9 +108,21 @@ test("callers and callees of a function are added up over all paths", () => {
   assert.equal(root.total, 107);
   const callers = sandwich(root, 3, true);
   assert.equal(callers.total, 97);
-  assert.deepEqual(callers.children.map((node) => [node.name, node.total]), [[2, 50], [1, 40]]);
+  assert.deepEqual(
+    callers.children.map((node) => [node.name, node.total]),
+    [
+      [2, 50],
+      [1, 40],
+    ],
+  );
   const callees = sandwich(root, 1, false);
-  assert.deepEqual(callees.children.map((node) => [node.name, node.total]), [[2, 60], [3, 40]]);
+  assert.deepEqual(
+    callees.children.map((node) => [node.name, node.total]),
+    [
+      [2, 60],
+      [3, 40],
+    ],
+  );
 });
 
 test("a place in the address that makes no sense is ignored", () => {
@@ -114,19 +135,49 @@ test("a place in the address that makes no sense is ignored", () => {
 test("functions of two captures are matched by name, file and line", () => {
   const cost = (name: number, self: number) => ({ name, calls: 1, resumes: 0, self, total: self, mean: 0, min: 0, max: 0, p50: 0, p90: 0, p99: 0 });
   const stats = (functions: Stats["functions"]): Stats => ({ from: 0, to: 0, calls: 0, busy: 0, functions_all: 0, functions, tree: [] });
-  const a: Name[] = [["f", "a.py", 1, "function", "own"], ["g", "a.py", 5, "function", "own"]];
-  const b: Name[] = [["g", "a.py", 5, "function", "own"], ["new", "a.py", 9, "function", "own"]];
+  const a: Name[] = [
+    ["f", "a.py", 1, "function", "own"],
+    ["g", "a.py", 5, "function", "own"],
+  ];
+  const b: Name[] = [
+    ["g", "a.py", 5, "function", "own"],
+    ["new", "a.py", 9, "function", "own"],
+  ];
   const rows = differences([stats([cost(0, 10), cost(1, 100)]), stats([cost(0, 130), cost(1, 7)])], [a, b]);
-  assert.deepEqual(rows.map((row) => [row.name[0], ...row.self]), [["g", 100, 130], ["f", 10, 0], ["new", 0, 7]]);
+  assert.deepEqual(
+    rows.map((row) => [row.name[0], ...row.self]),
+    [
+      ["g", 100, 130],
+      ["f", 10, 0],
+      ["new", 0, 7],
+    ],
+  );
   assert.deepEqual(rows[0].numbers, [1, 0]);
 });
 
 test("marks become tasks in lanes, and arrows", () => {
-  const tasks = tasksOf([["async_begin", 0, 1, 10, "7"], ["async_begin", 0, 1, 20, "8"], ["async_end", 0, 1, 30, "7"]], 100);
-  assert.deepEqual(tasks.map((span) => [span.start, span.end]), [[10, 30], [20, 100]]);
+  const tasks = tasksOf(
+    [
+      ["async_begin", 0, 1, 10, "7"],
+      ["async_begin", 0, 1, 20, "8"],
+      ["async_end", 0, 1, 30, "7"],
+    ],
+    100,
+  );
+  assert.deepEqual(
+    tasks.map((span) => [span.start, span.end]),
+    [
+      [10, 30],
+      [20, 100],
+    ],
+  );
   const lanes = lanesOf([...tasks, { name: 1, start: 40, end: 50, thread: 0, id: "" }], 100);
   assert.deepEqual([...lanes.tile.rows], [0, 2, 3]);
   assert.deepEqual([...lanes.tile.start], [10, 40, 20]);
-  const arrows = arrowsOf([["flow_in", 1, 2, 60, "9", null, 4], ["flow_out", 0, 2, 50, "9", null, 2], ["flow_in", 1, 2, 70, "5", null, 1]]);
+  const arrows = arrowsOf([
+    ["flow_in", 1, 2, 60, "9", null, 4],
+    ["flow_out", 0, 2, 50, "9", null, 2],
+    ["flow_in", 1, 2, 70, "5", null, 1],
+  ]);
   assert.deepEqual(arrows, [{ name: 2, from: [0, 50, 1], to: [1, 60, 3] }]);
 });
