@@ -401,3 +401,30 @@ def test_a_saved_page_works_by_itself(browser: Browser, traced: Path, tmp_path: 
 
 def test_the_page_is_small(server: Server) -> None:
     assert len(gzip.compress(server.send(server.root).body)) < 200_000
+
+
+def test_a_hundred_thousand_calls_inside_each_other_are_shown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "deep.kymo"
+    depth = 100_000
+    kymograph.start(path, calls=False)
+    spans = [kymograph.span(f"deep {i % 7}") for i in range(depth)]
+    for span in spans:
+        span.__enter__()
+    for span in reversed(spans):
+        span.__exit__(None, None, None)
+    kymograph.stop()
+    with served("--linger", "0", path) as server:
+        show(browser, server)
+        assert browser.ask("kymograph.app.store.depths.size > 0")
+        sql = "SELECT thread, start_ns FROM slices WHERE depth = 50"
+        row = json.loads(server.ask("query", sql=sql).body)
+        where = {"capture": 0, "thread": row["thread"], "start": row["start_ns"], "depth": 50}
+        browser.ask(f"kymograph.app.select({json.dumps(where)})")
+        browser.wait(lambda: "Called by" in text(browser, "panel-body"), 400)
+        assert "deep 1" in text(browser, "panel-body")  # 50 = 7 · 7 + 1
+        for tab in ("functions", "flame"):
+            browser.ask(f"document.getElementById('tab-{tab}').click()")
+            browser.wait(lambda: "busy on all" in text(browser, "panel-body"), 400)
+        assert said(browser, server) == []
