@@ -628,7 +628,7 @@ def kymograph_view(*arguments: object) -> str:
 
 
 def test_a_page_keeps_to_its_size_and_says_what_it_left_out(tmp_path: Path) -> None:
-    code = "def f(): pass\nfor i in range(150000): f()\n"
+    code = "def f(): pass\nfor i in range(500000): f()\n"
     path, page = capture_of(tmp_path / "many.kymo", code), tmp_path / "page.html"
     said = kymograph_view("--save", page, "--size", "1", path)
     assert page.stat().st_size <= 1 << 20
