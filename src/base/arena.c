@@ -120,7 +120,7 @@ static struct piece *small_new(unsigned class, bool *used)
 
 /* ---- all of them ---- */
 
-static void *take(size_t size, bool *used)
+static void *take_piece(size_t size, bool *used)
 {
     *used = false;
     if (size > LARGEST)
@@ -134,14 +134,14 @@ static void *take(size_t size, bool *used)
 void *kymo__arena_take(size_t size)
 {
     bool used;
-    return take(size, &used);
+    return take_piece(size, &used);
 }
 
 /* The system's pages are zero, and those of a large piece may never be touched. */
 void *kymo__arena_take_zeroed(size_t size)
 {
     bool used;
-    void *body = take(size, &used);
+    void *body = take_piece(size, &used);
     if (body && used)
         memset(body, 0, size);
     return body;
