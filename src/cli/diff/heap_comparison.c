@@ -6,7 +6,7 @@
 
 #include "capture_file.h"
 #include "heapdiff.h"
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "message.h"
 #include "progress.h"
@@ -156,47 +156,47 @@ static void print_changes(const struct sides *s, struct kymo_heap_diff *diff, un
     kymo__cli_table_free(table);
 }
 
-static void write_changes(struct cli_json *json, struct kymo_heap_diff *diff, const char *key)
+static void write_changes(struct kymo_jsonout *json, struct kymo_heap_diff *diff, const char *key)
 {
     static const char *const words[] = {"before", "after"};
     kymo__heap_diff_sort(diff, KYMO_HEAP_AT_PEAK);
-    kymo__cli_json_array(json, key);
+    kymo__jsonout_array(json, key);
     for (size_t i = 0; i < diff->count; i++) {
         const struct kymo_heap_change *change = &diff->all[i];
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_string(json, "name", change->group->name);
-        kymo__cli_json_string(json, "file", change->group->file);
-        kymo__cli_json_uint(json, "line", change->group->line);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_string(json, "name", change->group->name);
+        kymo__jsonout_string(json, "file", change->group->file);
+        kymo__jsonout_uint(json, "line", change->group->line);
         for (int side = 0; side < 2; side++) {
             const struct kymo_heap_amount *amount = change->amount[side];
-            kymo__cli_json_object(json, words[side]);
-            kymo__cli_json_uint(json, "peak_bytes", amount[KYMO_HEAP_AT_PEAK].bytes);
-            kymo__cli_json_uint(json, "end_bytes", amount[KYMO_HEAP_AT_END].bytes);
-            kymo__cli_json_uint(json, "allocated_bytes", amount[KYMO_HEAP_ALL].bytes);
-            kymo__cli_json_end(json);
+            kymo__jsonout_object(json, words[side]);
+            kymo__jsonout_uint(json, "peak_bytes", amount[KYMO_HEAP_AT_PEAK].bytes);
+            kymo__jsonout_uint(json, "end_bytes", amount[KYMO_HEAP_AT_END].bytes);
+            kymo__jsonout_uint(json, "allocated_bytes", amount[KYMO_HEAP_ALL].bytes);
+            kymo__jsonout_end(json);
         }
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
 static void write_json(const struct sides *s, struct kymo_heap_diff *functions,
                        struct kymo_heap_diff *lines)
 {
-    struct cli_json json = {.out = stdout};
-    kymo__cli_json_object(&json, NULL);
+    struct kymo_jsonout json = {.out = stdout};
+    kymo__jsonout_object(&json, NULL);
     for (int i = 0; i < 2; i++) {
-        kymo__cli_json_object(&json, i ? "after" : "before");
-        kymo__cli_json_string(&json, "file", s->path[i]);
-        kymo__cli_json_uint(&json, "peak_bytes", s->info[i].set[KYMO_HEAP_AT_PEAK].bytes);
-        kymo__cli_json_uint(&json, "end_bytes", s->info[i].set[KYMO_HEAP_AT_END].bytes);
-        kymo__cli_json_uint(&json, "allocated_bytes", s->info[i].set[KYMO_HEAP_ALL].bytes);
-        kymo__cli_json_uint(&json, "resident_most", s->info[i].resident_most);
-        kymo__cli_json_end(&json);
+        kymo__jsonout_object(&json, i ? "after" : "before");
+        kymo__jsonout_string(&json, "file", s->path[i]);
+        kymo__jsonout_uint(&json, "peak_bytes", s->info[i].set[KYMO_HEAP_AT_PEAK].bytes);
+        kymo__jsonout_uint(&json, "end_bytes", s->info[i].set[KYMO_HEAP_AT_END].bytes);
+        kymo__jsonout_uint(&json, "allocated_bytes", s->info[i].set[KYMO_HEAP_ALL].bytes);
+        kymo__jsonout_uint(&json, "resident_most", s->info[i].resident_most);
+        kymo__jsonout_end(&json);
     }
     write_changes(&json, functions, "functions");
     write_changes(&json, lines, "lines");
-    kymo__cli_json_end(&json);
+    kymo__jsonout_end(&json);
     putchar('\n');
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "json.h"
+#include "jsonout.h"
 
 /* The result of a check. FAIL only for what keeps kymograph from recording or reading. */
 enum cli_health { CLI_FINE, CLI_WARN, CLI_FAIL };
@@ -14,7 +14,7 @@ struct cli_doctor {
     const char *directory; /* where captures would be written */
     const char *python;    /* the value of --python, or NULL */
     bool as_json;
-    struct cli_json json;
+    struct kymo_jsonout json;
     int failed, warned;
 };
 

@@ -28,18 +28,18 @@ static const struct {
     [CLI_FAIL] = {"fail", CLI_RED},
 };
 
-static void report_json(struct cli_json *json, enum cli_health health, const char *name,
+static void report_json(struct kymo_jsonout *json, enum cli_health health, const char *name,
                         const char *way_out, const char *found)
 {
-    kymo__cli_json_object(json, NULL);
-    kymo__cli_json_string(json, "name", name);
-    kymo__cli_json_string(json, "status", healths[health].word);
-    kymo__cli_json_string(json, "found", found);
+    kymo__jsonout_object(json, NULL);
+    kymo__jsonout_string(json, "name", name);
+    kymo__jsonout_string(json, "status", healths[health].word);
+    kymo__jsonout_string(json, "found", found);
     if (way_out)
-        kymo__cli_json_string(json, "way_out", way_out);
+        kymo__jsonout_string(json, "way_out", way_out);
     else
-        kymo__cli_json_null(json, "way_out");
-    kymo__cli_json_end(json);
+        kymo__jsonout_null(json, "way_out");
+    kymo__jsonout_end(json);
 }
 
 static void report_text(enum cli_health health, const char *name, const char *way_out,
@@ -104,13 +104,13 @@ static void run_checks(struct cli_doctor *doctor)
 
 static void run_for_programs(struct cli_doctor *doctor)
 {
-    kymo__cli_json_object(&doctor->json, NULL);
-    kymo__cli_json_string(&doctor->json, "kymograph", kymo_version());
-    kymo__cli_json_array(&doctor->json, "checks");
+    kymo__jsonout_object(&doctor->json, NULL);
+    kymo__jsonout_string(&doctor->json, "kymograph", kymo_version());
+    kymo__jsonout_array(&doctor->json, "checks");
     run_checks(doctor);
-    kymo__cli_json_end(&doctor->json);
-    kymo__cli_json_bool(&doctor->json, "ok", doctor->failed == 0);
-    kymo__cli_json_end(&doctor->json);
+    kymo__jsonout_end(&doctor->json);
+    kymo__jsonout_bool(&doctor->json, "ok", doctor->failed == 0);
+    kymo__jsonout_end(&doctor->json);
     putchar('\n');
 }
 

@@ -7,7 +7,7 @@
 #include <kymo/kymo.h>
 
 #include "family.h"
-#include "json.h"
+#include "jsonout.h"
 
 enum { CLI_GAP_REASONS = KYMO_GAP_PAYLOAD + 1 };
 
@@ -28,6 +28,6 @@ void kymo__cli_info_json(const struct cli_facts *facts);
 
 /* The processes of FAMILY, if there are several: a table, and the objects of an array. */
 void kymo__cli_info_family(const struct kymo_family *family);
-void kymo__cli_info_family_json(struct cli_json *json, const struct kymo_family *family);
+void kymo__cli_info_family_json(struct kymo_jsonout *json, const struct kymo_family *family);
 
 #endif

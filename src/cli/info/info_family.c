@@ -145,7 +145,7 @@ void kymo__cli_info_family(const struct kymo_family *family)
     }
 }
 
-void kymo__cli_info_family_json(struct cli_json *json, const struct kymo_family *family)
+void kymo__cli_info_family_json(struct kymo_jsonout *json, const struct kymo_family *family)
 {
     struct tree tree = make_tree(family);
     for (uint32_t i = 0; i < family->count; i++) {
@@ -153,23 +153,23 @@ void kymo__cli_info_family_json(struct cli_json *json, const struct kymo_family 
         struct kymo_process_info process = {.size = sizeof process, .name = "", .machine = ""};
         kymo_capture_info(family->captures[i], &info);
         kymo_capture_process(family->captures[i], 0, &process);
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "index", i);
-        kymo__cli_json_int(json, "pid", info.pid);
-        kymo__cli_json_string(json, "name", process.name);
-        kymo__cli_json_string(json, "machine", process.machine);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "index", i);
+        kymo__jsonout_int(json, "pid", info.pid);
+        kymo__jsonout_string(json, "name", process.name);
+        kymo__jsonout_string(json, "machine", process.machine);
         if (tree.parent[i] == NOBODY)
-            kymo__cli_json_null(json, "parent");
+            kymo__jsonout_null(json, "parent");
         else
-            kymo__cli_json_uint(json, "parent", tree.parent[i]);
-        kymo__cli_json_string(json, "file", family->paths[i]);
-        kymo__cli_json_string(json, "ending", kymo__cli_name_ending(info.ending).word);
-        kymo__cli_json_string(json, "status", ending_of(family, i, tree.parent[i]));
-        kymo__cli_json_int(json, "monotonic_start_ns", info.start);
-        kymo__cli_json_int(json, "duration_ns", info.end - info.start);
-        kymo__cli_json_uint(json, "records", info.records);
-        kymo__cli_json_uint(json, "lost_records", info.lost_records);
-        kymo__cli_json_end(json);
+            kymo__jsonout_uint(json, "parent", tree.parent[i]);
+        kymo__jsonout_string(json, "file", family->paths[i]);
+        kymo__jsonout_string(json, "ending", kymo__cli_name_ending(info.ending).word);
+        kymo__jsonout_string(json, "status", ending_of(family, i, tree.parent[i]));
+        kymo__jsonout_int(json, "monotonic_start_ns", info.start);
+        kymo__jsonout_int(json, "duration_ns", info.end - info.start);
+        kymo__jsonout_uint(json, "records", info.records);
+        kymo__jsonout_uint(json, "lost_records", info.lost_records);
+        kymo__jsonout_end(json);
     }
     free_tree(&tree);
 }

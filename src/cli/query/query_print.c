@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "output.h"
 #include "query.h"
@@ -72,28 +72,28 @@ static int print_json(sqlite3_stmt *statement)
 {
     int columns = sqlite3_column_count(statement), rc;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW && kymo__cli_output_works()) {
-        struct cli_json json = {.out = stdout};
-        kymo__cli_json_object(&json, NULL);
+        struct kymo_jsonout json = {.out = stdout};
+        kymo__jsonout_object(&json, NULL);
         for (int i = 0; i < columns; i++) {
             const char *name = sqlite3_column_name(statement, i);
             switch (sqlite3_column_type(statement, i)) {
             case SQLITE_INTEGER:
-                kymo__cli_json_int(&json, name, sqlite3_column_int64(statement, i));
+                kymo__jsonout_int(&json, name, sqlite3_column_int64(statement, i));
                 break;
             case SQLITE_FLOAT:
-                kymo__cli_json_double(&json, name, sqlite3_column_double(statement, i));
+                kymo__jsonout_double(&json, name, sqlite3_column_double(statement, i));
                 break;
             case SQLITE_NULL:
-                kymo__cli_json_null(&json, name);
+                kymo__jsonout_null(&json, name);
                 break;
             default: {
                 char *text = kymo__cli_query_cell(statement, i, false);
-                kymo__cli_json_string(&json, name, text);
+                kymo__jsonout_string(&json, name, text);
                 kymo__cli_free(text);
             }
             }
         }
-        kymo__cli_json_end(&json);
+        kymo__jsonout_end(&json);
         putchar('\n');
     }
     return rc;

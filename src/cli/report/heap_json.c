@@ -4,7 +4,7 @@
 
 #include "alloc.h"
 #include "heap_report.h"
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "naming.h"
 
@@ -14,70 +14,70 @@ static const char *const set_words[KYMO_HEAP_SETS] = {
     [KYMO_HEAP_ALL] = "allocated",   [KYMO_HEAP_TEMPORARY] = "temporary",
 };
 
-static void write_sum(struct cli_json *json, const char *key, const struct kymo_heap_sum *sum)
+static void write_sum(struct kymo_jsonout *json, const char *key, const struct kymo_heap_sum *sum)
 {
-    kymo__cli_json_object(json, key);
-    kymo__cli_json_uint(json, "bytes", sum->bytes);
-    kymo__cli_json_uint(json, "blocks", sum->count);
+    kymo__jsonout_object(json, key);
+    kymo__jsonout_uint(json, "bytes", sum->bytes);
+    kymo__jsonout_uint(json, "blocks", sum->count);
     if (sum->error > 0)
-        kymo__cli_json_double(json, "error", sum->error);
-    kymo__cli_json_end(json);
+        kymo__jsonout_double(json, "error", sum->error);
+    kymo__jsonout_end(json);
 }
 
-static void write_categories(struct cli_json *json, const char *key, const uint64_t *bytes)
+static void write_categories(struct kymo_jsonout *json, const char *key, const uint64_t *bytes)
 {
-    kymo__cli_json_object(json, key);
+    kymo__jsonout_object(json, key);
     for (unsigned i = 0; i < KYMO_HEAP_CATEGORIES; i++)
-        kymo__cli_json_uint(json, kymo_heap_category_word(i), bytes[i]);
-    kymo__cli_json_end(json);
+        kymo__jsonout_uint(json, kymo_heap_category_word(i), bytes[i]);
+    kymo__jsonout_end(json);
 }
 
-static void write_totals(struct cli_json *json, const struct cli_heap_report *r)
+static void write_totals(struct kymo_jsonout *json, const struct cli_heap_report *r)
 {
     const struct kymo_heap_info *info = &r->info;
-    kymo__cli_json_string(json, "mode", kymo__heap_mode_word(r->capture));
+    kymo__jsonout_string(json, "mode", kymo__heap_mode_word(r->capture));
     if (info->rate)
-        kymo__cli_json_uint(json, "rate", info->rate);
-    kymo__cli_json_string(json, "domains", kymo__heap_metadata(r->capture, KYMO__HEAP_DOMAINS));
-    kymo__cli_json_string(json, "stacks", kymo__heap_metadata(r->capture, KYMO__HEAP_STACKS));
-    kymo__cli_json_uint(json, "events", info->events);
-    kymo__cli_json_uint(json, "allocations", info->allocations);
-    kymo__cli_json_uint(json, "frees", info->frees);
-    kymo__cli_json_uint(json, "reallocations", info->reallocations);
-    kymo__cli_json_uint(json, "mappings", info->mappings);
-    kymo__cli_json_uint(json, "unmappings", info->unmappings);
-    kymo__cli_json_uint(json, "unknown_frees", info->unknown_frees);
-    kymo__cli_json_uint(json, "disorder", info->disorder);
-    kymo__cli_json_uint(json, "lost", info->lost);
-    kymo__cli_json_string(json, "missed", info->missed);
+        kymo__jsonout_uint(json, "rate", info->rate);
+    kymo__jsonout_string(json, "domains", kymo__heap_metadata(r->capture, KYMO__HEAP_DOMAINS));
+    kymo__jsonout_string(json, "stacks", kymo__heap_metadata(r->capture, KYMO__HEAP_STACKS));
+    kymo__jsonout_uint(json, "events", info->events);
+    kymo__jsonout_uint(json, "allocations", info->allocations);
+    kymo__jsonout_uint(json, "frees", info->frees);
+    kymo__jsonout_uint(json, "reallocations", info->reallocations);
+    kymo__jsonout_uint(json, "mappings", info->mappings);
+    kymo__jsonout_uint(json, "unmappings", info->unmappings);
+    kymo__jsonout_uint(json, "unknown_frees", info->unknown_frees);
+    kymo__jsonout_uint(json, "disorder", info->disorder);
+    kymo__jsonout_uint(json, "lost", info->lost);
+    kymo__jsonout_string(json, "missed", info->missed);
     if (info->peak_time)
-        kymo__cli_json_int(json, "peak_ns", info->peak_time - r->file.start);
+        kymo__jsonout_int(json, "peak_ns", info->peak_time - r->file.start);
     else
-        kymo__cli_json_null(json, "peak_ns");
+        kymo__jsonout_null(json, "peak_ns");
     if (r->held == KYMO_HEAP_AT_TIME)
-        kymo__cli_json_int(json, "at_ns", r->at);
+        kymo__jsonout_int(json, "at_ns", r->at);
     for (unsigned set = 0; set < KYMO_HEAP_SETS; set++)
         if (set != KYMO_HEAP_AT_TIME || r->held == set)
             write_sum(json, set_words[set], &info->set[set]);
     write_categories(json, "peak_by_category", info->peak_by);
     write_categories(json, "end_by_category", info->end_by);
-    kymo__cli_json_object(json, "resident");
-    kymo__cli_json_uint(json, "start", info->resident_start);
-    kymo__cli_json_uint(json, "most", info->resident_most);
-    kymo__cli_json_uint(json, "at_peak", info->resident_at_peak);
-    kymo__cli_json_uint(json, "end", info->resident_end);
-    kymo__cli_json_end(json);
+    kymo__jsonout_object(json, "resident");
+    kymo__jsonout_uint(json, "start", info->resident_start);
+    kymo__jsonout_uint(json, "most", info->resident_most);
+    kymo__jsonout_uint(json, "at_peak", info->resident_at_peak);
+    kymo__jsonout_uint(json, "end", info->resident_end);
+    kymo__jsonout_end(json);
 }
 
-static void write_group(struct cli_json *json, const struct kymo_heap_group *group,
+static void write_group(struct kymo_jsonout *json, const struct kymo_heap_group *group,
                         enum kymo_heap_by by)
 {
-    kymo__cli_json_object(json, NULL);
-    kymo__cli_json_string(json, "name", group->name);
+    kymo__jsonout_object(json, NULL);
+    kymo__jsonout_string(json, "name", group->name);
     if (by != KYMO__BY_LIBRARY) {
-        kymo__cli_json_string(json, "file", group->file);
-        kymo__cli_json_uint(json, "line", group->line);
-        kymo__cli_json_string(json, "origin", kymo__origin_word(group->origin));
+        kymo__jsonout_string(json, "file", group->file);
+        kymo__jsonout_uint(json, "line", group->line);
+        kymo__jsonout_string(json, "origin", kymo__origin_word(group->origin));
     }
     for (unsigned set = 0; set < KYMO_HEAP_SETS; set++) {
         const struct kymo_heap_amount *amount = &group->amount[set];
@@ -87,18 +87,18 @@ static void write_group(struct cli_json *json, const struct kymo_heap_group *gro
         if (sum.bytes || sum.count)
             write_sum(json, set_words[set], &sum);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
 /* Those that held something at the peak first, then those with something at the end, then the
    others; the largest of each first. */
-static void write_groups(struct cli_json *json, const struct cli_heap_report *r, const char *key,
-                         enum kymo_heap_by by)
+static void write_groups(struct kymo_jsonout *json, const struct cli_heap_report *r,
+                         const char *key, enum kymo_heap_by by)
 {
     static const unsigned sets[] = {KYMO_HEAP_AT_PEAK, KYMO_HEAP_AT_END, KYMO_HEAP_ALL};
     struct kymo_heap_groups groups;
     uint64_t written = 0;
-    kymo__cli_json_array(json, key);
+    kymo__jsonout_array(json, key);
     int rc = kymo__heap_groups(&groups, r->heap, &r->names, by, r->unfold);
     bool *done = kymo__cli_array(groups.count + 1, sizeof *done);
     for (size_t s = 0; rc == 0 && s < sizeof sets / sizeof *sets; s++) {
@@ -116,116 +116,116 @@ static void write_groups(struct cli_json *json, const struct cli_heap_report *r,
     }
     kymo__cli_free(done);
     kymo__heap_groups_fini(&groups);
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void write_frames(struct cli_json *json, const struct cli_heap_report *r, uint32_t stack)
+static void write_frames(struct kymo_jsonout *json, const struct cli_heap_report *r, uint32_t stack)
 {
     enum { MOST = 256 };
     struct kymo_named_frame *frames = kymo__cli_array(MOST, sizeof *frames);
     size_t count = stack ? kymo_stack_named(&r->names, stack, frames, MOST) : 0;
-    kymo__cli_json_array(json, "frames");
+    kymo__jsonout_array(json, "frames");
     for (size_t i = 0; i < count && i < MOST; i++) {
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_string(json, "name", frames[i].name);
-        kymo__cli_json_string(json, "file", *frames[i].file ? frames[i].file : frames[i].module);
-        kymo__cli_json_uint(json, "line", frames[i].line);
-        kymo__cli_json_end(json);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_string(json, "name", frames[i].name);
+        kymo__jsonout_string(json, "file", *frames[i].file ? frames[i].file : frames[i].module);
+        kymo__jsonout_uint(json, "line", frames[i].line);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     kymo__cli_free(frames);
 }
 
-static void write_stacks(struct cli_json *json, const struct cli_heap_report *r, const char *key,
-                         unsigned set)
+static void write_stacks(struct kymo_jsonout *json, const struct cli_heap_report *r,
+                         const char *key, unsigned set)
 {
     struct kymo_heap_row row = {.size = sizeof row};
-    kymo__cli_json_array(json, key);
+    kymo__jsonout_array(json, key);
     for (size_t i = 0; i < r->limit && kymo_heap_row(r->heap, set, i, &row) == 0; i++) {
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "bytes", row.sum.bytes);
-        kymo__cli_json_uint(json, "blocks", row.sum.count);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "bytes", row.sum.bytes);
+        kymo__jsonout_uint(json, "blocks", row.sum.count);
         if (row.sum.error > 0)
-            kymo__cli_json_double(json, "error", row.sum.error);
-        kymo__cli_json_string(json, "function", row.function);
-        kymo__cli_json_string(json, "category", kymo_heap_category_word(row.category));
+            kymo__jsonout_double(json, "error", row.sum.error);
+        kymo__jsonout_string(json, "function", row.function);
+        kymo__jsonout_string(json, "category", kymo_heap_category_word(row.category));
         write_frames(json, r, row.stack);
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void write_timeline(struct cli_json *json, const struct cli_heap_report *r)
+static void write_timeline(struct kymo_jsonout *json, const struct cli_heap_report *r)
 {
     struct kymo_heap_point point = {.size = sizeof point};
-    kymo__cli_json_array(json, "timeline");
+    kymo__jsonout_array(json, "timeline");
     for (size_t i = 0; kymo_heap_point(r->heap, i, &point) == 0; i++) {
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_int(json, "time_ns", point.time - r->file.start);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_int(json, "time_ns", point.time - r->file.start);
         write_categories(json, "bytes", point.bytes);
-        kymo__cli_json_uint(json, "resident", point.resident);
-        kymo__cli_json_end(json);
+        kymo__jsonout_uint(json, "resident", point.resident);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void write_sizes(struct cli_json *json, const struct cli_heap_report *r)
+static void write_sizes(struct kymo_jsonout *json, const struct cli_heap_report *r)
 {
     struct kymo_heap_class class = {.size = sizeof class};
-    kymo__cli_json_array(json, "sizes");
+    kymo__jsonout_array(json, "sizes");
     for (size_t i = 0; kymo_heap_class(r->heap, i, &class) == 0; i++) {
         if (!class.all.count)
             continue;
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "least", class.least);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "least", class.least);
         write_sum(json, "at_peak", &class.peak);
         write_sum(json, "at_end", &class.end);
         write_sum(json, "allocated", &class.all);
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void write_objects(struct cli_json *json, const struct cli_heap_report *r)
+static void write_objects(struct kymo_jsonout *json, const struct cli_heap_report *r)
 {
     struct kymo_heap_object object = {.size = sizeof object};
-    kymo__cli_json_array(json, "objects");
+    kymo__jsonout_array(json, "objects");
     for (size_t i = 0; kymo_heap_object(r->heap, i, &object) == 0; i++) {
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "snapshot", object.snapshot);
-        kymo__cli_json_string(json, "type", object.type);
-        kymo__cli_json_uint(json, "count", object.count);
-        kymo__cli_json_uint(json, "bytes", object.bytes);
-        kymo__cli_json_string(json, "path", object.path);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "snapshot", object.snapshot);
+        kymo__jsonout_string(json, "type", object.type);
+        kymo__jsonout_uint(json, "count", object.count);
+        kymo__jsonout_uint(json, "bytes", object.bytes);
+        kymo__jsonout_string(json, "path", object.path);
         write_frames(json, r, object.stack);
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void write_snapshots(struct cli_json *json, const struct cli_heap_report *r)
+static void write_snapshots(struct kymo_jsonout *json, const struct cli_heap_report *r)
 {
     struct kymo_heap_snapshot shot = {.size = sizeof shot};
-    kymo__cli_json_array(json, "snapshots");
+    kymo__jsonout_array(json, "snapshots");
     for (size_t i = 0; kymo_heap_snapshot(r->heap, i, &shot) == 0; i++) {
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "number", shot.number);
-        kymo__cli_json_int(json, "time_ns", shot.time - r->file.start);
-        kymo__cli_json_string(json, "reason", shot.reason);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "number", shot.number);
+        kymo__jsonout_int(json, "time_ns", shot.time - r->file.start);
+        kymo__jsonout_string(json, "reason", shot.reason);
         if (shot.rows)
             write_sum(json, "held", &shot.sum);
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
 void kymo__cli_heap_json(const struct cli_heap_report *r)
 {
-    struct cli_json json = {.out = stdout};
-    kymo__cli_json_object(&json, NULL);
-    kymo__cli_json_string(&json, "file", r->path);
-    kymo__cli_json_string(&json, "ending", kymo__cli_name_ending(r->file.ending).word);
-    kymo__cli_json_int(&json, "duration_ns", r->file.end - r->file.start);
+    struct kymo_jsonout json = {.out = stdout};
+    kymo__jsonout_object(&json, NULL);
+    kymo__jsonout_string(&json, "file", r->path);
+    kymo__jsonout_string(&json, "ending", kymo__cli_name_ending(r->file.ending).word);
+    kymo__jsonout_int(&json, "duration_ns", r->file.end - r->file.start);
     write_totals(&json, r);
     write_groups(&json, r, "lines", KYMO__BY_LINE);
     write_groups(&json, r, "functions", KYMO__BY_FUNCTION);
@@ -237,6 +237,6 @@ void kymo__cli_heap_json(const struct cli_heap_report *r)
     write_timeline(&json, r);
     write_objects(&json, r);
     write_snapshots(&json, r);
-    kymo__cli_json_end(&json);
+    kymo__jsonout_end(&json);
     putchar('\n');
 }

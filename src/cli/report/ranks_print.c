@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "ranks.h"
 #include "report_words.h"
@@ -160,55 +160,55 @@ void kymo__cli_ranks_text(const struct cli_ranks *ranks, const struct cli_rank_c
     kymo__cli_free(typical);
 }
 
-static void write_rank(struct cli_json *json, const struct cli_rank *rank)
+static void write_rank(struct kymo_jsonout *json, const struct cli_rank *rank)
 {
-    kymo__cli_json_object(json, NULL);
+    kymo__jsonout_object(json, NULL);
     if (rank->rank >= 0)
-        kymo__cli_json_int(json, "rank", rank->rank);
+        kymo__jsonout_int(json, "rank", rank->rank);
     else
-        kymo__cli_json_null(json, "rank");
-    kymo__cli_json_string(json, "host", rank->host);
-    kymo__cli_json_int(json, "pid", rank->pid);
-    kymo__cli_json_string(json, "name", rank->name);
-    kymo__cli_json_string(json, "file", rank->path);
-    kymo__cli_json_int(json, "duration_ns", rank->lasted);
-    kymo__cli_json_uint(json, "calls", rank->calls);
-    kymo__cli_json_uint(json, "steps", rank->steps);
-    kymo__cli_json_int(json, "step_total_ns", rank->step_total);
-    kymo__cli_json_int(json, "step_max_ns", rank->step_most);
-    kymo__cli_json_bool(json, "straggler", rank->straggles);
-    kymo__cli_json_end(json);
+        kymo__jsonout_null(json, "rank");
+    kymo__jsonout_string(json, "host", rank->host);
+    kymo__jsonout_int(json, "pid", rank->pid);
+    kymo__jsonout_string(json, "name", rank->name);
+    kymo__jsonout_string(json, "file", rank->path);
+    kymo__jsonout_int(json, "duration_ns", rank->lasted);
+    kymo__jsonout_uint(json, "calls", rank->calls);
+    kymo__jsonout_uint(json, "steps", rank->steps);
+    kymo__jsonout_int(json, "step_total_ns", rank->step_total);
+    kymo__jsonout_int(json, "step_max_ns", rank->step_most);
+    kymo__jsonout_bool(json, "straggler", rank->straggles);
+    kymo__jsonout_end(json);
 }
 
 void kymo__cli_ranks_json(const struct cli_ranks *ranks, const struct cli_rank_change *changes,
                           size_t count)
 {
-    struct cli_json json = {.out = stdout};
-    kymo__cli_json_object(&json, NULL);
-    kymo__cli_json_string(&json, "directory", ranks->folder);
-    kymo__cli_json_string(&json, "compared_by", ranks->by_step ? "step" : "duration");
-    kymo__cli_json_int(&json, "median_ns", ranks->median);
-    kymo__cli_json_uint(&json, "unreadable", ranks->unreadable);
-    kymo__cli_json_array(&json, "ranks");
+    struct kymo_jsonout json = {.out = stdout};
+    kymo__jsonout_object(&json, NULL);
+    kymo__jsonout_string(&json, "directory", ranks->folder);
+    kymo__jsonout_string(&json, "compared_by", ranks->by_step ? "step" : "duration");
+    kymo__jsonout_int(&json, "median_ns", ranks->median);
+    kymo__jsonout_uint(&json, "unreadable", ranks->unreadable);
+    kymo__jsonout_array(&json, "ranks");
     for (size_t i = 0; i < ranks->count; i++)
         write_rank(&json, &ranks->all[i]);
-    kymo__cli_json_end(&json);
-    kymo__cli_json_string(&json, "slowest", ranks->all[ranks->slowest].path);
-    kymo__cli_json_string(&json, "typical", ranks->all[ranks->typical].path);
-    kymo__cli_json_array(&json, "functions");
+    kymo__jsonout_end(&json);
+    kymo__jsonout_string(&json, "slowest", ranks->all[ranks->slowest].path);
+    kymo__jsonout_string(&json, "typical", ranks->all[ranks->typical].path);
+    kymo__jsonout_array(&json, "functions");
     for (size_t i = 0; i < count; i++) {
         const struct cli_rank_change *c = &changes[i];
-        kymo__cli_json_object(&json, NULL);
-        kymo__cli_json_string(&json, "name", c->name);
-        kymo__cli_json_string(&json, "file", c->file);
-        kymo__cli_json_uint(&json, "line", c->line);
-        kymo__cli_json_int(&json, "slowest_self_ns", c->slowest);
-        kymo__cli_json_int(&json, "typical_self_ns", c->typical);
-        kymo__cli_json_uint(&json, "slowest_calls", c->slowest_calls);
-        kymo__cli_json_uint(&json, "typical_calls", c->typical_calls);
-        kymo__cli_json_end(&json);
+        kymo__jsonout_object(&json, NULL);
+        kymo__jsonout_string(&json, "name", c->name);
+        kymo__jsonout_string(&json, "file", c->file);
+        kymo__jsonout_uint(&json, "line", c->line);
+        kymo__jsonout_int(&json, "slowest_self_ns", c->slowest);
+        kymo__jsonout_int(&json, "typical_self_ns", c->typical);
+        kymo__jsonout_uint(&json, "slowest_calls", c->slowest_calls);
+        kymo__jsonout_uint(&json, "typical_calls", c->typical_calls);
+        kymo__jsonout_end(&json);
     }
-    kymo__cli_json_end(&json);
-    kymo__cli_json_end(&json);
+    kymo__jsonout_end(&json);
+    kymo__jsonout_end(&json);
     putchar('\n');
 }

@@ -118,15 +118,15 @@ void kymo__cli_print_samples(const struct cli_report *report);
 void kymo__cli_print_cost(const struct cli_report *report);
 void kymo__cli_print_unrecorded(const struct cli_report *report);
 
-struct cli_json;
-void kymo__cli_write_asyncs(struct cli_json *json, const struct cli_report *report);
-void kymo__cli_write_blocked(struct cli_json *json, const struct cli_report *report);
-void kymo__cli_write_gaps(struct cli_json *json, const struct cli_report *report);
-void kymo__cli_write_callable(struct cli_json *json, const struct kymo_callable *callable);
-void kymo__cli_write_callers(struct cli_json *json, const struct cli_report *report);
-void kymo__cli_write_samples(struct cli_json *json, const struct cli_report *report);
-void kymo__cli_write_cost(struct cli_json *json, const struct cli_report *report);
-void kymo__cli_write_function_cost(struct cli_json *json, const struct cli_report *report,
+struct kymo_jsonout;
+void kymo__cli_write_asyncs(struct kymo_jsonout *json, const struct cli_report *report);
+void kymo__cli_write_blocked(struct kymo_jsonout *json, const struct cli_report *report);
+void kymo__cli_write_gaps(struct kymo_jsonout *json, const struct cli_report *report);
+void kymo__cli_write_callable(struct kymo_jsonout *json, const struct kymo_callable *callable);
+void kymo__cli_write_callers(struct kymo_jsonout *json, const struct cli_report *report);
+void kymo__cli_write_samples(struct kymo_jsonout *json, const struct cli_report *report);
+void kymo__cli_write_cost(struct kymo_jsonout *json, const struct cli_report *report);
+void kymo__cli_write_function_cost(struct kymo_jsonout *json, const struct cli_report *report,
                                    uint32_t callable);
 
 void kymo__cli_report_text(const struct cli_report *report);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "naming.h"
 #include "report.h"
@@ -79,33 +79,33 @@ void kymo__cli_print_asyncs(const struct cli_report *report)
     kymo__cli_free(all);
 }
 
-void kymo__cli_write_asyncs(struct cli_json *json, const struct cli_report *report)
+void kymo__cli_write_asyncs(struct kymo_jsonout *json, const struct cli_report *report)
 {
     struct kymo_survey *s = report->survey;
     size_t count;
     uint32_t *all = ordered_asyncs(s, false, &count);
-    kymo__cli_json_array(json, "asyncs");
+    kymo__jsonout_array(json, "asyncs");
     for (size_t i = 0; i < count; i++) {
         const struct kymo_async_cost *cost = s->asyncs.of[all[i]];
         const struct kymo_callable *callable = &s->callables.all[all[i]];
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_string(json, "name", callable->name);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_string(json, "name", callable->name);
         if (*callable->file)
-            kymo__cli_json_string(json, "file", callable->file);
+            kymo__jsonout_string(json, "file", callable->file);
         if (callable->line)
-            kymo__cli_json_uint(json, "line", callable->line);
-        kymo__cli_json_uint(json, "count", cost->count);
-        kymo__cli_json_uint(json, "inside", cost->inside);
-        kymo__cli_json_uint(json, "open", cost->open);
-        kymo__cli_json_int(json, "time_ns", cost->time);
-        kymo__cli_json_string(json, "class", kymo_class_word(callable->class));
-        kymo__cli_json_int(json, "waited_ns", cost->waited);
-        kymo__cli_json_int(json, "ready_ns", cost->ready);
-        kymo__cli_json_int(json, "ready_longest_ns", cost->ready_longest);
-        kymo__cli_json_int(json, "longest_ns", cost->longest);
-        kymo__cli_json_end(json);
+            kymo__jsonout_uint(json, "line", callable->line);
+        kymo__jsonout_uint(json, "count", cost->count);
+        kymo__jsonout_uint(json, "inside", cost->inside);
+        kymo__jsonout_uint(json, "open", cost->open);
+        kymo__jsonout_int(json, "time_ns", cost->time);
+        kymo__jsonout_string(json, "class", kymo_class_word(callable->class));
+        kymo__jsonout_int(json, "waited_ns", cost->waited);
+        kymo__jsonout_int(json, "ready_ns", cost->ready);
+        kymo__jsonout_int(json, "ready_longest_ns", cost->ready_longest);
+        kymo__jsonout_int(json, "longest_ns", cost->longest);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     kymo__cli_free(all);
 }
 
@@ -161,21 +161,21 @@ void kymo__cli_print_gaps(const struct cli_report *report)
     kymo__cli_table_free(table);
 }
 
-void kymo__cli_write_gaps(struct cli_json *json, const struct cli_report *report)
+void kymo__cli_write_gaps(struct kymo_jsonout *json, const struct cli_report *report)
 {
     struct gap gap = {0};
     int there;
-    kymo__cli_json_array(json, "gap_list");
+    kymo__jsonout_array(json, "gap_list");
     for (uint64_t i = 0; (there = gap_at(report, i, &gap)) >= 0; i++) {
         if (!there)
             continue;
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "thread", gap.thread);
-        kymo__cli_json_string(json, "reason", kymo__cli_name_gap(gap.reason).word);
-        kymo__cli_json_uint(json, "records", gap.records);
-        kymo__cli_json_int(json, "first_ns", gap.first - report->info.start);
-        kymo__cli_json_int(json, "last_ns", gap.last - report->info.start);
-        kymo__cli_json_end(json);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "thread", gap.thread);
+        kymo__jsonout_string(json, "reason", kymo__cli_name_gap(gap.reason).word);
+        kymo__jsonout_uint(json, "records", gap.records);
+        kymo__jsonout_int(json, "first_ns", gap.first - report->info.start);
+        kymo__jsonout_int(json, "last_ns", gap.last - report->info.start);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }

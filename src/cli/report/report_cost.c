@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "report.h"
 #include "report_words.h"
@@ -143,41 +143,41 @@ bool kymo__cli_report_trusts_samples(const struct cli_report *report)
 
 /* ------------------------------------------------------------------- json --- */
 
-void kymo__cli_write_cost(struct cli_json *json, const struct cli_report *report)
+void kymo__cli_write_cost(struct kymo_jsonout *json, const struct cli_report *report)
 {
     const struct kymo_own_cost *cost = &report->own_cost;
     const struct kymo_unrecorded *u = &report->unrecorded;
     if (cost->known) {
-        kymo__cli_json_object(json, "tracing_cost");
-        kymo__cli_json_double(json, "python_call_ns", cost->call.python);
-        kymo__cli_json_double(json, "c_call_ns", cost->call.c);
-        kymo__cli_json_int(json, "own_ns", cost->own);
-        kymo__cli_json_double(json, "own_share",
-                              report->recorded > 0 ? (double)cost->own / (double)report->recorded
-                                                   : 0);
-        kymo__cli_json_bool(json, "corrected", report->corrected);
-        kymo__cli_json_end(json);
+        kymo__jsonout_object(json, "tracing_cost");
+        kymo__jsonout_double(json, "python_call_ns", cost->call.python);
+        kymo__jsonout_double(json, "c_call_ns", cost->call.c);
+        kymo__jsonout_int(json, "own_ns", cost->own);
+        kymo__jsonout_double(json, "own_share",
+                             report->recorded > 0 ? (double)cost->own / (double)report->recorded
+                                                  : 0);
+        kymo__jsonout_bool(json, "corrected", report->corrected);
+        kymo__jsonout_end(json);
     } else {
-        kymo__cli_json_null(json, "tracing_cost");
+        kymo__jsonout_null(json, "tracing_cost");
     }
     if (u->all)
-        kymo__cli_json_double(json, "unrecorded_share", (double)u->all_elsewhere / (double)u->all);
+        kymo__jsonout_double(json, "unrecorded_share", (double)u->all_elsewhere / (double)u->all);
     else
-        kymo__cli_json_null(json, "unrecorded_share");
+        kymo__jsonout_null(json, "unrecorded_share");
 }
 
-void kymo__cli_write_function_cost(struct cli_json *json, const struct cli_report *report,
+void kymo__cli_write_function_cost(struct kymo_jsonout *json, const struct cli_report *report,
                                    uint32_t callable)
 {
     const struct kymo_own_cost *cost = &report->own_cost;
     if (report->of_samples)
         return;
     if (cost->known) {
-        kymo__cli_json_int(json, "corrected_self_ns", cost->self[callable]);
-        kymo__cli_json_int(json, "corrected_total_ns", cost->total[callable]);
+        kymo__jsonout_int(json, "corrected_self_ns", cost->self[callable]);
+        kymo__jsonout_int(json, "corrected_total_ns", cost->total[callable]);
     }
     if (report->unrecorded.all)
-        kymo__cli_json_int(json, "unrecorded_ns",
-                           kymo__unrecorded_part(&report->unrecorded, callable,
-                                                 report->survey->functions.of[callable]->self));
+        kymo__jsonout_int(json, "unrecorded_ns",
+                          kymo__unrecorded_part(&report->unrecorded, callable,
+                                                report->survey->functions.of[callable]->self));
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "report.h"
 #include "report_words.h"
@@ -163,26 +163,26 @@ void kymo__cli_print_samples(const struct cli_report *report)
 
 /* ------------------------------------------------------------------- json --- */
 
-static void write_functions(struct cli_json *json, const struct cli_report *report)
+static void write_functions(struct kymo_jsonout *json, const struct cli_report *report)
 {
     const struct cli_report *sampled = report->sampled;
     const struct kymo_survey *s = sampled->survey;
-    kymo__cli_json_uint(json, "function_count", sampled->function_count);
-    kymo__cli_json_array(json, "functions");
+    kymo__jsonout_uint(json, "function_count", sampled->function_count);
+    kymo__jsonout_array(json, "functions");
     for (size_t i = 0; i < sampled->function_count && i < report->limit; i++) {
         const struct kymo_function_cost *cost = s->functions.of[sampled->functions[i]];
-        kymo__cli_json_object(json, NULL);
+        kymo__jsonout_object(json, NULL);
         kymo__cli_write_callable(json, &s->callables.all[sampled->functions[i]]);
-        kymo__cli_json_uint(json, "self_samples", cost->primitive);
-        kymo__cli_json_uint(json, "samples", cost->calls);
-        kymo__cli_json_int(json, "self_ns", cost->self);
-        kymo__cli_json_int(json, "total_ns", cost->total);
-        kymo__cli_json_end(json);
+        kymo__jsonout_uint(json, "self_samples", cost->primitive);
+        kymo__jsonout_uint(json, "samples", cost->calls);
+        kymo__jsonout_int(json, "self_ns", cost->self);
+        kymo__jsonout_int(json, "total_ns", cost->total);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void write_tree(struct cli_json *json, const struct cli_report *report)
+static void write_tree(struct kymo_jsonout *json, const struct cli_report *report)
 {
     const struct kymo_survey *s = report->sampled->survey;
     const struct kymo_tree *tree = &s->tree;
@@ -190,66 +190,66 @@ static void write_tree(struct cli_json *json, const struct cli_report *report)
     uint64_t *position = kymo__cli_array(tree->count + 1, sizeof *position);
     uint64_t written = 0;
     uint32_t at = 0, depth = 0;
-    kymo__cli_json_array(json, "tree");
+    kymo__jsonout_array(json, "tree");
     while ((at = kymo__tree_next(tree, at, &depth))) {
         const struct kymo_node *node = &tree->nodes[at];
         if (node->total < least)
             continue;
         position[at] = written++;
-        kymo__cli_json_object(json, NULL);
+        kymo__jsonout_object(json, NULL);
         if (node->parent)
-            kymo__cli_json_uint(json, "parent", position[node->parent]);
+            kymo__jsonout_uint(json, "parent", position[node->parent]);
         else
-            kymo__cli_json_null(json, "parent");
+            kymo__jsonout_null(json, "parent");
         kymo__cli_write_callable(json, &s->callables.all[node->callable]);
-        kymo__cli_json_uint(json, "samples", node->calls);
-        kymo__cli_json_int(json, "self_ns", node->self);
-        kymo__cli_json_int(json, "total_ns", node->total);
-        kymo__cli_json_end(json);
+        kymo__jsonout_uint(json, "samples", node->calls);
+        kymo__jsonout_int(json, "self_ns", node->self);
+        kymo__jsonout_int(json, "total_ns", node->total);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     kymo__cli_free(position);
 }
 
-static void write_threads(struct cli_json *json, const struct kymo_survey *s)
+static void write_threads(struct kymo_jsonout *json, const struct kymo_survey *s)
 {
-    kymo__cli_json_array(json, "threads");
+    kymo__jsonout_array(json, "threads");
     for (uint32_t i = 0; i < s->thread_count; i++) {
         if (!s->threads[i].counts.slices)
             continue;
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "index", i);
-        kymo__cli_json_uint(json, "samples", s->threads[i].counts.slices);
-        kymo__cli_json_int(json, "time_ns", s->threads[i].busy);
-        kymo__cli_json_end(json);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "index", i);
+        kymo__jsonout_uint(json, "samples", s->threads[i].counts.slices);
+        kymo__jsonout_int(json, "time_ns", s->threads[i].busy);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-void kymo__cli_write_samples(struct cli_json *json, const struct cli_report *report)
+void kymo__cli_write_samples(struct kymo_jsonout *json, const struct cli_report *report)
 {
     if (!report->samples) {
-        kymo__cli_json_null(json, "samples");
+        kymo__jsonout_null(json, "samples");
         return;
     }
     const struct kymo_tallies *t = &report->samples->tallies;
-    kymo__cli_json_object(json, "samples");
-    kymo__cli_json_uint(json, "count", t->samples);
-    kymo__cli_json_uint(json, "cpu", t->samples - t->of_wall);
-    kymo__cli_json_uint(json, "wall", t->of_wall);
-    kymo__cli_json_uint(json, "periods", t->periods);
+    kymo__jsonout_object(json, "samples");
+    kymo__jsonout_uint(json, "count", t->samples);
+    kymo__jsonout_uint(json, "cpu", t->samples - t->of_wall);
+    kymo__jsonout_uint(json, "wall", t->of_wall);
+    kymo__jsonout_uint(json, "periods", t->periods);
     if (t->period_known)
-        kymo__cli_json_int(json, "period_ns", t->period);
+        kymo__jsonout_int(json, "period_ns", t->period);
     else
-        kymo__cli_json_null(json, "period_ns");
-    kymo__cli_json_int(json, "time_ns", report->sampled->inside);
+        kymo__jsonout_null(json, "period_ns");
+    kymo__jsonout_int(json, "time_ns", report->sampled->inside);
     write_functions(json, report);
     if (report->tree)
         write_tree(json, report);
     if (report->callers)
         kymo__cli_write_callers(json, report->sampled);
     write_threads(json, report->sampled->survey);
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
 /* ---------------------------------------------------------------- reading --- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "jsonout.h"
 #include "memory.h"
 #include "naming.h"
 #include "report.h"
@@ -129,22 +129,22 @@ void kymo__cli_print_blocked(const struct cli_report *report)
     kymo__cli_free(rows);
 }
 
-void kymo__cli_write_blocked(struct cli_json *json, const struct cli_report *report)
+void kymo__cli_write_blocked(struct kymo_jsonout *json, const struct cli_report *report)
 {
     struct kymo_survey *s = report->survey;
     size_t count;
     uint32_t *rows = blocked(s, &count);
-    kymo__cli_json_array(json, "blocked");
+    kymo__jsonout_array(json, "blocked");
     for (size_t i = 0; i < count; i++) {
         const struct kymo_async_blocked *cost = s->asyncs.blocked[rows[i]];
-        kymo__cli_json_object(json, NULL);
+        kymo__jsonout_object(json, NULL);
         kymo__cli_write_callable(json, &s->callables.all[rows[i]]);
-        kymo__cli_json_uint(json, "count", cost->count);
-        kymo__cli_json_int(json, "time_ns", cost->time);
-        kymo__cli_json_int(json, "longest_ns", cost->longest);
-        kymo__cli_json_int(json, "longest_start_ns", cost->when);
-        kymo__cli_json_end(json);
+        kymo__jsonout_uint(json, "count", cost->count);
+        kymo__jsonout_int(json, "time_ns", cost->time);
+        kymo__jsonout_int(json, "longest_ns", cost->longest);
+        kymo__jsonout_int(json, "longest_start_ns", cost->when);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     kymo__cli_free(rows);
 }

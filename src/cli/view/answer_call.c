@@ -23,7 +23,7 @@ static FILE *open_source(const char *path, const struct kymo_info *info)
 }
 
 /* The lines around LINE of PATH, if they can be had. */
-static void put_source(struct cli_json *json, const char *path, uint32_t line,
+static void put_source(struct kymo_jsonout *json, const char *path, uint32_t line,
                        const struct kymo_info *info)
 {
     FILE *file = line ? open_source(path, info) : NULL;
@@ -32,9 +32,9 @@ static void put_source(struct cli_json *json, const char *path, uint32_t line,
     char *text = NULL;
     size_t capacity = 0;
     uint32_t first = line > LINES_AROUND / 2 ? line - LINES_AROUND / 2 : 1, at = 0;
-    kymo__cli_json_object(json, "source");
-    kymo__cli_json_uint(json, "first", first);
-    kymo__cli_json_array(json, "lines");
+    kymo__jsonout_object(json, "source");
+    kymo__jsonout_uint(json, "first", first);
+    kymo__jsonout_array(json, "lines");
     for (ssize_t length; (length = getline(&text, &capacity, file)) > 0;) {
         if (++at < first)
             continue;
@@ -44,10 +44,10 @@ static void put_source(struct cli_json *json, const char *path, uint32_t line,
             text[--length] = 0;
         if (length > LINE_MOST)
             text[LINE_MOST] = 0;
-        kymo__cli_json_string(json, NULL, text);
+        kymo__jsonout_string(json, NULL, text);
     }
-    kymo__cli_json_end(json);
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
+    kymo__jsonout_end(json);
     free(text);
     fclose(file);
 }
@@ -62,42 +62,42 @@ static const char *ending_of(const struct kymo_callinfo *call)
     return word ? word : "return";
 }
 
-static void put_callers(struct cli_json *json, const struct view_state *state,
+static void put_callers(struct kymo_jsonout *json, const struct view_state *state,
                         const struct kymo_callinfo *call, kymo_ns origin)
 {
     uint32_t first = call->depth > CALLERS_MOST ? call->depth - CALLERS_MOST : 0;
-    kymo__cli_json_array(json, "callers");
+    kymo__jsonout_array(json, "callers");
     for (uint32_t i = first; i < call->depth; i++) {
-        kymo__cli_json_array(json, NULL);
-        kymo__cli_json_uint(json, NULL, kymo__callable_of(&state->callables, call->callers[i].key));
-        kymo__cli_json_int(json, NULL, call->callers[i].start - origin);
-        kymo__cli_json_uint(json, NULL, i);
-        kymo__cli_json_end(json);
+        kymo__jsonout_array(json, NULL);
+        kymo__jsonout_uint(json, NULL, kymo__callable_of(&state->callables, call->callers[i].key));
+        kymo__jsonout_int(json, NULL, call->callers[i].start - origin);
+        kymo__jsonout_uint(json, NULL, i);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void put_call(struct cli_json *json, const struct view_state *state, uint32_t thread,
+static void put_call(struct kymo_jsonout *json, const struct view_state *state, uint32_t thread,
                      const struct kymo_callinfo *call, kymo_ns origin)
 {
     uint32_t name = kymo__callable_of(&state->callables, call->key);
     const struct kymo_callable *callable = &state->callables.all[name];
-    kymo__cli_json_uint(json, "id", (uint64_t)thread << 40 | call->number);
-    kymo__cli_json_uint(json, "number", call->number);
-    kymo__cli_json_uint(json, "thread", thread);
-    kymo__cli_json_uint(json, "depth", call->depth);
-    kymo__cli_json_uint(json, "name", name);
-    kymo__cli_json_int(json, "start", call->start - origin);
-    kymo__cli_json_int(json, "duration", call->end - call->start);
-    kymo__cli_json_int(json, "self", call->self);
-    kymo__cli_json_bool(json, "self_about", call->self_about);
-    kymo__cli_json_string(json, "entered", kymo_detail_word(KYMO_ENTER, call->enter));
-    kymo__cli_json_string(json, "ended", ending_of(call));
+    kymo__jsonout_uint(json, "id", (uint64_t)thread << 40 | call->number);
+    kymo__jsonout_uint(json, "number", call->number);
+    kymo__jsonout_uint(json, "thread", thread);
+    kymo__jsonout_uint(json, "depth", call->depth);
+    kymo__jsonout_uint(json, "name", name);
+    kymo__jsonout_int(json, "start", call->start - origin);
+    kymo__jsonout_int(json, "duration", call->end - call->start);
+    kymo__jsonout_int(json, "self", call->self);
+    kymo__jsonout_bool(json, "self_about", call->self_about);
+    kymo__jsonout_string(json, "entered", kymo_detail_word(KYMO_ENTER, call->enter));
+    kymo__jsonout_string(json, "ended", ending_of(call));
     if (call->task)
-        kymo__cli_json_uint(json, "task", call->task);
+        kymo__jsonout_uint(json, "task", call->task);
     put_callers(json, state, call, origin);
     char *args = kymo__cli_format("%.*s", (int)call->args.len, (const char *)call->args.bytes);
-    kymo__cli_json_raw(json, "args", call->args.len ? args : "{}");
+    kymo__jsonout_raw(json, "args", call->args.len ? args : "{}");
     kymo__cli_free(args);
     if (callable->class == KYMO_CLASS_FUNCTION)
         put_source(json, callable->file, callable->line, &state->info);
@@ -122,7 +122,7 @@ void kymo__answer_call(const struct view_request *request, struct view_answer *a
     kymo_ns origin = request->view->origin[capture];
     int rc = kymo__callinfo_find(lease.capture, (uint32_t)thread, kymo__ns_add(origin, start),
                                  (uint32_t)depth, &call);
-    struct cli_json json;
+    struct kymo_jsonout json;
     if (rc == 1 && kymo__answer_json_begin(answer, &json)) {
         put_call(&json, lease.state, (uint32_t)thread, &call, origin);
         kymo__answer_json_end(answer, &json);

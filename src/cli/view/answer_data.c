@@ -15,7 +15,7 @@ static int stop_if_asked(void *arg)
 }
 
 /* End the answer with what has been written or, if RC is an error, with that instead. */
-static void end_answer(struct view_answer *answer, struct cli_json *json, int rc)
+static void end_answer(struct view_answer *answer, struct kymo_jsonout *json, int rc)
 {
     kymo__answer_json_end(answer, json);
     if (rc == 0)
@@ -27,12 +27,12 @@ static void end_answer(struct view_answer *answer, struct cli_json *json, int rc
 
 void kymo__answer_overview(const struct view_request *request, struct view_answer *answer)
 {
-    struct cli_json json;
+    struct kymo_jsonout json;
     int rc = 0;
     if (!kymo__answer_json_begin(answer, &json))
         return;
-    kymo__cli_json_string(&json, "kymograph", kymo_version());
-    kymo__cli_json_array(&json, "captures");
+    kymo__jsonout_string(&json, "kymograph", kymo_version());
+    kymo__jsonout_array(&json, "captures");
     for (unsigned i = 0; rc == 0 && i < request->view->count; i++) {
         struct view_lease lease;
         struct kymo_shown_capture shown;
@@ -43,7 +43,7 @@ void kymo__answer_overview(const struct view_request *request, struct view_answe
         rc = kymo__shown_overview(&shown, &json);
         kymo__view_give_back(request->view, &lease);
     }
-    kymo__cli_json_end(&json);
+    kymo__jsonout_end(&json);
     end_answer(answer, &json, rc);
 }
 
@@ -67,7 +67,7 @@ void kymo__answer_marks(const struct view_request *request, struct view_answer *
 {
     struct view_lease lease;
     struct kymo_shown_capture shown;
-    struct cli_json json;
+    struct kymo_jsonout json;
     if (!take_capture(request, answer, &lease, &shown))
         return;
     if (kymo__answer_json_begin(answer, &json))
@@ -79,7 +79,7 @@ void kymo__answer_counts(const struct view_request *request, struct view_answer 
 {
     struct view_lease lease;
     struct kymo_shown_capture shown;
-    struct cli_json json;
+    struct kymo_jsonout json;
     if (!take_capture(request, answer, &lease, &shown))
         return;
     pthread_mutex_lock(&request->view->surveying);
@@ -93,7 +93,7 @@ void kymo__answer_stats(const struct view_request *request, struct view_answer *
 {
     struct view_lease lease;
     struct kymo_shown_capture shown;
-    struct cli_json json;
+    struct kymo_jsonout json;
     int64_t from, to;
     if (!kymo__request_number(request, "from", 0, (int64_t)1 << 61, 0, &from) ||
         !kymo__request_number(request, "to", 0, (int64_t)1 << 61, (int64_t)1 << 61, &to) ||

@@ -9,17 +9,17 @@ enum { BUDGET = 4000000 }; /* events; about a tenth of a second */
 static void put_found(struct view_answer *answer, const struct kymo_callfound *found,
                       kymo_ns origin)
 {
-    struct cli_json json;
+    struct kymo_jsonout json;
     if (!kymo__answer_json_begin(answer, &json))
         return;
-    kymo__cli_json_bool(&json, "found", found->found);
-    kymo__cli_json_bool(&json, "done", found->done);
-    kymo__cli_json_int(&json, "time", found->time - origin);
+    kymo__jsonout_bool(&json, "found", found->found);
+    kymo__jsonout_bool(&json, "done", found->done);
+    kymo__jsonout_int(&json, "time", found->time - origin);
     if (found->found) {
-        kymo__cli_json_uint(&json, "thread", found->thread);
-        kymo__cli_json_uint(&json, "depth", found->depth);
-        kymo__cli_json_uint(&json, "name", found->name);
-        kymo__cli_json_uint(&json, "number", found->number);
+        kymo__jsonout_uint(&json, "thread", found->thread);
+        kymo__jsonout_uint(&json, "depth", found->depth);
+        kymo__jsonout_uint(&json, "name", found->name);
+        kymo__jsonout_uint(&json, "number", found->number);
     }
     kymo__answer_json_end(answer, &json);
 }

@@ -38,26 +38,26 @@ void kymo__view_answer_fini(struct view_answer *answer)
     free(answer->text);
 }
 
-FILE *kymo__answer_json_begin(struct view_answer *answer, struct cli_json *json)
+FILE *kymo__answer_json_begin(struct view_answer *answer, struct kymo_jsonout *json)
 {
-    *json = (struct cli_json){.out = open_memstream(&answer->text, &answer->text_length)};
+    *json = (struct kymo_jsonout){.out = open_memstream(&answer->text, &answer->text_length)};
     if (json->out)
-        kymo__cli_json_object(json, NULL);
+        kymo__jsonout_object(json, NULL);
     return json->out;
 }
 
-void kymo__answer_json_end(struct view_answer *answer, struct cli_json *json)
+void kymo__answer_json_end(struct view_answer *answer, struct kymo_jsonout *json)
 {
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     bool failed = ferror(json->out);
     answer->status = fclose(json->out) == 0 && !failed ? 200 : 500;
 }
 
 void kymo__answer_problem(struct view_answer *answer, unsigned status, const char *words)
 {
-    struct cli_json json;
+    struct kymo_jsonout json;
     if (kymo__answer_json_begin(answer, &json)) {
-        kymo__cli_json_string(&json, "error", words);
+        kymo__jsonout_string(&json, "error", words);
         kymo__answer_json_end(answer, &json);
     }
     answer->status = status;

@@ -7,7 +7,7 @@
 #define KYMO_CLI_ANSWERS_H
 
 #include "buffer.h"
-#include "json.h"
+#include "jsonout.h"
 #include "view.h"
 
 struct view_request {
@@ -56,7 +56,7 @@ void kymo__answer_query(const struct view_request *request, struct view_answer *
 void kymo__answer_cut(const struct view_request *request, struct view_answer *answer);
 
 /* Begin an answer of JSON, and end it. */
-FILE *kymo__answer_json_begin(struct view_answer *answer, struct cli_json *json);
-void kymo__answer_json_end(struct view_answer *answer, struct cli_json *json);
+FILE *kymo__answer_json_begin(struct view_answer *answer, struct kymo_jsonout *json);
+void kymo__answer_json_end(struct view_answer *answer, struct kymo_jsonout *json);
 
 #endif

@@ -6,7 +6,7 @@
 #define KYMO_SHOWN_H
 
 #include "callables.h"
-#include "json.h"
+#include "jsonout.h"
 
 /* A capture as it is shown. Everything is lent. */
 struct kymo_shown_capture {
@@ -26,16 +26,17 @@ struct kymo_shown_capture {
 enum { KYMO__SHOWN_THREADS = 4000 }; /* more would be of no use on a screen */
 
 /* The capture, its processes, threads, names and gaps, as an object inside of an array. */
-int kymo__shown_overview(const struct kymo_shown_capture *shown, struct cli_json *json);
+int kymo__shown_overview(const struct kymo_shown_capture *shown, struct kymo_jsonout *json);
 
 /* Counters, instants, arrows, tasks and finished events: members of an object. */
-int kymo__shown_marks(const struct kymo_shown_capture *shown, struct cli_json *json);
+int kymo__shown_marks(const struct kymo_shown_capture *shown, struct kymo_jsonout *json);
 
 /* Functions and call tree of the part and, if COUNTS, how often each name was called in it: members
    of an object. Uses all cores. */
-int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts, struct cli_json *json);
+int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts,
+                      struct kymo_jsonout *json);
 
 /* How often each name was called in all of the capture: members of an object. Uses all cores. */
-int kymo__shown_counts(const struct kymo_shown_capture *shown, struct cli_json *json);
+int kymo__shown_counts(const struct kymo_shown_capture *shown, struct kymo_jsonout *json);
 
 #endif

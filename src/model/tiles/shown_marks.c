@@ -10,45 +10,45 @@
 
 enum { MARKS_MOST = 300000 };
 
-static void put_mark(struct cli_json *json, const struct kymo_marks *marks,
+static void put_mark(struct kymo_jsonout *json, const struct kymo_marks *marks,
                      const struct kymo_mark *mark, kymo_ns origin)
 {
-    kymo__cli_json_array(json, NULL);
-    kymo__cli_json_string(json, NULL, kymo_kind_word(mark->kind));
-    kymo__cli_json_uint(json, NULL, mark->thread);
-    kymo__cli_json_uint(json, NULL, mark->name);
-    kymo__cli_json_int(json, NULL, mark->time - origin);
+    kymo__jsonout_array(json, NULL);
+    kymo__jsonout_string(json, NULL, kymo_kind_word(mark->kind));
+    kymo__jsonout_uint(json, NULL, mark->thread);
+    kymo__jsonout_uint(json, NULL, mark->name);
+    kymo__jsonout_int(json, NULL, mark->time - origin);
     if (mark->kind == KYMO_COUNTER) {
-        kymo__cli_json_double(json, NULL, mark->value);
+        kymo__jsonout_double(json, NULL, mark->value);
     } else if (mark->kind == KYMO_COMPLETE) {
-        kymo__cli_json_uint(json, NULL, mark->id);
+        kymo__jsonout_uint(json, NULL, mark->id);
     } else {
         char text[24];
         snprintf(text, sizeof text, "%" PRIu64, mark->id);
-        kymo__cli_json_string(json, NULL, text);
+        kymo__jsonout_string(json, NULL, text);
     }
     bool arrow = mark->kind == KYMO_FLOW_OUT || mark->kind == KYMO_FLOW_IN;
     if (mark->args != SIZE_MAX)
-        kymo__cli_json_raw(json, NULL, (const char *)marks->texts.bytes + mark->args);
+        kymo__jsonout_raw(json, NULL, (const char *)marks->texts.bytes + mark->args);
     else if (arrow)
-        kymo__cli_json_null(json, NULL);
+        kymo__jsonout_null(json, NULL);
     if (arrow)
-        kymo__cli_json_uint(json, NULL, mark->depth);
-    kymo__cli_json_end(json);
+        kymo__jsonout_uint(json, NULL, mark->depth);
+    kymo__jsonout_end(json);
 }
 
-int kymo__shown_marks(const struct kymo_shown_capture *shown, struct cli_json *json)
+int kymo__shown_marks(const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
 {
     struct kymo_marks marks;
     int rc = kymo__marks_read(&marks, shown->capture, shown->callables, MARKS_MOST, shown->stop,
                               shown->stop_arg);
     if (rc == 0) {
-        kymo__cli_json_bool(json, "more", marks.more);
-        kymo__cli_json_array(json, "marks");
+        kymo__jsonout_bool(json, "more", marks.more);
+        kymo__jsonout_array(json, "marks");
         for (size_t i = 0; i < marks.count; i++)
             if (!shown->chosen || shown->chosen[marks.all[i].thread])
                 put_mark(json, &marks, &marks.all[i], shown->origin);
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
     kymo__marks_fini(&marks);
     return rc;

@@ -17,20 +17,21 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void put_processes(struct cli_json *json, const struct kymo_capture *capture, uint64_t count)
+static void put_processes(struct kymo_jsonout *json, const struct kymo_capture *capture,
+                          uint64_t count)
 {
-    kymo__cli_json_array(json, "processes");
+    kymo__jsonout_array(json, "processes");
     for (uint32_t i = 0; i < count && i < KYMO__SHOWN_THREADS; i++) {
         struct kymo_process_info process = {.size = sizeof(process)};
         if (kymo_capture_process(capture, i, &process) < 0)
             break;
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_int(json, "pid", process.pid);
-        kymo__cli_json_string(json, "name", process.name);
-        kymo__cli_json_string(json, "machine", process.machine);
-        kymo__cli_json_end(json);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_int(json, "pid", process.pid);
+        kymo__jsonout_string(json, "name", process.name);
+        kymo__jsonout_string(json, "machine", process.machine);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
 /* Threads with the most records first. */
@@ -71,94 +72,94 @@ static struct kymo_thread_info *choose_threads(const struct kymo_shown_capture *
     return threads;
 }
 
-static int put_threads(struct cli_json *json, const struct kymo_shown_capture *shown)
+static int put_threads(struct kymo_jsonout *json, const struct kymo_shown_capture *shown)
 {
     const kymo_ns origin = shown->origin;
     uint64_t count = shown->info->threads;
     struct kymo_thread_info *threads = choose_threads(shown, &count);
     if (!threads)
         return -ENOMEM;
-    kymo__cli_json_array(json, "threads");
+    kymo__jsonout_array(json, "threads");
     for (uint64_t i = 0; i < count; i++) {
         const struct kymo_thread_info *t = &threads[i];
         const struct kymo_reader_thread *known = &shown->capture->reader->threads[t->index];
-        kymo__cli_json_object(json, NULL);
-        kymo__cli_json_uint(json, "thread", t->index);
-        kymo__cli_json_int(json, "tid", t->tid);
-        kymo__cli_json_string(json, "name", t->name);
-        kymo__cli_json_uint(json, "process", t->process);
-        kymo__cli_json_uint(json, "records", t->records);
-        kymo__cli_json_uint(json, "lost", t->lost);
-        kymo__cli_json_int(json, "first", t->records ? t->first - origin : 0);
-        kymo__cli_json_int(json, "last", t->records ? t->last - origin : 0);
-        kymo__cli_json_bool(json, "device", known->track);
-        kymo__cli_json_bool(json, "summaries", known->summaries > 0);
-        kymo__cli_json_end(json);
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "thread", t->index);
+        kymo__jsonout_int(json, "tid", t->tid);
+        kymo__jsonout_string(json, "name", t->name);
+        kymo__jsonout_uint(json, "process", t->process);
+        kymo__jsonout_uint(json, "records", t->records);
+        kymo__jsonout_uint(json, "lost", t->lost);
+        kymo__jsonout_int(json, "first", t->records ? t->first - origin : 0);
+        kymo__jsonout_int(json, "last", t->records ? t->last - origin : 0);
+        kymo__jsonout_bool(json, "device", known->track);
+        kymo__jsonout_bool(json, "summaries", known->summaries > 0);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     kymo__free(threads);
     return 0;
 }
 
 /* Files are numbered, because many names share one. */
-static void put_names(struct cli_json *json, const struct kymo_callables *callables)
+static void put_names(struct kymo_jsonout *json, const struct kymo_callables *callables)
 {
     size_t count = callables->count < NAMES_MOST ? callables->count : NAMES_MOST;
-    kymo__cli_json_array(json, "names");
+    kymo__jsonout_array(json, "names");
     for (size_t i = 0; i < count; i++) {
         const struct kymo_callable *c = &callables->all[i];
-        kymo__cli_json_array(json, NULL);
-        kymo__cli_json_string(json, NULL, c->name);
-        kymo__cli_json_string(json, NULL, c->file);
-        kymo__cli_json_uint(json, NULL, c->line);
-        kymo__cli_json_string(json, NULL, kymo_class_word(c->class));
-        kymo__cli_json_string(json, NULL, kymo__origin_word(kymo__origin(c)));
-        kymo__cli_json_end(json);
+        kymo__jsonout_array(json, NULL);
+        kymo__jsonout_string(json, NULL, c->name);
+        kymo__jsonout_string(json, NULL, c->file);
+        kymo__jsonout_uint(json, NULL, c->line);
+        kymo__jsonout_string(json, NULL, kymo_class_word(c->class));
+        kymo__jsonout_string(json, NULL, kymo__origin_word(kymo__origin(c)));
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static void put_gaps(struct cli_json *json, const struct kymo_capture *capture, kymo_ns origin)
+static void put_gaps(struct kymo_jsonout *json, const struct kymo_capture *capture, kymo_ns origin)
 {
     uint32_t thread;
     int reason;
     uint64_t missing;
     kymo_ns first, last;
-    kymo__cli_json_array(json, "gaps");
+    kymo__jsonout_array(json, "gaps");
     for (uint64_t i = 0; i < GAPS_MOST && kymo_capture_gap(capture, i, &thread, &reason, &missing,
                                                            &first, &last) == 0;
          i++) {
-        kymo__cli_json_array(json, NULL);
-        kymo__cli_json_uint(json, NULL, thread);
-        kymo__cli_json_int(json, NULL, first - origin);
-        kymo__cli_json_int(json, NULL, last - origin);
-        kymo__cli_json_uint(json, NULL, missing);
-        kymo__cli_json_string(
+        kymo__jsonout_array(json, NULL);
+        kymo__jsonout_uint(json, NULL, thread);
+        kymo__jsonout_int(json, NULL, first - origin);
+        kymo__jsonout_int(json, NULL, last - origin);
+        kymo__jsonout_uint(json, NULL, missing);
+        kymo__jsonout_string(
             json, NULL,
             reason == KYMO_GAP_FLIGHT ? "expired" : kymo_detail_word(KYMO_GAP, (unsigned)reason));
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-int kymo__shown_overview(const struct kymo_shown_capture *shown, struct cli_json *json)
+int kymo__shown_overview(const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
 {
     const struct kymo_info *info = shown->info;
-    kymo__cli_json_object(json, NULL);
-    kymo__cli_json_string(json, "file", file_name(shown->path));
-    kymo__cli_json_uint(json, "generation", shown->generation);
-    kymo__cli_json_string(json, "ending", kymo_ending_word((unsigned)info->ending));
-    kymo__cli_json_int(json, "wall_start", info->wall_start);
-    kymo__cli_json_int(json, "duration", info->end - shown->origin);
-    kymo__cli_json_uint(json, "records", info->records);
-    kymo__cli_json_uint(json, "lost", info->lost_records);
-    kymo__cli_json_uint(json, "expired", info->expired_records);
-    kymo__cli_json_uint(json, "damaged", info->damaged_blocks);
-    kymo__cli_json_uint(json, "threads_all", info->threads);
+    kymo__jsonout_object(json, NULL);
+    kymo__jsonout_string(json, "file", file_name(shown->path));
+    kymo__jsonout_uint(json, "generation", shown->generation);
+    kymo__jsonout_string(json, "ending", kymo_ending_word((unsigned)info->ending));
+    kymo__jsonout_int(json, "wall_start", info->wall_start);
+    kymo__jsonout_int(json, "duration", info->end - shown->origin);
+    kymo__jsonout_uint(json, "records", info->records);
+    kymo__jsonout_uint(json, "lost", info->lost_records);
+    kymo__jsonout_uint(json, "expired", info->expired_records);
+    kymo__jsonout_uint(json, "damaged", info->damaged_blocks);
+    kymo__jsonout_uint(json, "threads_all", info->threads);
     put_processes(json, shown->capture, info->processes);
     int rc = put_threads(json, shown);
     put_names(json, shown->callables);
     put_gaps(json, shown->capture, shown->origin);
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     return rc;
 }

@@ -24,26 +24,26 @@ static int compare_costs(const void *a, const void *b, void *arg)
     return left != right ? (left < right ? 1 : -1) : (x > y) - (x < y);
 }
 
-static void put_function(struct cli_json *json, uint32_t name,
+static void put_function(struct kymo_jsonout *json, uint32_t name,
                          const struct kymo_function_cost *cost)
 {
     uint64_t times = kymo__activations(cost);
-    kymo__cli_json_object(json, NULL);
-    kymo__cli_json_uint(json, "name", name);
-    kymo__cli_json_uint(json, "calls", cost->calls);
-    kymo__cli_json_uint(json, "resumes", cost->resumes);
-    kymo__cli_json_int(json, "self", cost->self);
-    kymo__cli_json_int(json, "total", cost->total);
-    kymo__cli_json_int(json, "mean", times ? cost->sum / (kymo_ns)times : 0);
-    kymo__cli_json_int(json, "min", cost->least);
-    kymo__cli_json_int(json, "max", cost->most);
-    kymo__cli_json_int(json, "p50", kymo__histogram_at(&cost->lengths, 0.5));
-    kymo__cli_json_int(json, "p90", kymo__histogram_at(&cost->lengths, 0.9));
-    kymo__cli_json_int(json, "p99", kymo__histogram_at(&cost->lengths, 0.99));
-    kymo__cli_json_end(json);
+    kymo__jsonout_object(json, NULL);
+    kymo__jsonout_uint(json, "name", name);
+    kymo__jsonout_uint(json, "calls", cost->calls);
+    kymo__jsonout_uint(json, "resumes", cost->resumes);
+    kymo__jsonout_int(json, "self", cost->self);
+    kymo__jsonout_int(json, "total", cost->total);
+    kymo__jsonout_int(json, "mean", times ? cost->sum / (kymo_ns)times : 0);
+    kymo__jsonout_int(json, "min", cost->least);
+    kymo__jsonout_int(json, "max", cost->most);
+    kymo__jsonout_int(json, "p50", kymo__histogram_at(&cost->lengths, 0.5));
+    kymo__jsonout_int(json, "p90", kymo__histogram_at(&cost->lengths, 0.9));
+    kymo__jsonout_int(json, "p99", kymo__histogram_at(&cost->lengths, 0.99));
+    kymo__jsonout_end(json);
 }
 
-static int put_functions(struct cli_json *json, struct kymo_survey *survey)
+static int put_functions(struct kymo_jsonout *json, struct kymo_survey *survey)
 {
     struct kymo_functions *functions = &survey->functions;
     size_t all = functions->callables->count, count = 0;
@@ -54,11 +54,11 @@ static int put_functions(struct cli_json *json, struct kymo_survey *survey)
         if (functions->of[i])
             order[count++] = i;
     qsort_r(order, count, sizeof *order, compare_costs, functions);
-    kymo__cli_json_uint(json, "functions_all", count);
-    kymo__cli_json_array(json, "functions");
+    kymo__jsonout_uint(json, "functions_all", count);
+    kymo__jsonout_array(json, "functions");
     for (size_t i = 0; i < count && i < FUNCTIONS_MOST; i++)
         put_function(json, order[i], functions->of[order[i]]);
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     kymo__free(order);
     return 0;
 }
@@ -87,7 +87,7 @@ static int find_shortest(const struct kymo_tree *tree, kymo_ns *shortest)
 }
 
 /* Each node: name, index of its parent or -1, calls, self, total. Parents come first. */
-static int put_tree(struct cli_json *json, const struct kymo_tree *tree)
+static int put_tree(struct kymo_jsonout *json, const struct kymo_tree *tree)
 {
     kymo_ns shortest;
     int64_t *place = kymo__alloc((tree->count + 1) * sizeof *place), next = 0;
@@ -97,54 +97,55 @@ static int put_tree(struct cli_json *json, const struct kymo_tree *tree)
         return -ENOMEM;
     }
     place[0] = -1;
-    kymo__cli_json_array(json, "tree");
+    kymo__jsonout_array(json, "tree");
     while (tree->count && (node = kymo__tree_next(tree, node, &depth))) {
         const struct kymo_node *n = &tree->nodes[node];
         place[node] = -2;
         if (n->total < shortest || place[n->parent] == -2)
             continue;
         place[node] = next++;
-        kymo__cli_json_array(json, NULL);
-        kymo__cli_json_uint(json, NULL, n->callable);
-        kymo__cli_json_int(json, NULL, place[n->parent]);
-        kymo__cli_json_uint(json, NULL, n->calls + n->resumes);
-        kymo__cli_json_int(json, NULL, n->self);
-        kymo__cli_json_int(json, NULL, n->total);
-        kymo__cli_json_end(json);
+        kymo__jsonout_array(json, NULL);
+        kymo__jsonout_uint(json, NULL, n->callable);
+        kymo__jsonout_int(json, NULL, place[n->parent]);
+        kymo__jsonout_uint(json, NULL, n->calls + n->resumes);
+        kymo__jsonout_int(json, NULL, n->self);
+        kymo__jsonout_int(json, NULL, n->total);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     kymo__free(place);
     return 0;
 }
 
-static void put_counts(struct cli_json *json, const struct kymo_survey *survey)
+static void put_counts(struct kymo_jsonout *json, const struct kymo_survey *survey)
 {
-    kymo__cli_json_array(json, "counts");
+    kymo__jsonout_array(json, "counts");
     for (uint32_t i = 0; i < survey->callables.count; i++) {
         if (!survey->functions.of[i])
             continue;
-        kymo__cli_json_array(json, NULL);
-        kymo__cli_json_uint(json, NULL, i);
-        kymo__cli_json_uint(json, NULL, kymo__activations(survey->functions.of[i]));
-        kymo__cli_json_end(json);
+        kymo__jsonout_array(json, NULL);
+        kymo__jsonout_uint(json, NULL, i);
+        kymo__jsonout_uint(json, NULL, kymo__activations(survey->functions.of[i]));
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
-static int put_survey(struct cli_json *json, struct kymo_survey *survey, kymo_ns origin)
+static int put_survey(struct kymo_jsonout *json, struct kymo_survey *survey, kymo_ns origin)
 {
     kymo_ns busy = 0;
     for (size_t i = 0; i < survey->thread_count; i++)
         busy = kymo__ns_add(busy, survey->threads[i].busy);
-    kymo__cli_json_int(json, "from", survey->from - origin);
-    kymo__cli_json_int(json, "to", survey->to - origin);
-    kymo__cli_json_uint(json, "calls", survey->calls);
-    kymo__cli_json_int(json, "busy", busy);
+    kymo__jsonout_int(json, "from", survey->from - origin);
+    kymo__jsonout_int(json, "to", survey->to - origin);
+    kymo__jsonout_uint(json, "calls", survey->calls);
+    kymo__jsonout_int(json, "busy", busy);
     int rc = put_functions(json, survey);
     return rc < 0 ? rc : put_tree(json, &survey->tree);
 }
 
-int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts, struct cli_json *json)
+int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts,
+                      struct kymo_jsonout *json)
 {
     struct kymo_survey *survey = NULL;
     const struct kymo_survey_options options = {
@@ -163,7 +164,7 @@ int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts, struc
     return rc;
 }
 
-int kymo__shown_counts(const struct kymo_shown_capture *shown, struct cli_json *json)
+int kymo__shown_counts(const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
 {
     struct kymo_survey *survey = NULL;
     const struct kymo_survey_options options = {

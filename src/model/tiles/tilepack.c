@@ -133,21 +133,21 @@ static unsigned coarsest_level(const struct packing *p)
     return level;
 }
 
-static void put_entries(const struct packing *p, struct cli_json *json)
+static void put_entries(const struct packing *p, struct kymo_jsonout *json)
 {
     const struct entry *entries = (const struct entry *)(const void *)p->entries.bytes;
-    kymo__cli_json_array(json, "tiles");
+    kymo__jsonout_array(json, "tiles");
     for (size_t i = 0; i < p->entries.len / sizeof *entries; i++) {
-        kymo__cli_json_array(json, NULL);
-        kymo__cli_json_uint(json, NULL, entries[i].capture);
-        kymo__cli_json_uint(json, NULL, entries[i].thread);
-        kymo__cli_json_uint(json, NULL, entries[i].level);
-        kymo__cli_json_uint(json, NULL, entries[i].index);
-        kymo__cli_json_uint(json, NULL, entries[i].length);
-        kymo__cli_json_uint(json, NULL, entries[i].full);
-        kymo__cli_json_end(json);
+        kymo__jsonout_array(json, NULL);
+        kymo__jsonout_uint(json, NULL, entries[i].capture);
+        kymo__jsonout_uint(json, NULL, entries[i].thread);
+        kymo__jsonout_uint(json, NULL, entries[i].level);
+        kymo__jsonout_uint(json, NULL, entries[i].index);
+        kymo__jsonout_uint(json, NULL, entries[i].length);
+        kymo__jsonout_uint(json, NULL, entries[i].full);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
 }
 
 /* The coarsest level at which a tile of the busiest thread has few enough events to hold every
@@ -216,7 +216,7 @@ static int pack_levels(struct packing *p, size_t most)
 }
 
 int kymo__tile_pack_fill(struct kymo_tile_pack *packed, const struct kymo_shown_capture *captures,
-                         unsigned count, size_t most, struct cli_json *json)
+                         unsigned count, size_t most, struct kymo_jsonout *json)
 {
     struct packing p = {.packed = packed, .captures = captures, .count = count};
     if (deflateInit2(&p.stream, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)

@@ -16,7 +16,7 @@ struct kymo_tile_pack {
    everything and, as far as there is room, finer ones of the parts. Returns 0 or a negative code;
    call fini in either case. */
 int kymo__tile_pack_fill(struct kymo_tile_pack *packed, const struct kymo_shown_capture *captures,
-                         unsigned count, size_t most, struct cli_json *json);
+                         unsigned count, size_t most, struct kymo_jsonout *json);
 void kymo__tile_pack_fini(struct kymo_tile_pack *packed);
 
 #endif

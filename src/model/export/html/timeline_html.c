@@ -25,45 +25,45 @@ static void put_base64(FILE *out, const uint8_t *bytes, size_t length)
     }
 }
 
-static int put_overview(struct cli_json *json, const struct kymo_shown_capture *captures,
+static int put_overview(struct kymo_jsonout *json, const struct kymo_shown_capture *captures,
                         unsigned count)
 {
     int rc = 0;
-    kymo__cli_json_object(json, "overview");
-    kymo__cli_json_string(json, "kymograph", kymo_version());
-    kymo__cli_json_array(json, "captures");
+    kymo__jsonout_object(json, "overview");
+    kymo__jsonout_string(json, "kymograph", kymo_version());
+    kymo__jsonout_array(json, "captures");
     for (unsigned i = 0; rc == 0 && i < count; i++)
         rc = kymo__shown_overview(&captures[i], json);
-    kymo__cli_json_end(json);
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
+    kymo__jsonout_end(json);
     return rc;
 }
 
-static int put_marks(struct cli_json *json, const struct kymo_shown_capture *captures,
+static int put_marks(struct kymo_jsonout *json, const struct kymo_shown_capture *captures,
                      unsigned count)
 {
     int rc = 0;
-    kymo__cli_json_array(json, "marks");
+    kymo__jsonout_array(json, "marks");
     for (unsigned i = 0; rc == 0 && i < count; i++) {
-        kymo__cli_json_object(json, NULL);
+        kymo__jsonout_object(json, NULL);
         rc = kymo__shown_marks(&captures[i], json);
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     return rc;
 }
 
-static int put_stats(struct cli_json *json, const struct kymo_shown_capture *captures,
+static int put_stats(struct kymo_jsonout *json, const struct kymo_shown_capture *captures,
                      unsigned count)
 {
     int rc = 0;
-    kymo__cli_json_array(json, "stats");
+    kymo__jsonout_array(json, "stats");
     for (unsigned i = 0; rc == 0 && i < count; i++) {
-        kymo__cli_json_object(json, NULL);
+        kymo__jsonout_object(json, NULL);
         rc = kymo__shown_stats(&captures[i], true, json);
-        kymo__cli_json_end(json);
+        kymo__jsonout_end(json);
     }
-    kymo__cli_json_end(json);
+    kymo__jsonout_end(json);
     return rc;
 }
 
@@ -71,9 +71,9 @@ static int put_stats(struct cli_json *json, const struct kymo_shown_capture *cap
 static int put_data(FILE *out, const struct kymo_shown_capture *captures, unsigned count,
                     uint64_t bytes, kymo_ns *shortest)
 {
-    struct cli_json json = {.out = out};
+    struct kymo_jsonout json = {.out = out};
     struct kymo_tile_pack packed = {0};
-    kymo__cli_json_object(&json, NULL);
+    kymo__jsonout_object(&json, NULL);
     int rc = put_overview(&json, captures, count);
     rc = rc < 0 ? rc : put_marks(&json, captures, count);
     rc = rc < 0 ? rc : put_stats(&json, captures, count);
@@ -84,12 +84,12 @@ static int put_data(FILE *out, const struct kymo_shown_capture *captures, unsign
         rc = kymo__tile_pack_fill(&packed, captures, count, most - most / 20, &json);
     if (rc == 0) {
         *shortest = packed.all ? 0 : (kymo_ns)1 << packed.finest;
-        kymo__cli_json_int(&json, "shortest", *shortest);
-        kymo__cli_json_raw(&json, "stream", "\"");
+        kymo__jsonout_int(&json, "shortest", *shortest);
+        kymo__jsonout_raw(&json, "stream", "\"");
         put_base64(out, packed.stream.bytes, packed.stream.len);
         fputc('"', out);
     }
-    kymo__cli_json_end(&json);
+    kymo__jsonout_end(&json);
     kymo__tile_pack_fini(&packed);
     return rc < 0 ? rc : ferror(out) ? -ENOMEM : 0;
 }

@@ -1,4 +1,4 @@
-#include "json.h"
+#include "jsonout.h"
 
 #include <assert.h>
 #include <math.h>
@@ -29,7 +29,7 @@ static void put_uint(FILE *out, uint64_t value)
 }
 
 /* Print the comma and the key before a value. */
-static void lead(struct cli_json *json, const char *key)
+static void lead(struct kymo_jsonout *json, const char *key)
 {
     if (json->depth > 0) {
         if (json->more[json->depth])
@@ -42,7 +42,7 @@ static void lead(struct cli_json *json, const char *key)
     }
 }
 
-static void nest(struct cli_json *json, const char *key, char open, char close)
+static void nest(struct kymo_jsonout *json, const char *key, char open, char close)
 {
     lead(json, key);
     putc_unlocked(open, json->out);
@@ -52,29 +52,29 @@ static void nest(struct cli_json *json, const char *key, char open, char close)
     json->more[json->depth] = false;
 }
 
-void kymo__cli_json_object(struct cli_json *json, const char *key)
+void kymo__jsonout_object(struct kymo_jsonout *json, const char *key)
 {
     nest(json, key, '{', '}');
 }
 
-void kymo__cli_json_array(struct cli_json *json, const char *key)
+void kymo__jsonout_array(struct kymo_jsonout *json, const char *key)
 {
     nest(json, key, '[', ']');
 }
 
-void kymo__cli_json_end(struct cli_json *json)
+void kymo__jsonout_end(struct kymo_jsonout *json)
 {
     assert(json->depth > 0);
     putc_unlocked(json->close[json->depth--], json->out);
 }
 
-void kymo__cli_json_string(struct cli_json *json, const char *key, const char *value)
+void kymo__jsonout_string(struct kymo_jsonout *json, const char *key, const char *value)
 {
     lead(json, key);
     put_string(json->out, value);
 }
 
-void kymo__cli_json_int(struct cli_json *json, const char *key, int64_t value)
+void kymo__jsonout_int(struct kymo_jsonout *json, const char *key, int64_t value)
 {
     lead(json, key);
     if (value < 0)
@@ -82,35 +82,35 @@ void kymo__cli_json_int(struct cli_json *json, const char *key, int64_t value)
     put_uint(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-void kymo__cli_json_uint(struct cli_json *json, const char *key, uint64_t value)
+void kymo__jsonout_uint(struct kymo_jsonout *json, const char *key, uint64_t value)
 {
     lead(json, key);
     put_uint(json->out, value);
 }
 
-void kymo__cli_json_bool(struct cli_json *json, const char *key, bool value)
+void kymo__jsonout_bool(struct kymo_jsonout *json, const char *key, bool value)
 {
     lead(json, key);
     fputs_unlocked(value ? "true" : "false", json->out);
 }
 
-void kymo__cli_json_raw(struct cli_json *json, const char *key, const char *value)
+void kymo__jsonout_raw(struct kymo_jsonout *json, const char *key, const char *value)
 {
     lead(json, key);
     fputs_unlocked(value, json->out);
 }
 
-void kymo__cli_json_null(struct cli_json *json, const char *key)
+void kymo__jsonout_null(struct kymo_jsonout *json, const char *key)
 {
     lead(json, key);
     fputs_unlocked("null", json->out);
 }
 
-void kymo__cli_json_double(struct cli_json *json, const char *key, double value)
+void kymo__jsonout_double(struct kymo_jsonout *json, const char *key, double value)
 {
     if (!isfinite(value)) {
         const char *name = isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
-        kymo__cli_json_string(json, key, name);
+        kymo__jsonout_string(json, key, name);
         return;
     }
     char text[40];
