@@ -168,9 +168,8 @@ def python(capture_path: Path) -> Python:
     return calls
 
 
-@pytest.fixture(scope="module")
-def analysis() -> tuple[str, dict[str, str]]:
-    """A Python with DuckDB, and an environment in which ours has pyarrow."""
+def analysis_python(wanted: str) -> str:
+    """A Python that has what is WANTED to read our exports; without one, the test is skipped."""
     done = subprocess.run(
         [ROOT / "tools" / "analysis-venv.sh"],
         capture_output=True,
@@ -179,8 +178,14 @@ def analysis() -> tuple[str, dict[str, str]]:
         check=False,
     )
     if done.returncode:
-        pytest.skip("no pyarrow and DuckDB: " + done.stderr.strip().splitlines()[-1])
-    python = done.stdout.strip()
+        pytest.skip(f"no {wanted}: " + done.stderr.strip().splitlines()[-1])
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def analysis() -> tuple[str, dict[str, str]]:
+    """A Python with DuckDB, and an environment in which ours has pyarrow."""
+    python = analysis_python("pyarrow and DuckDB")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     packages = Path(python).parents[1] / "lib" / f"python{version}" / "site-packages"
     if not packages.is_dir():

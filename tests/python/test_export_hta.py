@@ -6,17 +6,16 @@ import json
 import os
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import analysis_python
 from program import PROGRAM
 
 import kymograph
 
 pytestmark = pytest.mark.native
 
-ROOT = Path(__file__).parents[2]
 
 JUDGE = """
 import json, sys
@@ -63,15 +62,7 @@ def train() -> None:
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What HTA found in the Chrome trace of `train`."""
-    done = subprocess.run(
-        [ROOT / "tools" / "analysis-venv.sh"],
-        capture_output=True,
-        text=True,
-        timeout=590,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip("no HTA: " + done.stderr.strip().splitlines()[-1])
+    python = analysis_python("HTA")
     directory = tmp_path_factory.mktemp("hta")
     capture = directory / "train.kymo"
     kymograph.start(capture)
@@ -87,7 +78,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         [PROGRAM, "export", "-o", traces / "rank2.json", capture], timeout=400, check=True
     )
     told = subprocess.run(
-        [done.stdout.strip(), "-c", JUDGE, traces],
+        [python, "-c", JUDGE, traces],
         # Otherwise it rounds starts up and ends down to microseconds, and stops with "Unexpected
         # case" at some of the calls whose length that makes negative.
         env={**os.environ, "HTA_DISABLE_NS_ROUNDING": "1"},
