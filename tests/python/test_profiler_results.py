@@ -1,0 +1,141 @@
+"""Annotations, tables and events of kymograph.profile."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from profiled import branch, leaf, names_of, trace_of
+
+import kymograph
+from kymograph import profiler
+
+# ---- annotations
+
+
+def test_record_function_takes_the_forms_of_torch() -> None:
+    with kymograph.profile() as prof:
+        with kymograph.record_function("a", "arguments"):
+            pass
+        with kymograph.record_function(name="a", args=None):
+            pass
+        with profiler._RecordFunctionFast("b", [1, 2], {"scope": "user_scope"}):
+            pass
+
+    assert Counter(event.name for event in prof.events()) == {"a": 2, "b": 1}
+    for wrong in ({}, {"name": 1}, {"name": "a", "args": 1}):
+        with pytest.raises(TypeError):
+            kymograph.record_function(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        kymograph.record_function("a", "b", "c")  # type: ignore[call-arg]
+
+
+def test_an_annotation_of_a_context_manager_is_counted_once(tmp_path: Path) -> None:
+    from contextlib import contextmanager
+
+    @contextmanager
+    def region(name: str) -> Any:
+        with kymograph.record_function(name):
+            yield
+
+    with kymograph.profile(with_stack=True) as prof:
+        for _ in range(3):
+            with region("region"):
+                leaf()
+
+    assert names_of(prof, tmp_path / "t.json").count("region") == 3
+    assert [r.count for r in prof.key_averages() if r.key == "region"] == [3]
+    assert sum(event.name == "region" for event in prof.events()) == 3
+
+
+def test_recursion_is_not_counted_twice() -> None:
+    def down(n: int) -> None:
+        if n:
+            down(n - 1)
+        else:
+            time.sleep(0.01)
+
+    with kymograph.profile(with_stack=True) as prof:
+        down(5)
+
+    for rows in (prof.key_averages(), prof.key_averages(group_by_stack_n=0)):
+        (row,) = [r for r in rows if r.key.endswith("down")]
+        assert row.count == 6
+        assert 10_000 <= row.cpu_time_total < 5 * 10_000
+
+
+def test_without_functions_their_time_is_the_annotations_own() -> None:
+    with kymograph.profile(with_stack=True) as prof:
+        with kymograph.record_function("outer"):
+            time.sleep(0.01)
+            with kymograph.record_function("inner"):
+                time.sleep(0.02)
+
+    rows = {row.key: row for row in prof.key_averages(include_python_functions=False)}
+    assert set(rows) == {"outer", "inner"}
+    outer, inner = rows["outer"], rows["inner"]
+    assert outer.self_cpu_time_total >= 10_000
+    assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - inner.cpu_time_total)
+    assert inner.self_cpu_time_total == inner.cpu_time_total >= 20_000
+
+
+# ---- tables and events
+
+
+def test_a_table_has_the_units_it_is_asked_for() -> None:
+    with kymograph.profile() as prof:
+        with kymograph.record_function("work"):
+            time.sleep(0.002)
+
+    averages = prof.key_averages()
+    assert "ms" in averages.table()
+    assert "us" in averages.table(time_unit="us") and "ms " not in averages.table(time_unit="us")
+    with pytest.raises(ValueError, match="time_unit"):
+        averages.table(time_unit="hours")
+    with pytest.raises(AttributeError, match="cpu_time_total"):
+        averages.table(sort_by="beauty")
+
+
+def test_top_level_events_only_leaves_nested_annotations_out() -> None:
+    with kymograph.profile() as prof:
+        with kymograph.record_function("outer"):
+            with kymograph.record_function("inner"):
+                pass
+
+    text = prof.key_averages().table(top_level_events_only=True)
+    assert "outer" in text and "inner" not in text
+
+
+def test_events_know_their_parents_and_children() -> None:
+    with kymograph.profile(with_stack=True) as prof:
+        with kymograph.record_function("marked"):
+            branch()
+
+    events = prof.events()
+    (called,) = [e for e in events if e.name.endswith(": branch")]
+    assert called.cpu_parent is not None and called.cpu_parent.name == "marked"
+    assert [child.name.rpartition(": ")[2] for child in called.cpu_children] == ["leaf", "leaf"]
+    assert events[-1] == events[len(events) - 1]
+    assert [e.id for e in events[:2]] == [0, 1]
+    inside = sum(child.cpu_time_total for child in called.cpu_children)
+    assert called.self_cpu_time_total == pytest.approx(called.cpu_time_total - inside)
+
+
+def test_names_of_events_are_those_of_the_trace(tmp_path: Path) -> None:
+    with kymograph.profile(with_stack=True) as prof:
+        with kymograph.record_function("marked"):
+            branch()
+            sorted([str(3), "x".upper()])
+            type("Made", (), {})
+
+    in_trace = Counter(
+        e["name"]
+        for e in trace_of(prof, tmp_path / "t.json")["traceEvents"]
+        if e.get("cat") in ("user_annotation", "python_function")
+    )
+    assert Counter(event.name for event in prof.events()) == in_trace
+    rows = {row.key: row.count for row in prof.key_averages()}
+    assert rows == dict(in_trace)
