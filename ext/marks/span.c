@@ -1,30 +1,15 @@
 /* span.c — kymograph.Span: a span as a context manager and as a decorator.
 
-   Everything for a with block is here. A decorated function calls through kymograph/_decorate.py,
-   which marks the slices of generators and coroutines with _enter and _leave, because a span must
-   not stay open while its thread runs other code.
+   Everything for a with block is here; spanmake.c makes spans. A decorated function calls through
+   kymograph/_decorate.py, which marks the slices of generators and coroutines (spanslices.c),
+   because a span must not stay open while its thread runs other code.
 
    A with statement looks up __enter__ and __exit__ and calls them. Bound methods would create two
    objects, which is most of the cost. So the lookup returns the span itself, which is then called:
    without arguments it begins, with the three arguments of __exit__ it ends. */
-#include <kymo/lane.h>
+#include "span.h"
+
 #include <stddef.h>
-
-#include "marks.h"
-
-struct span {
-    PyObject ob_base;
-    vectorcallfunc call;
-    PyObject *name;  /* owned str */
-    PyObject *texts; /* owned tuple, as in kymo__span_with; NULL if there are none */
-    PyObject *heard; /* owned handle of the other listener, or NULL */
-    struct kymo_span span;
-    bool open;
-    bool awaited; /* a future was attached to it */
-
-    /* For slices: the name's key, and the session it belongs to. */
-    uint32_t key, key_session;
-};
 
 static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names);
 
@@ -123,7 +108,7 @@ void kymo__spans_free(struct core *core)
 
 /* ---- quiet */
 
-static uint32_t muted; /* the session whose spans are muted, or 0 */
+uint32_t kymo__spans_muted;
 
 PyObject *kymo__spans_mute(PyObject *module, PyObject *flag)
 {
@@ -132,15 +117,8 @@ PyObject *kymo__spans_mute(PyObject *module, PyObject *flag)
     if (mute < 0)
         return NULL;
     uint32_t session = mute ? __atomic_load_n(kymo__switch, __ATOMIC_RELAXED) : 0;
-    __atomic_store_n(&muted, session, __ATOMIC_RELAXED);
+    __atomic_store_n(&kymo__spans_muted, session, __ATOMIC_RELAXED);
     Py_RETURN_NONE;
-}
-
-/* The number of the session in which a span may begin, or 0. */
-static inline uint32_t marking(void)
-{
-    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
-    return session == __atomic_load_n(&muted, __ATOMIC_RELAXED) ? 0 : session;
 }
 
 /* ---- begin */
@@ -155,8 +133,7 @@ static inline struct kymo_span begin_span(struct core *core, PyObject *text)
     return span;
 }
 
-/* Attach texts to the event just recorded. NAMES are those of the span's tuple. */
-static void put_texts(const char *const *names, Py_ssize_t count)
+void kymo__span_put_texts(const char *const *names, Py_ssize_t count)
 {
     for (Py_ssize_t i = 1; i < count; i += 2)
         kymo_arg_text(names[i], names[i + 1]);
@@ -171,7 +148,7 @@ static __attribute__((noinline)) struct kymo_span begin_with(struct core *core, 
     if (kymo__names_hold(core, texts, names)) {
         span = kymo_span_begin(names[0]);
         if (span.key)
-            put_texts(names, PyTuple_GET_SIZE(texts));
+            kymo__span_put_texts(names, PyTuple_GET_SIZE(texts));
     }
     kymo__name_release();
     return span;
@@ -215,7 +192,7 @@ static PyObject *span_enter(PyObject *object)
     bool recorded = false;
     if (__builtin_expect(kymo__span_listener != NULL, 0))
         self->heard = kymo__span_listener->begin(self->name, text_of(self), &recorded);
-    if (!recorded && marking()) {
+    if (!recorded && kymo__spans_session()) {
         struct core *core = kymo__core_of(object);
         self->span = __builtin_expect(self->texts != NULL, 0) ? begin_with(core, self->texts)
                                                               : begin_span(core, self->name);
@@ -237,93 +214,9 @@ static PyObject *span_exit(PyObject *object)
     Py_RETURN_NONE;
 }
 
-/* ---- the slices of a generator or coroutine */
-
-/* The key of the name in SESSION, or 0. */
-static uint32_t key_in(struct span *self, uint32_t session)
-{
-    if (__atomic_load_n(&self->key_session, __ATOMIC_ACQUIRE) == session)
-        return self->key;
-    PyObject *owner;
-    const char *utf8 = kymo__text_utf8(self->name, &owner);
-    uint32_t key = 0;
-    if (utf8)
-        key = kymo_function_key(
-            &(struct kymo_function){.size = sizeof(struct kymo_function), .name = utf8});
-    else
-        PyErr_Clear();
-    Py_XDECREF(owner);
-    if (key) {
-        self->key = key;
-        __atomic_store_n(&self->key_session, session, __ATOMIC_RELEASE);
-    }
-    return key;
-}
-
-/* Record WORD, with ID unless that is 0, if SESSION still runs. */
-static bool store_record(uint32_t session, uint64_t word, uint64_t id)
-{
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 2);
-    if (!at)
-        return false;
-    bool same = lane->session == session;
-    struct kymo_record *after = at;
-    if (same)
-        kymo_lane_store(after++, kymo_ticks(), word);
-    if (same && id)
-        kymo_lane_store(after++, id, KYMO_VALUE_WORD);
-    kymo_lane_commit(lane, after);
-    return same;
-}
-
-/* The same with TEXTS. */
-static __attribute__((noinline)) bool store_with(struct core *core, PyObject *texts,
-                                                 uint32_t session, uint64_t word, uint64_t id)
-{
-    const char *names[KYMO__TEXTS_MOST];
-    bool stored = kymo__names_hold(core, texts, names) && store_record(session, word, id);
-    if (stored)
-        put_texts(names, PyTuple_GET_SIZE(texts));
-    kymo__name_release();
-    return stored;
-}
-
-/* _enter(detail, id): a slice of ID begins. Returns a value for _leave. */
-static PyObject *slice_enter(PyObject *object, PyObject *args)
-{
-    int detail;
-    PyObject *id;
-    if (!PyArg_ParseTuple(args, "iO!:_enter", &detail, &PyLong_Type, &id))
-        return NULL;
-    struct span *self = (struct span *)object;
-    uint32_t session = marking();
-    uint32_t key = session ? key_in(self, session) : 0;
-    uint64_t word = kymo_word(KYMO_ENTER, (unsigned)detail | KYMO_HAS_ID, key);
-    uint64_t number = PyLong_AsUnsignedLongLongMask(id);
-    bool stored =
-        key && (self->texts ? store_with(kymo__core_of(object), self->texts, session, word, number)
-                            : store_record(session, word, number));
-    return PyLong_FromUnsignedLong(stored ? session : 0);
-}
-
-/* _leave(detail, entered): it ends; ENTERED is the result of _enter. */
-static PyObject *slice_leave(PyObject *object, PyObject *args)
-{
-    int detail;
-    unsigned session;
-    if (!PyArg_ParseTuple(args, "iI:_leave", &detail, &session))
-        return NULL;
-    if (session)
-        store_record(
-            session,
-            kymo_word(KYMO_LEAVE, (unsigned)detail, key_in((struct span *)object, session)), 0);
-    Py_RETURN_NONE;
-}
-
 /* ---- a function */
 
-static PyObject *span_decorate(PyObject *object, PyObject *function)
+PyObject *kymo__span_decorate(PyObject *object, PyObject *function)
 {
     PyObject *module = PyImport_ImportModule("kymograph._decorate");
     PyObject *result =
@@ -349,98 +242,6 @@ static PyObject *span_await(PyObject *object, PyObject *future)
     return result;
 }
 
-/* ---- making one */
-
-/* @span without parentheses: a span with the function's name, which decorates it. */
-static PyObject *decorate_at_once(PyObject *module, PyObject *function)
-{
-    PyObject *name = PyObject_GetAttrString(function, "__qualname__");
-    if (!name || !PyUnicode_Check(name)) {
-        PyErr_Clear();
-        Py_XDECREF(name);
-        name = PyUnicode_FromString(Py_TYPE(function)->tp_name);
-    }
-    PyObject *span = name ? kymo__span_new(module, name) : NULL;
-    PyObject *result = span ? span_decorate(span, function) : NULL;
-    Py_XDECREF(span);
-    Py_XDECREF(name);
-    return result;
-}
-
-/* Put NAME and str(VALUE) at the end of TEXTS, which has *COUNT of its items. */
-static int add_text(PyObject *texts, Py_ssize_t *count, PyObject *name, PyObject *value)
-{
-    PyObject *text = PyObject_Str(value);
-    if (!text)
-        return -1;
-    PyTuple_SET_ITEM(texts, (*count)++, Py_NewRef(name));
-    PyTuple_SET_ITEM(texts, (*count)++, text);
-    return 0;
-}
-
-/* A span called NAME with the text ARGS, unless NULL, and the keywords NAMES, OWN of which are the
-   program's: neither "name" nor "args". */
-static PyObject *make_with(PyObject *module, PyObject *name, PyObject *args, PyObject *names,
-                           PyObject *const *values, Py_ssize_t own)
-{
-    Py_ssize_t size = 1 + 2 * (own + (args != NULL)), count = 1;
-    if (size > KYMO__TEXTS_MOST)
-        return PyErr_Format(PyExc_TypeError, "a span takes at most %d arguments besides its name",
-                            (KYMO__TEXTS_MOST - 1) / 2);
-    PyObject *texts = PyTuple_New(size), *span = NULL;
-    if (!texts)
-        return NULL;
-    PyTuple_SET_ITEM(texts, 0, Py_NewRef(name));
-    int rc = args ? add_text(texts, &count, kymo__core_of_module(module)->args_word, args) : 0;
-    for (Py_ssize_t i = 0; rc == 0 && count < size; i++) {
-        PyObject *key = PyTuple_GET_ITEM(names, i);
-        if (PyUnicode_CompareWithASCIIString(key, "name") != 0 &&
-            PyUnicode_CompareWithASCIIString(key, "args") != 0)
-            rc = add_text(texts, &count, key, values[i]);
-    }
-    if (rc == 0)
-        span = kymo__span_with(module, texts);
-    Py_DECREF(texts);
-    return span;
-}
-
-/* Span(name, args=None, **texts): what calling the type does. ARGS is a text that describes
-   the arguments, as torch.profiler's record_function has it. */
-static PyObject *make_span(PyObject *type, PyObject *const *args, size_t flags, PyObject *names)
-{
-    Py_ssize_t count = PyVectorcall_NARGS(flags), own = 0;
-    PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
-    if (__builtin_expect(count == 1 && !names, 1)) {
-        if (!PyUnicode_Check(args[0]) && PyCallable_Check(args[0]))
-            return decorate_at_once(module, args[0]);
-        return kymo__span_new(module, args[0]);
-    }
-    PyObject *given[2] = {count > 0 ? args[0] : NULL, count > 1 ? args[1] : NULL};
-    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
-        PyObject *key = PyTuple_GET_ITEM(names, i);
-        bool first = PyUnicode_CompareWithASCIIString(key, "name") == 0;
-        if (!first && PyUnicode_CompareWithASCIIString(key, "args") != 0)
-            own++;
-        else if (given[!first])
-            return PyErr_Format(PyExc_TypeError, "a span got two values for '%U'", key);
-        else
-            given[!first] = args[count + i];
-    }
-    if (count > 2 || !given[0])
-        return PyErr_Format(PyExc_TypeError,
-                            count > 2
-                                ? "a span takes a name and a text; give other values by keyword"
-                                : "a span needs a name");
-    if (given[1] == Py_None)
-        given[1] = NULL;
-    if (given[1] && !PyUnicode_Check(given[1]))
-        return PyErr_Format(PyExc_TypeError, "args must be a str, not %.100s",
-                            Py_TYPE(given[1])->tp_name);
-    if (!given[1] && !own)
-        return kymo__span_new(module, given[0]);
-    return make_with(module, given[0], given[1], names, args + count, own);
-}
-
 /* ---- what is called */
 
 static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names)
@@ -452,7 +253,7 @@ static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags
     case 0:
         return span_enter(object);
     case 1:
-        return span_decorate(object, args[0]);
+        return kymo__span_decorate(object, args[0]);
     case 3:
         return span_exit(object);
     default:
@@ -505,7 +306,7 @@ int kymo__span_init(PyTypeObject *span_type)
         rc = PyDict_SetItemString(span_type->tp_dict, "__exit__", method);
     PyType_Modified(span_type);
     /* Not tp_new: with blocks create spans all the time, and this needs no argument tuple. */
-    span_type->tp_vectorcall = make_span;
+    span_type->tp_vectorcall = kymo__span_make;
     Py_XDECREF(method);
     return rc;
 }
@@ -539,8 +340,8 @@ static PyGetSetDef span_getset[] = {
 };
 
 static PyMethodDef span_methods[] = {
-    {"_enter", slice_enter, METH_VARARGS, NULL},
-    {"_leave", slice_leave, METH_VARARGS, NULL},
+    {"_enter", kymo__span_slice_enter, METH_VARARGS, NULL},
+    {"_leave", kymo__span_slice_leave, METH_VARARGS, NULL},
     {"_call_end_callbacks_on_future", span_await, METH_O, NULL},
     {0},
 };
