@@ -127,13 +127,16 @@ static void on_report_out(int64_t bytes, size_t allocated, size_t reserved, stru
 
 enum { NEW, DELETE, REPORT, OUT, REPORT_OUT, HOOKS };
 static struct kymo__torch_hook hooks[HOOKS] = {
-    [NEW] = {"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", (void *)on_new, false, NULL, 0},
-    [DELETE] = {"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", (void *)on_delete, false, NULL, 0},
-    [REPORT] = {"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE", (void *)on_report, true,
-                NULL, 0},
-    [OUT] = {"_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm", (void *)on_out, false, NULL, 0},
-    [REPORT_OUT] = {"_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE", (void *)on_report_out,
-                    true, NULL, 0},
+    [NEW] = {.symbol = "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", .ours = (void *)on_new},
+    [DELETE] = {.symbol = "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv",
+                .ours = (void *)on_delete},
+    [REPORT] = {.symbol = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
+                .ours = (void *)on_report,
+                .abroad = true},
+    [OUT] = {.symbol = "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm", .ours = (void *)on_out},
+    [REPORT_OUT] = {.symbol = "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
+                    .ours = (void *)on_report_out,
+                    .abroad = true},
 };
 
 static void on_new(void *reporter, void *block, size_t bytes)

@@ -12,9 +12,9 @@
 struct kymo__torch_hook {
     const char *symbol; /* as the linker has it */
     void *ours;
-    bool abroad;    /* only calls from other libraries than the one that defines it */
     void *original; /* set by find; NULL: torch has no such function */
     unsigned slots; /* set by find: places from which it is called */
+    bool abroad;    /* only calls from other libraries than the one that defines it */
 };
 
 /* Find what torch's libraries, as many as are loaded now, have of COUNT HOOKS. Returns the number of

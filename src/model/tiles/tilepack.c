@@ -12,6 +12,8 @@ enum {
     WHOLE_LEVELS = 4,    /* the coarsest levels are of everything, not only of the part */
     STEP = 2,            /* from level to level */
     FULL_EVENTS = 20000, /* in a tile that has every call */
+    TILES_MOST = 4096,   /* of a level: where one thread is busy and another one lives long, fine
+                            levels would have millions of empty ones */
     CHUNK = 1 << 16,
 };
 
@@ -92,6 +94,20 @@ static uint32_t count_threads(const struct kymo_shown_capture *shown)
 {
     uint64_t all = shown->info->threads;
     return (uint32_t)(all < KYMO__SHOWN_THREADS ? all : KYMO__SHOWN_THREADS);
+}
+
+/* How many tiles LEVEL has, of everything or of the part. */
+static uint64_t count_tiles(const struct packing *p, unsigned level, bool whole)
+{
+    const unsigned bits = level + KYMO__TILE_BITS;
+    uint64_t count = 0;
+    for (unsigned c = 0; c < p->count; c++)
+        for (uint32_t t = 0; t < count_threads(&p->captures[c]); t++) {
+            kymo_ns from, to;
+            if (find_time(&p->captures[c], t, whole, &from, &to))
+                count += ((uint64_t)to >> bits) - ((uint64_t)from >> bits) + 1;
+        }
+    return count;
 }
 
 /* Pack LEVEL of all threads, of everything or of the part; FULL with every call. Stops early with
@@ -177,6 +193,8 @@ static int try_level(struct packing *p, unsigned level, bool whole, bool full, s
 {
     z_stream before;
     size_t length = p->packed->stream.len, entries = p->entries.len;
+    if (most < SIZE_MAX && count_tiles(p, level, whole) > TILES_MOST)
+        return 0;
     if (deflateCopy(&before, &p->stream) != Z_OK)
         return -ENOMEM;
     int rc = pack_level(p, level, whole, full, most);
