@@ -94,6 +94,7 @@ def main() -> None:
             browser.wait(
                 lambda: browser.ask("document.querySelector('h2')?.innerText") == "compare"
             )
+            browser.wait(lambda: browser.ask("document.querySelectorAll('.bars i').length > 0"))
             settle(browser)
             browser.picture(images / "view.png")
             browser.press("m")

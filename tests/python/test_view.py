@@ -7,6 +7,7 @@ import bisect
 import collections
 import itertools
 import json
+import math
 import os
 import random
 import re
@@ -300,6 +301,85 @@ def test_find_walks_through_all_calls_of_a_name(captures: list[Path]) -> None:
         assert sum(counts.get(int(name), 0) for name in wanted.split(",")) == len(starts)
 
 
+def bar_of(duration: int) -> tuple[int, int]:
+    """The durations that are counted together with this one: four bars for every power of two."""
+    if duration < 4:
+        return duration, duration + 1
+    step = 1 << duration.bit_length() - 3
+    return duration // step * step, (duration // step + 1) * step
+
+
+def check_durations(answer: dict[str, Any], calls: list[Slice]) -> None:
+    """ANSWER counts exactly these calls."""
+    lengths = sorted(call.end_ns - call.start_ns for call in calls)
+    assert answer["complete"] and answer["open"] == 0
+    assert answer["calls"] == len(calls)
+    bars: dict[tuple[int, int], list[int]] = collections.defaultdict(list)
+    for length in lengths:
+        bars[bar_of(length)].append(length)
+    assert {(bar["from"], bar["to"]): bar["calls"] for bar in answer["bars"]} == {
+        bar: len(inside) for bar, inside in bars.items()
+    }
+    known = {(c.thread, c.start_ns, c.depth, c.end_ns - c.start_ns) for c in calls}
+    for bar in answer["bars"]:
+        longest = [tuple(call) for call in bar["longest"]]
+        assert len(set(longest)) == len(longest) and known.issuperset(longest)
+        inside = bars[bar["from"], bar["to"]]
+        assert [call[3] for call in longest] == inside[::-1][:16]
+    if lengths:
+        assert answer["longest"] == lengths[-1]
+        for field, fraction in (("median", 0.5), ("p99", 0.99)):
+            exact = lengths[max(1, math.ceil(fraction * len(lengths))) - 1]
+            assert answer[field] == pytest.approx(exact, rel=0.02, abs=1)
+
+
+def test_durations_are_those_of_query(captures: list[Path]) -> None:
+    """For every much called function: in all, in ranges, on some threads."""
+    compared = 0
+    for number, path in enumerate(captures):
+        slices = slices_of(path)
+        most = collections.Counter(call.function for call in slices).most_common(8)
+        chance = random.Random(number)
+        with served(path) as server:
+            duration = server.good("overview")["captures"][0]["duration"]
+            for name, _ in most:
+                calls = [call for call in slices if call.function == name]
+                check_durations(server.good("durations", name=name), calls)
+                compared += len(calls)
+                start, end = sorted(chance.sample(range(1, duration + 1), 2))
+                inside = [call for call in calls if start <= call.start_ns < end]
+                values = {"name": name, "from": start, "to": end}
+                check_durations(server.good("durations", **values), inside)
+                thread = chance.choice(calls).thread
+                inside = [call for call in inside if call.thread == thread]
+                check_durations(server.good("durations", threads=thread, **values), inside)
+    assert compared > 100000
+
+
+def test_durations_stop_early_and_say_so(captures: list[Path]) -> None:
+    path = captures[2]  # LONG
+    slices = slices_of(path)
+    names = collections.Counter(call.function for call in slices)
+    shortest = names.most_common(1)[0][0]
+    longest = max((call for call in slices if call.depth > 0), key=lambda c: c.end_ns - c.start_ns)
+    with served(path) as server:
+        some = server.good("durations", name=shortest, events=50000)
+        assert not some["complete"] and 0 < some["calls"] < names[shortest]
+        assert some["events"] < 60000
+        starts = sorted(call.start_ns for call in slices if call.function == shortest)
+        before = bisect.bisect_left(starts, some["until"])
+        until = bisect.bisect_right(starts, some["until"])
+        assert before <= some["calls"] + some["open"] <= until
+        # A call that goes on after the events that were read is there with its real duration.
+        one = server.good("durations", name=longest.function, events=50000)
+        assert not one["complete"] and one["open"] == 0
+        assert one["longest"] == longest.end_ns - longest.start_ns or one["calls"] == 1
+        first = min(c.start_ns for c in slices if c.function == longest.function)
+        assert any(call[1] == first for bar in one["bars"] for call in bar["longest"])
+        ends = {(c.thread, c.start_ns, c.depth, c.end_ns - c.start_ns) for c in slices}
+        assert ends.issuperset(tuple(c) for bar in one["bars"] for c in bar["longest"])
+
+
 def test_sql_is_that_of_query(captures: list[Path]) -> None:
     sql = "SELECT name, count(*) AS n FROM slices GROUP BY name ORDER BY n DESC, name LIMIT 5"
     with served(captures[0]) as server:
@@ -431,6 +511,12 @@ def test_only_get_is_served(server: Server, method: str) -> None:
         ("stats", {"from": 5, "to": 5}),
         ("stats", {"threads": "0,x"}),
         ("stats", {"capture": 1}),
+        ("durations", {}),
+        ("durations", {"name": 10**9}),
+        ("durations", {"name": 0, "threads": "x"}),
+        ("durations", {"name": 0, "events": 0}),
+        ("durations", {"name": 0, "from": 2, "to": 2}),
+        ("durations", {"name": 0, "capture": 1}),
         ("find", {"names": 10**9}),
         ("query", {}),
         ("cut", {"from": 3, "to": 1}),
@@ -585,6 +671,10 @@ def test_damaged_captures_are_served(tmp_path: Path, captures: list[Path]) -> No
                     assert server.ask("tile", **values, events=0).status in (200, 500)
             server.good("stats")
             server.ask("call", thread=0, start=1000, depth=0)
+            for name in range(min(8, len(capture["names"]))):
+                for events in (5000, 10**9):
+                    asked = server.ask("durations", name=name, events=events)
+                    assert asked.status in (200, 500)
             assert server.process.poll() is None
 
 

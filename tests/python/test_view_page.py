@@ -201,6 +201,78 @@ def test_a_range_has_figures(browser: Browser, server: Server) -> None:
     assert said(browser, server) == []
 
 
+BARS = "[...document.querySelectorAll('.bars button')]"
+
+
+def last_bar(browser: Browser) -> tuple[float, float]:
+    """Where the bar of the longest calls is."""
+    x, y = browser.ask(
+        "(({left, bottom, width}) => [left + width / 2, bottom - 2])"
+        f"({BARS}.filter((bar) => !bar.disabled).pop().getBoundingClientRect())"
+    )
+    return x, y
+
+
+def wait_for_call(browser: Browser, row: dict[str, int]) -> None:
+    """Wait until the page has gone to this call: in the panel, and as wide as the screen."""
+    start = "kymograph.app.selected && kymograph.panel.call && kymograph.panel.call.start"
+    browser.wait(lambda: browser.ask(start) == row["start_ns"])
+    browser.wait(lambda: in_sight(browser)[1] - in_sight(browser)[0] < row["dur_ns"] * 1.25)
+
+
+def test_a_bar_of_the_durations_leads_to_its_calls(browser: Browser, server: Server) -> None:
+    show(browser, server)
+    click_call(browser, server, "slow")
+    browser.wait(lambda: browser.ask(f"{BARS}.length") > 0)
+
+    rows = [
+        json.loads(line)
+        for line in server.ask(
+            "query",
+            sql="SELECT start_ns, dur_ns FROM slices WHERE name = 'slow' ORDER BY 2 DESC, 1",
+        ).body.splitlines()
+    ]
+    words = browser.ask("document.querySelector('.durations').innerText")
+    assert "4 calls in all of the capture" in words and "median" in words and "p99" in words
+    labels = browser.ask(f"{BARS}.filter((bar) => !bar.disabled).map((bar) => bar.title)")
+    assert sum(int(label.split()[0]) for label in labels) == 4
+
+    # The last bar has the longest call; each further click leads to the next longest.
+    inside = int(labels[-1].split()[0])
+    for row in rows[:inside]:
+        browser.click(*last_bar(browser))
+        wait_for_call(browser, row)
+        assert browser.ask(f"{BARS}.filter((bar) => bar.className === 'here').length") == 1
+    browser.click(*last_bar(browser))
+    wait_for_call(browser, rows[0])
+    assert said(browser, server) == []
+
+
+def test_a_row_of_the_functions_shows_durations(browser: Browser, server: Server) -> None:
+    show(browser, server)
+    sql = "SELECT thread, depth, start_ns, dur_ns FROM slices WHERE name = 'busy' LIMIT 1"
+    row = json.loads(server.ask("query", sql=sql).body)
+    where = {"capture": 0, "thread": row["thread"], "start": row["start_ns"], "depth": row["depth"]}
+    browser.ask(f"kymograph.app.select({json.dumps(where)})")
+    browser.wait(lambda: browser.ask("document.querySelector('h2')?.innerText") == "busy")
+    browser.press("m")
+    browser.wait(lambda: "busy on all threads" in text(browser, "panel-body"))
+    rows = "[...document.querySelectorAll('tbody tr')]"
+    browser.ask(f"{rows}.find((row) => row.cells[0].innerText === 'fib').click()")
+    browser.wait(lambda: browser.ask(f"{BARS}.length") > 0)
+
+    sql = (
+        f"SELECT count(*) AS calls FROM slices WHERE name = 'fib' AND start_ns >= {row['start_ns']}"
+        f" AND start_ns < {row['start_ns'] + row['dur_ns']}"
+    )
+    calls = json.loads(server.ask("query", sql=sql).body)["calls"]
+    words = browser.ask("document.querySelector('.durations').innerText")
+    assert f"{calls} calls began in the range" in words
+    assert browser.ask("document.querySelector('h2').innerText") == "fib"
+    browser.press("Escape", "Escape", "Escape")
+    assert said(browser, server) == []
+
+
 def test_search_goes_from_call_to_call(browser: Browser, server: Server) -> None:
     show(browser, server)
     browser.press("/")
@@ -387,6 +459,7 @@ def test_a_saved_page_works_by_itself(browser: Browser, traced: Path, tmp_path: 
     browser.wait(lambda: "Called by" in text(browser, "panel-body"))
     assert browser.ask("kymograph.panel.call.duration") == row["dur_ns"]
     assert "main" in text(browser, "panel-body")
+    assert "need kymograph view and the capture" in text(browser, "panel-body")
     browser.press("/")
     browser.press(*"slow")
     browser.wait(lambda: text(browser, "hits") == "1 name, 4 calls")

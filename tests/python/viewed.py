@@ -87,11 +87,11 @@ class Server:
         response = self._connection.getresponse()
         return Answer(response.status, dict(response.getheaders()), response.read())
 
-    def ask(self, name: str, **values: object) -> Answer:
+    def ask(self, name: str, /, **values: object) -> Answer:
         query = urllib.parse.urlencode({key: str(value) for key, value in values.items()})
         return self.send(f"{self.root}{name}?{query}")
 
-    def good(self, name: str, **values: object) -> Any:
+    def good(self, name: str, /, **values: object) -> Any:
         answer = self.ask(name, **values)
         assert answer.status == 200, answer
         return answer.json()

@@ -16,7 +16,7 @@ static const struct {
     {"call", kymo__answer_call},         {"stats", kymo__answer_stats},
     {"find", kymo__answer_find},         {"query", kymo__answer_query},
     {"cut", kymo__answer_cut},           {"counts", kymo__answer_counts},
-    {"marks", kymo__answer_marks},
+    {"marks", kymo__answer_marks},       {"durations", kymo__answer_durations},
 };
 
 void kymo__view_answer(const struct view_request *request, const char *name,

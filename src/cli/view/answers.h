@@ -51,6 +51,7 @@ void kymo__answer_call(const struct view_request *request, struct view_answer *a
 void kymo__answer_stats(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_counts(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_marks(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_durations(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_find(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_query(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_cut(const struct view_request *request, struct view_answer *answer);

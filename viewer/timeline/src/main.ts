@@ -33,6 +33,7 @@ class Page {
   private saved = 0;
   private loaded = false;
   private marksAsked = 0;
+  private going = 0;
   private inside: boolean;
   /** For tests: how often and for how long a frame was drawn. */
   readonly frames: number[] = [];
@@ -46,7 +47,10 @@ class Page {
     this.minimap = new Minimap(this.app, byId<HTMLCanvasElement>("minimap"));
     this.mouse = new Mouse(this.app, this.painter, this.canvas, this.scroller, (hit, zoom) => this.choose(hit, zoom));
     this.panel = new Panel(this.app, {
-      go: (place, length) => this.go(place, length),
+      go: (place, length) => {
+        this.search.stop();
+        void this.go(place, length);
+      },
       seek: (capture, name) => {
         this.search.set(`=${this.app.name(capture, name)[0]}`);
         void this.search.next(false);
@@ -248,6 +252,7 @@ class Page {
     if (track.folded) track.folded = false;
     track.group.folded = false;
     const shift = app.offset[place.capture];
+    const going = ++this.going;
     let span = length;
     if (!span) {
       try {
@@ -255,6 +260,7 @@ class Page {
       } catch {
         span = 0;
       }
+      if (going !== this.going) return; // somewhere else in the meantime
     }
     if (length) app.view.glide(place.start + shift - span * 0.1, place.start + shift + span * 1.1);
     else app.view.reveal(place.start + shift, place.start + shift + span);

@@ -4,7 +4,7 @@ import { duration } from "./format";
 import type { Marks } from "./marks";
 import type { Source } from "./source";
 import { CALL, firstPart, LEVELS, parseTile, tileLength, type Tile } from "./tile";
-import type { Call, Found, Overview, Range, Stats } from "./types";
+import type { Call, CallDurations, Found, Overview, Range, Stats } from "./types";
 
 export interface PageData {
   overview: Overview;
@@ -176,6 +176,10 @@ export class PageSource implements Source {
       }
     }
     return found;
+  }
+
+  async durations(): Promise<CallDurations> {
+    throw new Error("The durations of all calls of a function need kymograph view and the capture.");
   }
 
   async query(): Promise<Record<string, unknown>[]> {

@@ -3,6 +3,7 @@
 import type { App } from "./app";
 import { differences, type Difference } from "./compare";
 import { byId, h } from "./dom";
+import { Durations } from "./durations";
 import { familyColour, familyOf } from "./colours";
 import { Flame, sandwich, treeOf } from "./flame";
 import { duration, fileName, grouped, moment } from "./format";
@@ -34,6 +35,9 @@ export class Panel {
   private flame: Flame;
   private flameRoot: ReturnType<typeof treeOf> | null = null;
   private sandwiched = -1;
+  private durations: Durations;
+  /** A function that was chosen in a table, until one of its calls is selected. */
+  private chosen: { capture: number; name: number } | null = null;
   private sqlBox = h("textarea", { id: "sql", rows: 3, spellcheck: "false", "aria-label": "SQL", placeholder: SQL_EXAMPLE });
   private sqlResult = h("div", { class: "sql-result" });
   call: Call | null = null;
@@ -48,6 +52,7 @@ export class Panel {
       () => this.asking().capture,
       (name) => this.actions.seek(this.asking().capture, name),
     );
+    this.durations = new Durations(app, (place, length) => this.actions.go(place, length));
     for (const tab of ["call", "functions", "flame", "sql"] as Tab[]) {
       byId(`tab-${tab}`).addEventListener("click", () => this.open(tab));
     }
@@ -101,7 +106,10 @@ export class Panel {
   }
 
   private body(...children: (Node | string)[]): void {
+    const focused = document.activeElement as HTMLElement | null;
     byId("panel-body").replaceChildren(...children);
+    // A part that stays is put in anew, which takes the focus from what is in it.
+    if (focused && byId("panel-body").contains(focused)) focused.focus({ preventScroll: true });
   }
 
   refresh(): void {
@@ -115,6 +123,7 @@ export class Panel {
   private async showCall(): Promise<void> {
     const place = this.app.selected;
     const asked = ++this.asked;
+    this.chosen = null;
     if (!place) {
       this.call = null;
       if (this.tab === "call") this.drawCall();
@@ -137,6 +146,7 @@ export class Panel {
   showSpan(span: Span, capture: number): void {
     this.asked++;
     this.call = null;
+    this.chosen = null;
     this.open("call");
     const name = this.app.name(capture, span.name);
     const args = Object.entries(span.args ?? {}).map(([key, value]) => this.row(key, typeof value === "string" ? value : JSON.stringify(value)));
@@ -157,8 +167,37 @@ export class Panel {
     return h("div", {}, h("dt", {}, title), h("dd", {}, ...content));
   }
 
+  /** Name, colour and place of a function, with buttons. */
+  private headOf(capture: number, number: number, ...buttons: HTMLElement[]): HTMLElement {
+    const name = this.app.name(capture, number);
+    const swatch = h("i", { class: "swatch" });
+    swatch.style.background = familyColour(familyOf(name), this.app.dark);
+    const where = name[1] ? `${fileName(name[1])}${name[2] ? `:${name[2]}` : ""}` : name[3];
+    return h("div", { class: "call-head" }, swatch, h("h2", {}, name[0]), h("span", { class: "where", title: name[1] }, where), ...buttons);
+  }
+
+  /** The durations of the calls of a function: in the range, or in all of the capture. */
+  private durationsOf(capture: number, name: number, duration: number | null): HTMLElement {
+    const { range, threads } = this.asking(capture);
+    this.durations.show({ capture, name, range: this.app.range ? range : null, threads }, duration);
+    return this.durations.element;
+  }
+
+  /** Show the function and go to its next call, if there is one. */
+  private choose(capture: number, name: number): void {
+    this.chosen = { capture, name };
+    this.open("call");
+    this.actions.seek(capture, name);
+  }
+
   private drawCall(): void {
-    const { call, app } = this;
+    const { call, chosen, app } = this;
+    if (chosen) {
+      const { capture, name } = chosen;
+      const find = h("button", { onclick: () => this.actions.seek(capture, name) }, "Find all calls");
+      this.body(this.headOf(capture, name, find), h("div", { class: "columns" }, this.durationsOf(capture, name, null)));
+      return;
+    }
     if (!call) {
       this.body(
         h(
@@ -184,14 +223,9 @@ export class Panel {
       this.row("depth", String(call.depth)),
       this.row("id", String(call.id)),
     );
-    const swatch = h("i", { class: "swatch" });
-    swatch.style.background = familyColour(familyOf(name), app.dark);
-    const head = h(
-      "div",
-      { class: "call-head" },
-      swatch,
-      h("h2", {}, name[0]),
-      h("span", { class: "where", title: name[1] }, name[1] ? `${fileName(name[1])}${name[2] ? `:${name[2]}` : ""}` : name[3]),
+    const head = this.headOf(
+      capture,
+      call.name,
       h("button", { onclick: () => this.actions.seek(capture, call.name) }, "Find all calls"),
       h("button", { onclick: () => this.actions.go({ capture, thread: call.thread, start: call.start, depth: call.depth }, call.duration) }, "Zoom (f)"),
       h(
@@ -201,7 +235,7 @@ export class Panel {
       ),
     );
     const args = Object.entries(call.args);
-    const columns: Node[] = [h("section", {}, facts)];
+    const columns: Node[] = [h("section", { class: "when" }, facts)];
     if (args.length) {
       columns.push(
         h(
@@ -212,6 +246,7 @@ export class Panel {
         ),
       );
     }
+    columns.push(this.durationsOf(capture, call.name, call.duration));
     columns.push(this.callersOf(call, capture));
     if (call.source) columns.push(this.sourceOf(call, name[2]));
     this.body(head, h("div", { class: "columns" }, ...columns));
@@ -304,7 +339,7 @@ export class Panel {
     ];
     const go = (row: Difference) => {
       const side = row.numbers[1] >= 0 ? 1 : 0;
-      this.actions.seek(side, row.numbers[side]);
+      this.choose(side, row.numbers[side]);
     };
     this.body(this.statsHead(), table(columns, rows, -1, go, "Differences of functions"));
   }
@@ -367,7 +402,7 @@ export class Panel {
     ];
     this.body(
       this.statsHead(),
-      table(columns, stats.functions, 1, (row) => this.actions.seek(capture, row.name), "Functions of the range"),
+      table(columns, stats.functions, 1, (row) => this.choose(capture, row.name), "Functions of the range"),
     );
   }
 

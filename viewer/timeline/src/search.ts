@@ -117,6 +117,12 @@ export class Search {
     if (asked === this.running) this.report(sets);
   }
 
+  /** Forget a search for the next call that is under way: the user has gone somewhere else. */
+  stop(): void {
+    this.running++;
+    this.hits.textContent = (this.hits.textContent ?? "").replace(/ · .*/, "");
+  }
+
   /** Go to the next call that was found, or to the previous one. */
   async next(back: boolean): Promise<void> {
     const { app } = this;

@@ -1,7 +1,7 @@
 // Where the data comes from: the server, or the page itself for one that was sent to somebody.
 
 import type { Marks } from "./marks";
-import type { Call, Found, Overview, Range, Stats } from "./types";
+import type { Call, CallDurations, Found, Overview, Range, Stats } from "./types";
 
 export interface Source {
   /** Can more than what is in sight be asked for? */
@@ -15,6 +15,8 @@ export interface Source {
   tile(capture: number, thread: number, level: number, index: number, generation: number): Promise<ArrayBuffer | null>;
   call(capture: number, thread: number, start: number, depth: number): Promise<Call>;
   stats(capture: number, range: Range, threads: number[] | null): Promise<Stats>;
+  /** How long the calls of a function took that began in RANGE, null for always. At most EVENTS are read, 0 for the usual number. */
+  durations(capture: number, name: number, range: Range | null, threads: number[] | null, events: number): Promise<CallDurations>;
   find(capture: number, names: number[], time: number, back: boolean): Promise<Found>;
   /** How often each name was called, in all of the capture. */
   counts(capture: number): Promise<[name: number, calls: number][]>;
@@ -71,6 +73,17 @@ export class ServerSource implements Source {
     };
     if (threads) values.threads = threads.join(",");
     return (await this.ask("stats", values)).json();
+  }
+
+  async durations(capture: number, name: number, range: Range | null, threads: number[] | null, events: number): Promise<CallDurations> {
+    const values: Record<string, string | number> = { capture, name };
+    if (range) {
+      values.from = Math.max(0, Math.floor(range.from));
+      values.to = Math.max(Number(values.from) + 1, Math.ceil(range.to));
+    }
+    if (threads) values.threads = threads.join(",");
+    if (events) values.events = events;
+    return (await this.ask("durations", values)).json();
   }
 
   async find(capture: number, names: number[], time: number, back: boolean): Promise<Found> {

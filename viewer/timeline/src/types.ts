@@ -101,6 +101,30 @@ export interface Found {
   number: number;
 }
 
+/** The durations of one function's calls; bars without calls are left out. */
+export interface CallDurations {
+  calls: number;
+  /** Calls that are not in the bars, because their ends were not reached. */
+  open: number;
+  median: number;
+  p99: number;
+  longest: number;
+  /** Was all of the range read? If not: calls that began before `until` are counted, of later ones only some. */
+  complete: boolean;
+  until?: number;
+  events: number;
+  bars: DurationBar[];
+}
+
+export interface DurationBar {
+  bar: number;
+  from: number;
+  to: number;
+  calls: number;
+  /** Thread, start, depth, duration; the longest first, and not all if there are many. */
+  longest: [number, number, number, number][];
+}
+
 /** A place on the timeline where a call begins. */
 export interface Place {
   capture: number;

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { differences } from "../src/compare";
+import { barStart, groupBars } from "../src/durations";
 import { sandwich, treeOf } from "../src/flame";
 import { duration, grouped, moment, roundStep } from "../src/format";
 import { arrowsOf, lanesOf, tasksOf } from "../src/marks";
@@ -180,4 +181,36 @@ test("marks become tasks in lanes, and arrows", () => {
     ["flow_in", 1, 2, 70, "5", null, 1],
   ]);
   assert.deepEqual(arrows, [{ name: 2, from: [0, 50, 1], to: [1, 60, 3] }]);
+});
+
+test("bars are grouped until they are wide enough", () => {
+  assert.deepEqual([3, 4, 7, 8, 11, 12].map(barStart), [3, 4, 7, 8, 14, 16]);
+  const bar = (number: number, calls: number, kept: number) => ({
+    bar: number,
+    from: barStart(number),
+    to: barStart(number + 1),
+    calls,
+    longest: Array.from({ length: kept }, (_, i): [number, number, number, number] => [0, i, 0, barStart(number) - i / 100]),
+  });
+  const one = groupBars([bar(20, 2, 2)], 9, 32);
+  assert.equal(one.length, 9);
+  assert.deepEqual(
+    one.filter((group) => group.calls).map((group) => [group.from, group.to, group.calls, group.longest.length]),
+    [[64, 80, 2, 2]],
+  );
+  const many = groupBars([bar(20, 1, 1), bar(21, 3, 3), bar(22, 40, 16), bar(99, 2, 2)], 9, 32);
+  assert.ok(many.length <= 32);
+  assert.equal(many[0].from, 64);
+  assert.deepEqual([many[0].calls, many[0].longest.length], [44, 16]); // those after the 16th of a bar are not known
+  const ends = many.map((group) => group.to).slice(0, -1);
+  assert.deepEqual(
+    ends,
+    many.slice(1).map((group) => group.from),
+  );
+  const two = groupBars([bar(20, 1, 1), bar(21, 3, 3), bar(90, 1, 1)], 9, 32)[0];
+  assert.deepEqual(
+    two.longest.map((call) => call[3]),
+    [80, 79.99, 79.98, 64],
+  );
+  assert.deepEqual(groupBars([], 9, 32), []);
 });
