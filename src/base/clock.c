@@ -35,21 +35,27 @@ struct kymo_snapshot kymo__clock_snapshot(void)
 {
     struct kymo_snapshot best = {0};
     uint64_t narrowest = UINT64_MAX;
+    int64_t offset = 0, nearest = INT64_MAX; /* wall minus monotonic, and within how much */
     bool counter = kymo__load_relaxed(&kymo__clock_counter);
-    /* An attempt interrupted between its readings has a wide gap. */
+    /* An attempt interrupted between its readings has a wide gap. The best reading of the wall clock
+       may be of another attempt. */
     for (int attempt = 0; attempt < 8; attempt++) {
         uint64_t before = kymo_ticks();
         int64_t monotonic = kymo__clock_ns(CLOCK_MONOTONIC);
         uint64_t after = kymo_ticks();
         int64_t wall = kymo__clock_ns(CLOCK_REALTIME);
         int64_t again = kymo__clock_ns(CLOCK_MONOTONIC);
+        if (again - monotonic < nearest) {
+            nearest = again - monotonic;
+            offset = wall - monotonic - nearest / 2;
+        }
         if (after < before || after - before >= narrowest)
             continue;
         narrowest = after - before;
         best.ticks = counter ? before + narrowest / 2 : (uint64_t)monotonic;
         best.monotonic = monotonic;
-        best.wall = wall - (again - monotonic) / 2;
     }
+    best.wall = best.monotonic + offset;
     return best;
 }
 

@@ -299,6 +299,7 @@ static void *drain_body(void *arg)
         struct kymo_snapshot now = kymo__clock_snapshot();
         if (now.monotonic - last.monotonic >= apart) {
             kymo__names_snapshot(d->names, &now);
+            kymo__wall_watch(&d->wall);
             last = now;
         }
         kymo__desk_serve(d->desk);
@@ -317,6 +318,8 @@ static void *drain_body(void *arg)
     struct kymo_snapshot end = kymo__clock_snapshot();
     if (!d->names->clock_ended) /* another so soon would change how the last ticks are converted */
         kymo__names_snapshot(d->names, &end);
+    if (!kymo__flight_on(d->flight)) /* a flight recorder notes it whenever it writes */
+        kymo__wall_note(d->names, "wall_clock.stop", &d->wall);
     int rc = kymo__flight_on(d->flight) ? kymo__flight_flush(d->flight, end.ticks) : write_all(d);
     if (rc == 0) {
         kymo__follow_finish(d->follow, d->packer, dies);

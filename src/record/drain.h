@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "clock.h"
+#include "wallnote.h"
 
 struct kymo_flight;
 struct kymo_follow;
@@ -35,6 +36,7 @@ struct kymo_drain {
     struct kymo_packer *helpers[KYMO__HELPERS]; /* NULL while in use; taken by atomic exchange */
     int helper_count;                           /* made so far; 0: threads do not help */
     int level;                                  /* of compression */
+    struct kymo_wall_worst wall;                /* used by the writer thread only */
     const struct kymo_plans *plans;
     uint64_t helped_chunks;
 

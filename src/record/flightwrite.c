@@ -13,6 +13,7 @@
 #include "names.h"
 #include "pen.h"
 #include "pool.h"
+#include "wallnote.h"
 
 static int append_block(void *arg, const struct kymo_packed *packed)
 {
@@ -106,6 +107,7 @@ int kymo__flight_flush(struct kymo_flight *f, uint64_t asked)
 {
     struct kymo_snapshot now = kymo__clock_snapshot();
     kymo__names_snapshot(f->names, &now);
+    kymo__wall_note(f->names, "wall_clock.stop", NULL);
     kymo__lock(&f->lock);
     f->round++;
     f->oldest = kymo__flight_oldest_tick(f, &now, asked);

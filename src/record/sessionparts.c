@@ -11,6 +11,7 @@
 #include "busfault.h"
 #include "file.h"
 #include "procid.h"
+#include "wallnote.h"
 
 enum {
     FIRST_CHUNKS = 4,    /* allocated by start: most short programs need no more */
@@ -39,6 +40,7 @@ static void describe_process(struct kymo_session *s, const struct kymo_options *
     kymo__names_meta(&s->names, "kymo_version", kymo_version());
     if (!s->pool.live.path)
         kymo__names_meta(&s->names, "live_file", kymo_strerror(s->pool.live.reason));
+    kymo__wall_note(&s->names, "wall_clock.start", NULL);
 }
 
 static void fill_header(struct kymo_file_header *header, int clock, struct kymo_snapshot now)

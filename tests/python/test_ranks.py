@@ -165,3 +165,30 @@ def test_a_report_on_a_directory_needs_captures() -> None:
     assert "--step works only with a directory" in program.refused(
         "report", "--step", "f", "trace.kymo"
     )
+
+
+def test_a_capture_knows_how_far_its_wall_clock_can_be_off() -> None:
+    write("script.py", "pass")
+
+    run_rank(0, "script.py")
+    run_rank(1, "script.py")
+
+    form = re.compile(r"synchronised=[01] max_error_us=\d+ est_error_us=\d+")
+    for path in Path("runs/7").glob("*.kymo"):
+        with kymograph.open(path) as capture:
+            known = {key for key in capture.metadata if key.startswith("wall_clock.")}
+            assert known in ({"wall_clock.start", "wall_clock.stop"}, set())  # or a sandbox
+            assert all(form.fullmatch(capture.metadata[key]) for key in known)
+
+
+def test_ranks_of_one_host_have_one_clock() -> None:
+    write("script.py", "pass")
+    run_rank(0, "script.py")
+    run_rank(1, "script.py")
+
+    report = json.loads(program.good("report", "-j", "runs/7"))
+
+    first, second = report["ranks"]
+    assert (first["start_ns"], second["start_ns"] > 0) == (0, True)
+    assert (second["clock"]["by"], second["clock"]["error_ns"]) == ("monotonic", 0)
+    assert re.search(r"^  clocks +one host, one clock$", program.good("report", "runs/7"), re.M)

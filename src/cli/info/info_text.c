@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "absent.h"
+#include "clock_words.h"
 #include "heapview.h"
 #include "info.h"
 #include "memory.h"
@@ -228,6 +229,12 @@ void kymo__cli_info_text(const struct cli_facts *facts)
     printf("%s, %s, %s\n", kymo__cli_name_clock(info->clock).phrase,
            kymo__cli_frequency(info->ticks_per_second).text,
            kymo__cli_count(info->snapshots, "snapshot", "snapshots").text);
+    struct kymo_hostclock wall;
+    kymo__hostclock_read(facts->capture, &wall);
+    char *words = kymo__cli_clock_words(&wall);
+    kymo__cli_label("wall");
+    puts(words);
+    kymo__cli_free(words);
     print_format(facts);
     print_metadata(facts->capture);
     print_processes(facts);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "atomic.h"
+#include "calls.h"
 #include "capture_file.h"
 #include "exits.h"
 #include "family.h"
@@ -79,8 +80,10 @@ static int measure_rank(struct kymo_capture *capture, const char *path, const ch
         .host = kymo__cli_format("%s", process.machine),
         .rank = number ? strtoll(number, NULL, 10) : -1,
         .pid = info.pid,
+        .start = info.start,
         .lasted = info.end - info.start,
     };
+    kymo__hostclock_read(capture, &rank->clock);
     struct kymo_function_figures f = {.size = sizeof f};
     for (uint64_t i = 0; kymo_figures_function(figures, i, &f) == 0; i++) {
         rank->calls += f.calls;
@@ -184,8 +187,25 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Put all starts on the first rank's clock, and count from the earliest. */
+static void relate_clocks(struct cli_ranks *ranks)
+{
+    kymo_ns earliest = INT64_MAX;
+    for (size_t i = 0; i < ranks->count; i++) {
+        struct cli_rank *rank = &ranks->all[i];
+        rank->relation = i == 0 ? (struct kymo_relation){.sync = KYMO__SYNC_YES}
+                                : kymo__hostclock_relate(&ranks->all[0].clock, &rank->clock, false);
+        rank->start = kymo__ns_add(rank->start, rank->relation.shift);
+        earliest = rank->start < earliest ? rank->start : earliest;
+        kymo__order_add(&ranks->order, &rank->clock);
+    }
+    for (size_t i = 0; i < ranks->count; i++)
+        ranks->all[i].start = kymo__ns_between(earliest, ranks->all[i].start);
+}
+
 /* A straggler is at least 5 % slower than the median, and three times as far from it as ranks
-   usually are. */
+   usually are. Figures are durations, each measured by one clock: the error between clocks of
+   different hosts is no part of them. */
 static void find_stragglers(struct cli_ranks *ranks)
 {
     kymo_ns *figures = kymo__cli_array(ranks->count, sizeof *figures);
@@ -321,6 +341,7 @@ int kymo__cli_report_ranks(const char *folder, const char *step, uint64_t limit,
         code = kymo__cli_capture_broken(g.paths[0], KYMO_EDAMAGED);
     } else {
         qsort(ranks.all, ranks.count, sizeof *ranks.all, by_rank);
+        relate_clocks(&ranks);
         find_stragglers(&ranks);
         code = show_ranks(&ranks, limit, as_json);
     }

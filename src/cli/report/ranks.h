@@ -7,13 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kymo/kymo.h>
+#include "hostclock.h"
 
 /* A process that is compared with the others. Its texts are its own. */
 struct cli_rank {
     char *path, *name, *host;
-    int64_t rank, pid; /* rank: -1 if unknown */
-    kymo_ns lasted;
+    int64_t rank, pid;     /* rank: -1 if unknown */
+    kymo_ns start, lasted; /* start: on its own clock, then after the earliest start of all */
+    struct kymo_hostclock clock;
+    struct kymo_relation relation; /* to the clock of the first rank */
     uint64_t calls;
     uint64_t steps; /* calls of what is a step; 0 if there are none */
     kymo_ns step_total, step_most;
@@ -26,6 +28,7 @@ struct cli_ranks {
     struct cli_rank *all;      /* by rank, then by path */
     size_t count, unreadable;
     bool by_step;            /* all of them have steps */
+    struct kymo_order order; /* of their clocks */
     kymo_ns median;          /* of their figures */
     size_t slowest, typical; /* the one with the greatest figure, and one in the middle */
 };

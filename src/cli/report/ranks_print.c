@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock_words.h"
 #include "jsonout.h"
 #include "memory.h"
 #include "ranks.h"
@@ -41,6 +42,10 @@ static void print_summary(const struct cli_ranks *ranks)
     printf("by %s; the median is %s\n",
            ranks->by_step ? "the mean time of a step" : "how long they lasted: not all have steps",
            kymo__cli_duration(ranks->median).text);
+    kymo__cli_label("clocks");
+    char *order = kymo__cli_order_words(&ranks->order);
+    puts(order);
+    kymo__cli_free(order);
     size_t slow = 0;
     for (size_t i = 0; i < ranks->count; i++)
         slow += ranks->all[i].straggles;
@@ -70,6 +75,12 @@ static void add_rank(struct cli_table *table, const struct cli_rank *rank, kymo_
         snprintf(more, sizeof more, "%+.1f %%%s",
                  100.0 * (double)(rank->figure - median) / (double)median,
                  rank->straggles ? " !" : "");
+    const struct kymo_relation *relation = &rank->relation;
+    struct cli_text start = kymo__cli_duration(rank->start), error = {"exact"};
+    if (relation->error < 0)
+        error = (struct cli_text){"unknown"};
+    else if (relation->how == KYMO__RELATED_WALL)
+        error = kymo__cli_duration(relation->error);
     struct cli_text lasted = kymo__cli_duration(rank->lasted);
     struct cli_text calls = kymo__cli_grouped(rank->calls);
     struct cli_text steps = kymo__cli_grouped(rank->steps), mean = {"-"}, most = {"-"};
@@ -77,8 +88,9 @@ static void add_rank(struct cli_table *table, const struct cli_rank *rank, kymo_
         mean = kymo__cli_duration(rank->step_total / (kymo_ns)rank->steps);
         most = kymo__cli_duration(rank->step_most);
     }
-    const char *const cells[] = {number,     rank->host, pid,       rank->name, lasted.text,
-                                 calls.text, steps.text, mean.text, most.text,  more};
+    const char *const cells[] = {number,     rank->host, pid,         rank->name,
+                                 start.text, error.text, lasted.text, calls.text,
+                                 steps.text, mean.text,  most.text,   more};
     kymo__cli_table_add(table, cells);
 }
 
@@ -89,6 +101,8 @@ static void print_ranks(const struct cli_ranks *ranks)
         {"HOST", false, CLI_CUT | CLI_DROP(3)},
         {"PID", true, CLI_DROP(2)},
         {"NAME", false, CLI_CUT | CLI_DROP(4)},
+        {"START", true, CLI_DROP(6)},
+        {"WITHIN", true, CLI_DROP(6)},
         {"LASTED", true, CLI_DROP(1)},
         {"CALLS", true, CLI_DROP(5)},
         {"STEPS", true, CLI_KEEP},
@@ -160,6 +174,29 @@ void kymo__cli_ranks_text(const struct cli_ranks *ranks, const struct cli_rank_c
     kymo__cli_free(typical);
 }
 
+static void write_relation(struct kymo_jsonout *json, const struct kymo_relation *relation)
+{
+    kymo__jsonout_object(json, "clock");
+    kymo__jsonout_string(json, "by", relation->how == KYMO__RELATED_WALL ? "wall" : "monotonic");
+    kymo__jsonout_int(json, "offset_ns", relation->shift);
+    if (relation->error < 0)
+        kymo__jsonout_null(json, "error_ns");
+    else
+        kymo__jsonout_int(json, "error_ns", relation->error);
+    if (relation->sync == KYMO__SYNC_UNKNOWN)
+        kymo__jsonout_null(json, "synchronised");
+    else
+        kymo__jsonout_bool(json, "synchronised", relation->sync == KYMO__SYNC_YES);
+    if (relation->drift_error < 0) {
+        kymo__jsonout_null(json, "drift_ppb");
+        kymo__jsonout_null(json, "drift_error_ppb");
+    } else {
+        kymo__jsonout_double(json, "drift_ppb", relation->drift);
+        kymo__jsonout_double(json, "drift_error_ppb", relation->drift_error);
+    }
+    kymo__jsonout_end(json);
+}
+
 static void write_rank(struct kymo_jsonout *json, const struct cli_rank *rank)
 {
     kymo__jsonout_object(json, NULL);
@@ -171,6 +208,8 @@ static void write_rank(struct kymo_jsonout *json, const struct cli_rank *rank)
     kymo__jsonout_int(json, "pid", rank->pid);
     kymo__jsonout_string(json, "name", rank->name);
     kymo__jsonout_string(json, "file", rank->path);
+    kymo__jsonout_int(json, "start_ns", rank->start);
+    write_relation(json, &rank->relation);
     kymo__jsonout_int(json, "duration_ns", rank->lasted);
     kymo__jsonout_uint(json, "calls", rank->calls);
     kymo__jsonout_uint(json, "steps", rank->steps);

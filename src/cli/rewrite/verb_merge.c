@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture_file.h"
+#include "clock_words.h"
 #include "memory.h"
 #include "message.h"
 #include "rewriting.h"
@@ -26,6 +27,22 @@ static bool read_align(const char *text, enum kymo_align *how)
         return false;
     }
     return true;
+}
+
+/* What is known about the order of events on different hosts. */
+static void complain_error(const struct kymo_part *parts, int count)
+{
+    struct kymo_order order = {0};
+    for (int i = 0; i < count; i++) {
+        struct kymo_hostclock clock;
+        kymo__hostclock_read(parts[i].capture, &clock);
+        kymo__order_add(&order, &clock);
+    }
+    if (order.hosts) { /* not if --align wall was used on one host */
+        char *words = kymo__cli_order_words(&order);
+        kymo__cli_complain("%s", words);
+        kymo__cli_free(words);
+    }
 }
 
 /* Align the clocks; *SAID describes how. Prints a message and returns false when that is
@@ -53,10 +70,40 @@ static bool align(struct kymo_part *parts, const char *const *paths, int count, 
     if (found.start)
         kymo__cli_complain("the captures were aligned at their starts; do not compare times "
                            "between them");
-    else if (found.wall)
+    else if (found.wall) {
         kymo__cli_complain("captures from different machines or boots were aligned by the time "
                            "of day: times between them are only as accurate as those clocks");
+        complain_error(parts, count);
+    }
     return true;
+}
+
+/* The notes of the result: BASIC, and the relation of each part's clock to the first one's. Free
+   them with free_notes. */
+static struct kymo_rewrite_note *make_notes(const struct kymo_part *parts, int count,
+                                            const struct kymo_rewrite_note *basic)
+{
+    struct kymo_rewrite_note *notes = kymo__cli_array((size_t)count + 3, sizeof *notes);
+    size_t made = 0;
+    for (; basic->key; basic++)
+        notes[made++] = (struct kymo_rewrite_note){kymo__cli_format("%s", basic->key),
+                                                   kymo__cli_format("%s", basic->value)};
+    for (int i = 1; i < count; i++)
+        if (parts[i].relation.how != KYMO__RELATED_MONOTONIC)
+            notes[made++] =
+                (struct kymo_rewrite_note){kymo__cli_format("%d.merged_clock", i),
+                                           kymo__cli_describe_relation(&parts[i].relation)};
+    notes[made] = (struct kymo_rewrite_note){0};
+    return notes;
+}
+
+static void free_notes(struct kymo_rewrite_note *notes)
+{
+    for (struct kymo_rewrite_note *note = notes; note->key; note++) {
+        kymo__cli_free((char *)note->key);
+        kymo__cli_free((char *)note->value);
+    }
+    kymo__cli_free(notes);
 }
 
 static char *list_paths(const char *const *paths, int count)
@@ -78,9 +125,11 @@ static int merge_parts(struct kymo_part *parts, const struct cli_arguments *argu
         !align(parts, arguments->words, arguments->count, how, &said))
         return CLI_BAD;
     char *from = list_paths(arguments->words, arguments->count);
-    const struct kymo_rewrite_note notes[] = {{"merged", from}, {"merged_clocks", said}, {0}};
+    const struct kymo_rewrite_note basic[] = {{"merged", from}, {"merged_clocks", said}, {0}};
+    struct kymo_rewrite_note *notes = make_notes(parts, arguments->count, basic);
     int code = kymo__cli_rewrite(parts, (size_t)arguments->count, arguments->value[OPTION_OUTPUT],
                                  notes, "merging", arguments->value[OPTION_FORCE] != NULL);
+    free_notes(notes);
     kymo__cli_free(from);
     return code;
 }

@@ -1,0 +1,56 @@
+/* clock_words.c — see clock_words.h. */
+#include "clock_words.h"
+
+#include "memory.h"
+#include "units.h"
+
+char *kymo__cli_order_words(const struct kymo_order *order)
+{
+    struct cli_text within = kymo__cli_duration(kymo__order_error(order));
+    if (!order->hosts)
+        return kymo__cli_format("one host, one clock");
+    if (order->unsynchronised && order->unknown)
+        return kymo__cli_format("unsynchronised clock: order between hosts is unknown");
+    if (order->unsynchronised)
+        return kymo__cli_format("unsynchronised clock: order between hosts is unknown within %s, "
+                                "perhaps more",
+                                within.text);
+    if (order->unknown)
+        return kymo__cli_format("the error of some clock was not recorded: order between hosts is "
+                                "unknown");
+    return kymo__cli_format("order between hosts is known within %s", within.text);
+}
+
+char *kymo__cli_clock_words(const struct kymo_hostclock *clock)
+{
+    char *moved = clock->spread < 1000000
+                      ? kymo__cli_format("%s", "")
+                      : kymo__cli_format("; it was moved by up to %s meanwhile",
+                                         kymo__cli_duration(clock->spread).text);
+    struct cli_text most = kymo__cli_duration(clock->most);
+    char *words =
+        clock->sync == KYMO__SYNC_UNKNOWN
+            ? kymo__cli_format("error unknown: it was not recorded%s", moved)
+        : clock->most < 0 ? kymo__cli_format("unsynchronised, error unknown%s", moved)
+        : clock->sync == KYMO__SYNC_NO
+            ? kymo__cli_format("unsynchronised, off by %s, perhaps more%s", most.text, moved)
+            : kymo__cli_format("synchronised, off by %s at most%s", most.text, moved);
+    kymo__cli_free(moved);
+    return words;
+}
+
+char *kymo__cli_describe_relation(const struct kymo_relation *r)
+{
+    static const char *const by[] = {"monotonic", "wall", "start"};
+    static const char *const sync[] = {"unknown", "yes", "no"};
+    char *error =
+        r->error < 0 ? kymo__cli_format("unknown") : kymo__cli_format("%lld", (long long)r->error);
+    char *drift = r->drift_error < 0
+                      ? kymo__cli_format("unknown")
+                      : kymo__cli_format("%.0f drift_error_ppb=%.0f", r->drift, r->drift_error);
+    char *text = kymo__cli_format("by=%s offset_ns=%lld error_ns=%s synchronised=%s drift_ppb=%s",
+                                  by[r->how], (long long)r->shift, error, sync[r->sync], drift);
+    kymo__cli_free(error);
+    kymo__cli_free(drift);
+    return text;
+}

@@ -1,0 +1,16 @@
+/* clock_words.h — how exactly times of different hosts can be compared, in words. */
+#ifndef KYMO_CLI_CLOCK_WORDS_H
+#define KYMO_CLI_CLOCK_WORDS_H
+
+#include "hostclock.h"
+
+/* "order between hosts is known within 3.2 ms", or why not. Free it. */
+char *kymo__cli_order_words(const struct kymo_order *order);
+
+/* What a capture knows of its wall clock's error. Free it. */
+char *kymo__cli_clock_words(const struct kymo_hostclock *clock);
+
+/* RELATION as it is stored: "by=wall offset_ns=... error_ns=...". Free it. */
+char *kymo__cli_describe_relation(const struct kymo_relation *relation);
+
+#endif

@@ -1,0 +1,253 @@
+/* Captures of many simulated hosts, whose clocks are off and drift by known amounts: times are
+   related within the error that is stored and shown, and nothing is claimed that is not known. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "check.h"
+#include "defs.h"
+#include "random.h"
+#include "rewrite.h"
+#include "shell.h"
+#include "varint.h"
+#include "writer.h"
+
+enum { HOSTS = 64 };
+#define SECOND INT64_C(1000000000)
+#define START (1700000000 * SECOND) /* true time at which all begin */
+#define LENGTH (10 * SECOND)
+
+struct host {
+    int64_t uptime;       /* monotonic clock at START */
+    int64_t off;          /* its wall clock is ahead of true time by this */
+    int64_t moved;        /* and by this more at the end: it was set, little by little */
+    const char *at_start; /* metadata, or NULL */
+    const char *at_stop;
+};
+
+static void note(struct kymo_writer *w, const char *key, const char *value)
+{
+    uint64_t name = kymo__writer_string(w, key), text = kymo__writer_string(w, value);
+    kymo__writer_define(w, &(struct kymo_def){.type = KYMO__DEF_META, .number = {name, text}});
+}
+
+/* A host on which one call begins at START and ends with the capture. */
+static void make_host(const char *path, int number, const struct host *h)
+{
+    struct kymo_file_header header = {
+        .pid = 100,
+        .clock = KYMO_CLOCK_MONOTONIC,
+        .ticks_rate = 1000000000,
+        .ticks = (uint64_t)h->uptime,
+        .monotonic = h->uptime,
+        .wall = START + h->off,
+    };
+    header.boot[0] = (uint8_t)(number + 1);
+    struct kymo_writer *w;
+    CHECK_OK(kymo__writer_new(path, &header, &w));
+    char text[32];
+    snprintf(text, sizeof(text), "%d", number);
+    note(w, "rank", text);
+    snprintf(text, sizeof(text), "host%d", number);
+    note(w, "host", text);
+    if (h->at_start)
+        note(w, "wall_clock.start", h->at_start);
+    if (h->at_stop)
+        note(w, "wall_clock.stop", h->at_stop);
+    for (int i = 0; i <= 10; i++) {
+        int64_t since = LENGTH / 10 * i;
+        uint64_t then = (uint64_t)(h->uptime + since);
+        int64_t wall = START + h->off + since + h->moved / 10 * i;
+        kymo__writer_define(w, &(struct kymo_def){.type = KYMO__DEF_CLOCK,
+                                                  .number = {then, then, kymo__zigzag(wall)}});
+    }
+    uint32_t step =
+        kymo__writer_key(w, kymo__writer_string(w, "train_step"), 0, 0, KYMO_CLASS_NAME);
+    kymo__writer_define(w, &(struct kymo_def){.type = KYMO__DEF_THREAD, .number = {0, 100}});
+    kymo__writer_event(w, 0, (uint64_t)h->uptime, kymo_word(KYMO_ENTER, 0, step), 0);
+    kymo__writer_event(w, 0, (uint64_t)(h->uptime + LENGTH), kymo_word(KYMO_LEAVE, 0, step), 0);
+    CHECK_OK(kymo__writer_finish(w, true));
+}
+
+static struct kymo_part open_host(const char *name, int number, const struct host *h)
+{
+    struct kymo_part part = {.from = INT64_MIN, .to = INT64_MAX};
+    make_host(check_path(name), number, h);
+    CHECK_OK(kymo_open(check_path(name), &part.capture));
+    return part;
+}
+
+static struct kymo_relation relate_hosts(const struct host *first, const struct host *second)
+{
+    struct kymo_part parts[2] = {open_host("a.kymo", 0, first), open_host("b.kymo", 1, second)};
+    struct kymo_alignment alignment;
+    CHECK_OK(kymo__align(parts, 2, KYMO__ALIGN_BEST, &alignment));
+    CHECK(alignment.wall);
+    CHECK_EQ(parts[1].shift, parts[1].relation.shift);
+    kymo_close(parts[0].capture);
+    kymo_close(parts[1].capture);
+    return parts[1].relation;
+}
+
+static const char SYNCED[] = "synchronised=1 max_error_us=4000 est_error_us=50";
+static const char WORSE[] = "synchronised=1 max_error_us=6000 est_error_us=50";
+static const char UNSYNCED[] = "synchronised=0 max_error_us=16000000 est_error_us=16000000";
+static const char FREE[] = "synchronised=0 max_error_us=9000 est_error_us=16000000";
+
+/* Between two hosts: what both wall clocks are off, and what they were moved. */
+static void sixty_four_hosts_are_related_within_the_stated_error(void)
+{
+    uint64_t seed = 42;
+    struct host hosts[HOSTS];
+    struct kymo_part parts[HOSTS];
+    for (int i = 0; i < HOSTS; i++) {
+        int64_t most = 6000000;
+        hosts[i] = (struct host){
+            .uptime = (i + 1) * 1000 * SECOND,
+            .off = (int64_t)(random_next(&seed) % (uint64_t)(2 * most)) - most,
+            .moved = i % 3 == 0 ? 0 : (int64_t)(random_next(&seed) % 2000000) / 10 * 10 - 1000000,
+            .at_start = SYNCED,
+            .at_stop = WORSE,
+        };
+        char name[32];
+        snprintf(name, sizeof(name), "h%d.kymo", i);
+        parts[i] = open_host(name, i, &hosts[i]);
+    }
+    struct kymo_alignment alignment;
+    CHECK_OK(kymo__align(parts, HOSTS, KYMO__ALIGN_BEST, &alignment));
+    for (int i = 1; i < HOSTS; i++) {
+        const struct kymo_relation *r = &parts[i].relation;
+        /* All began at one moment. */
+        int64_t wrong = llabs(hosts[i].uptime + parts[i].shift - hosts[0].uptime);
+        CHECK_EQ(wrong, llabs(hosts[i].off - hosts[0].off));
+        CHECK_LE(wrong, r->error);
+        CHECK_EQ(r->error, 12000000 + llabs(hosts[i].moved) + llabs(hosts[0].moved));
+        CHECK_EQ(r->sync, KYMO__SYNC_YES);
+        CHECK_LE(llabs((int64_t)(r->drift * 10) - (hosts[i].moved - hosts[0].moved)), 1);
+        CHECK_LE(llabs((int64_t)r->drift_error - 2400000), 1);
+    }
+    for (int i = 0; i < HOSTS; i++)
+        kymo_close(parts[i].capture);
+}
+
+static void an_unsynchronised_clock_is_said_to_be(void)
+{
+    const struct host good = {.uptime = SECOND, .at_start = SYNCED, .at_stop = SYNCED};
+    const struct host bad = {.uptime = 2 * SECOND, .at_start = UNSYNCED, .at_stop = UNSYNCED};
+    const struct host lost = {.uptime = 2 * SECOND, .at_start = SYNCED, .at_stop = UNSYNCED};
+    const struct host free = {.uptime = 2 * SECOND, .at_start = FREE, .at_stop = FREE};
+
+    CHECK_EQ(relate_hosts(&good, &bad).sync, KYMO__SYNC_NO);
+    CHECK_EQ(relate_hosts(&good, &bad).error, -1);
+    CHECK(relate_hosts(&good, &bad).drift_error < 0);
+    CHECK_EQ(relate_hosts(&lost, &good).sync, KYMO__SYNC_NO);
+    CHECK_EQ(relate_hosts(&good, &free).sync, KYMO__SYNC_NO);
+    CHECK_EQ(relate_hosts(&good, &free).error, 13000000);
+}
+
+static void without_an_estimate_the_error_is_unknown(void)
+{
+    static const char *const strange[] = {
+        NULL, "", "synchronised=1", "synchronised=1 max_error_us=-5 est_error_us=1",
+        "synchronised=1 max_error_us=99999999999999999999 est_error_us=1"};
+    const struct host good = {.uptime = SECOND, .at_start = SYNCED, .at_stop = SYNCED};
+    for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
+        const struct host old = {.uptime = 2 * SECOND, .at_start = strange[i]};
+        CHECK_EQ(relate_hosts(&good, &old).sync, KYMO__SYNC_UNKNOWN);
+        CHECK_EQ(relate_hosts(&good, &old).error, -1);
+    }
+}
+
+/* The kernel's bound grows by 500 ppm at most. */
+static void the_error_of_a_killed_program_grows_until_its_end(void)
+{
+    const struct host good = {.uptime = SECOND, .at_start = SYNCED, .at_stop = SYNCED};
+    const struct host killed = {.uptime = 2 * SECOND, .at_start = SYNCED};
+    CHECK_EQ(relate_hosts(&good, &killed).error, 8000000 + LENGTH / 2000);
+}
+
+/* ---- the command ---- */
+
+/* Make COUNT hosts in a new folder; every other one has the metadata SECOND_ONE. */
+static const char *make_folder(const char *name, int count, const char *second_one)
+{
+    static char folder[4096];
+    snprintf(folder, sizeof(folder), "%s", check_path(name));
+    CHECK_OK(mkdir(folder, 0700));
+    for (int i = 0; i < count; i++) {
+        char path[5000];
+        const char *text = i % 2 ? second_one : SYNCED;
+        const struct host h = {
+            .uptime = (i + 1) * SECOND, .off = i * 100000, .at_start = text, .at_stop = text};
+        snprintf(path, sizeof(path), "%s/h%02d.kymo", folder, i);
+        make_host(path, i, &h);
+    }
+    return folder;
+}
+
+/* Is every one of WORDS, which ends with NULL, in what the command prints? ARGUMENTS are printed
+   with FOLDER as their only argument. */
+static void prints(const char *folder, const char *arguments, const char *const *words)
+{
+    char text[65536], out[4096];
+    snprintf(out, sizeof(out), "%s", check_path("said"));
+    char command[8192];
+    snprintf(command, sizeof(command), arguments, folder, folder, folder);
+    CHECK_OK(shell("%s %s >%s 2>&1", getenv("KYMO_PROGRAM"), command, out));
+    FILE *file = fopen(out, "r");
+    CHECK(file != NULL);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    for (; *words; words++)
+        if (!strstr(text, *words))
+            CHECK_FAIL("'%s' is not in:\n%s", *words, text);
+}
+
+#define PRINTS(folder, arguments, ...)                                                             \
+    prints(folder, arguments, (const char *const[]){__VA_ARGS__, NULL})
+
+static void the_command_shows_the_error_of_every_host(void)
+{
+    const char *folder = make_folder("good", HOSTS, WORSE);
+    PRINTS(folder, "report --step train_step %s", "order between hosts is known within 12.000 ms",
+           "6.300 ms", "exact", "8.000 ms");
+    PRINTS(folder, "report -j --step train_step %s",
+           "\"by\": \"wall\", \"offset_ns\": -62993700000, \"error_ns\": 10000000, "
+           "\"synchronised\": true");
+    PRINTS(folder, "info %s/h01.kymo", "synchronised, off by 6.000 ms at most");
+    PRINTS(folder, "merge %s/h00.kymo %s/h01.kymo -o %s/m.kymo",
+           "order between hosts is known within 10.000 ms");
+    PRINTS(folder, "info %s/m.kymo",
+           "1.merged_clock = by=wall offset_ns=-999900000 error_ns=10000000 synchronised=yes "
+           "drift_ppb=0 drift_error_ppb=2000000");
+}
+
+static void the_command_says_what_is_not_known(void)
+{
+    const char *folder = make_folder("bad", 4, UNSYNCED);
+    PRINTS(folder, "report %s", "unsynchronised clock: order between hosts is unknown\n",
+           "unknown");
+    PRINTS(folder, "info %s/h01.kymo", "unsynchronised, error unknown");
+    folder = make_folder("free", 4, FREE);
+    PRINTS(folder, "report %s",
+           "unsynchronised clock: order between hosts is unknown within 18.000 ms, perhaps more");
+    folder = make_folder("old", 4, NULL);
+    PRINTS(folder, "report %s", "the error of some clock was not recorded");
+    PRINTS(folder, "report -j %s",
+           "\"error_ns\": null, \"synchronised\": null, \"drift_ppb\": null");
+    PRINTS(folder, "info %s/h01.kymo", "error unknown: it was not recorded");
+    PRINTS(folder, "merge %s/h00.kymo %s/h01.kymo -o %s/m.kymo",
+           "the error of some clock was not recorded");
+}
+
+static const struct check_case cases[] = {
+    CHECK_CASE(sixty_four_hosts_are_related_within_the_stated_error),
+    CHECK_CASE(an_unsynchronised_clock_is_said_to_be),
+    CHECK_CASE(without_an_estimate_the_error_is_unknown),
+    CHECK_CASE(the_error_of_a_killed_program_grows_until_its_end),
+    CHECK_CASE(the_command_shows_the_error_of_every_host),
+    CHECK_CASE(the_command_says_what_is_not_known),
+};
+
+CHECK_MAIN(cases)
