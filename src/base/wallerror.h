@@ -12,7 +12,7 @@ struct kymo_wall_error {
     int64_t estimate_us; /* probably this */
 };
 
-/* Read it. False if the kernel or a sandbox does not tell. */
+/* Read it. False if the kernel does not tell, or where system calls are filtered. */
 bool kymo__wall_error(struct kymo_wall_error *error);
 
 #endif

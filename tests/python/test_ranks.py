@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import program
@@ -192,3 +194,38 @@ def test_ranks_of_one_host_have_one_clock() -> None:
     assert (first["start_ns"], second["start_ns"] > 0) == (0, True)
     assert (second["clock"]["by"], second["clock"]["error_ns"]) == ("monotonic", 0)
     assert re.search(r"^  clocks +one host, one clock$", program.good("report", "runs/7"), re.M)
+
+
+# Ends the process at adjtimex, as the filters of many services do.
+FILTERED = """
+import ctypes, platform
+
+class Step(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte),
+                ("k", ctypes.c_uint)]
+
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.POINTER(Step))]
+
+adjtimex = {"x86_64": 159, "aarch64": 171}[platform.machine()]
+steps = (Step * 4)(Step(0x20, 0, 0, 0), Step(0x15, 0, 1, adjtimex), Step(0x06, 0, 0, 0x80000000),
+                   Step(0x06, 0, 0, 0x7FFF0000))
+libc = ctypes.CDLL(None)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Program(4, steps))):
+    print("no filters here")
+else:
+    import kymograph
+    kymograph.start("filtered.kymo")
+    kymograph.stop()
+"""
+
+
+def test_where_system_calls_are_filtered_the_clock_is_not_asked_for() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FILTERED], capture_output=True, text=True, timeout=400, check=False
+    )
+
+    if "no filters" in done.stdout:
+        pytest.skip("this kernel has no filters of system calls")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "error unknown: it was not recorded" in program.good("info", "filtered.kymo")
