@@ -5,7 +5,6 @@
 #include "arena.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,9 +21,9 @@ struct piece {
 enum {
     HEAD = 16, /* bytes before a piece */
     FINE = 8,  /* classes of 16, 32, … 128 bytes */
-    CLASSES = FINE + 4 * 9,
-    LARGEST = 64 << 10, /* of the last class; larger ones are zero without being touched */
-    SLAB = 4 << 20,     /* untouched pages cost nothing */
+    CLASSES = FINE + 4 * 11,
+    LARGEST = 256 << 10, /* of the last class */
+    SLAB = 4 << 20,      /* untouched pages cost nothing */
 };
 static_assert(sizeof(struct piece) <= HEAD, "the head fits before a piece");
 
@@ -107,11 +106,9 @@ static struct piece *cut_pieces(unsigned class)
     return piece;
 }
 
-/* *USED: it has been given back before, so its bytes may not be zero. */
-static struct piece *small_new(unsigned class, bool *used)
+static struct piece *small_new(unsigned class)
 {
     struct piece *piece = spare[class];
-    *used = piece != NULL;
     if (!piece)
         return cut_pieces(class);
     spare[class] = piece->next;
@@ -120,29 +117,20 @@ static struct piece *small_new(unsigned class, bool *used)
 
 /* ---- all of them ---- */
 
-static void *take_piece(size_t size, bool *used)
+void *kymo__arena_take(size_t size)
 {
-    *used = false;
     if (size > LARGEST)
         return large_new(size);
     kymo__lock(&lock);
-    struct piece *piece = small_new(class_of(size), used);
+    struct piece *piece = small_new(class_of(size));
     kymo__unlock(&lock);
     return piece ? body_of(piece) : NULL;
 }
 
-void *kymo__arena_take(size_t size)
-{
-    bool used;
-    return take_piece(size, &used);
-}
-
-/* The system's pages are zero, and those of a large piece may never be touched. */
 void *kymo__arena_take_zeroed(size_t size)
 {
-    bool used;
-    void *body = take_piece(size, &used);
-    if (body && used)
+    void *body = kymo__arena_take(size);
+    if (body && size <= LARGEST)
         memset(body, 0, size);
     return body;
 }

@@ -29,26 +29,22 @@ enum {
     AHEAD = 32,                  /* chunks to make usable when free ones run low */
 };
 
-static struct kymo_packer *new_packer(const struct kymo_drain *d)
-{
-    struct kymo_packer *packer = kymo__packer_new(d->level);
-    if (packer)
-        kymo__packer_plans(packer, d->plans);
-    return packer;
-}
-
 int kymo__drain_init(struct kymo_drain *d, int level, bool help, const struct kymo_plans *plans)
 {
-    d->level = level;
-    d->plans = plans;
-    d->packer = new_packer(d);
+    d->packer = kymo__packer_new(level);
     if (!d->packer)
         return -ENOMEM;
-    if (!help)
-        return 0;
-    d->helpers[0] = new_packer(d);
-    d->helper_count = d->helpers[0] != NULL;
-    return d->helper_count ? 0 : -ENOMEM;
+    kymo__packer_plans(d->packer, plans);
+    /* One helper would suffice; the others are for speed. */
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    for (int i = 0; help && i < KYMO__HELPERS && i < (cores < 1 ? 1 : cores); i++) {
+        d->helpers[i] = kymo__packer_new(level);
+        if (!d->helpers[i] && i == 0)
+            return -ENOMEM;
+        if (d->helpers[i])
+            kymo__packer_plans(d->helpers[i], plans);
+    }
+    return 0;
 }
 
 void kymo__drain_fini(struct kymo_drain *d)
@@ -109,21 +105,6 @@ static void helper_return(struct kymo_drain *d, struct kymo_packer *packer)
         struct kymo_packer *none = NULL;
         if (kymo__swap_if(&d->helpers[i], &none, packer))
             return;
-    }
-}
-
-/* One helper would suffice; the others are for speed. Short sessions never need them. */
-static void add_helpers(struct kymo_drain *d)
-{
-    if (!d->helper_count || d->helper_count == KYMO__HELPERS)
-        return;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    while (d->helper_count < KYMO__HELPERS && d->helper_count < cores) {
-        struct kymo_packer *packer = new_packer(d);
-        if (!packer)
-            return;
-        d->helper_count++;
-        helper_return(d, packer);
     }
 }
 
@@ -303,10 +284,8 @@ static void *drain_body(void *arg)
             last = now;
         }
         kymo__desk_serve(d->desk);
-        if (kymo__pool_is_low(d->pool)) {
+        if (kymo__load_relaxed(&d->pool->free.count) < AHEAD / 4)
             kymo__pool_grow(d->pool, AHEAD);
-            add_helpers(d);
-        }
         if (kymo__flight_on(d->flight))
             kymo__flight_serve(d->flight);
         write_all(d);

@@ -34,10 +34,7 @@ struct kymo_drain {
 
     struct kymo_packer *packer;                 /* used by the writer thread only */
     struct kymo_packer *helpers[KYMO__HELPERS]; /* NULL while in use; taken by atomic exchange */
-    int helper_count;                           /* made so far; 0: threads do not help */
-    int level;                                  /* of compression */
     struct kymo_wall_worst wall;                /* used by the writer thread only */
-    const struct kymo_plans *plans;
     uint64_t helped_chunks;
 
     /* A signal is about to end the process: stop recording, so that the rest can be written. False
@@ -52,8 +49,8 @@ struct kymo_drain {
     uint32_t resting;   /* 1: end, and leave all work to the next thread */
 };
 
-/* Create the packers, which know PLANS; with HELP also one for helpers, and more when memory first
-   runs low. 0 or -ENOMEM; call fini either way. */
+/* Create the packers, which know PLANS; with HELP also those of the helpers. 0 or -ENOMEM; call
+   fini either way. */
 int kymo__drain_init(struct kymo_drain *drain, int level, bool help,
                      const struct kymo_plans *plans);
 void kymo__drain_fini(struct kymo_drain *drain);

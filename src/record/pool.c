@@ -12,7 +12,7 @@
 
 enum {
     GROW_STEP = 16, /* chunks: 1 MiB */
-    LOW_WATER = 8,  /* fewer free chunks than this are few */
+    LOW_WATER = 8,  /* with fewer free chunks than this, the writer makes more in advance */
 };
 
 sem_t kymo__wake;
@@ -44,13 +44,6 @@ uint32_t kymo__pool_grow(struct kymo_pool *pool, uint32_t more)
         kymo__chunks_push(&pool->free, pool->live.chunks, &pool->live.chunks[first + i]);
     kymo__unlock(&pool->grow_lock);
     return grown;
-}
-
-/* A session begins with few chunks, and many need no more: those are low when half are in use. */
-bool kymo__pool_is_low(const struct kymo_pool *pool)
-{
-    uint32_t half = kymo__load_relaxed(&pool->live.ready) / 2;
-    return kymo__load_relaxed(&pool->free.count) < (half < LOW_WATER ? half : LOW_WATER);
 }
 
 void kymo__pool_give(struct kymo_pool *pool, struct kymo_chunk *chunk)
@@ -116,7 +109,7 @@ static struct kymo_chunk *pool_take(struct kymo_pool *pool, int *reason)
     if (!chunk && !kymo__load_relaxed(&pool->live.full) && kymo__pool_grow(pool, GROW_STEP))
         chunk = kymo__chunks_pop(&pool->free, pool->live.chunks);
     if (chunk) {
-        if (kymo__pool_is_low(pool))
+        if (kymo__load_relaxed(&pool->free.count) < LOW_WATER)
             kymo__pool_wake(pool);
         return chunk;
     }
@@ -140,7 +133,7 @@ struct kymo_chunk *kymo__pool_take_free(struct kymo_pool *pool)
     struct kymo_chunk *chunk = kymo__chunks_pop(&pool->free, pool->live.chunks);
     if (chunk)
         kymo__add_relaxed(&pool->held, 1u);
-    if (kymo__pool_is_low(pool))
+    if (kymo__load_relaxed(&pool->free.count) < LOW_WATER)
         kymo__pool_wake(pool);
     return chunk;
 }

@@ -50,9 +50,6 @@ void kymo__pool_free(struct kymo_pool *pool, struct kymo_chunk **chunks, size_t 
 /* Allocate MORE chunks if the budget allows. Returns how many. */
 uint32_t kymo__pool_grow(struct kymo_pool *pool, uint32_t more);
 
-/* Should the writer thread make more chunks in advance? */
-bool kymo__pool_is_low(const struct kymo_pool *pool);
-
 /* Wake the writer thread. */
 void kymo__pool_wake(struct kymo_pool *pool);
 

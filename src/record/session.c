@@ -15,6 +15,7 @@
 #include "sources.h"
 
 const struct kymo_running *kymo__running; /* under the life lock; read inside claims */
+bool kymo__session_forked;
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_number; /* under the life lock */
 
@@ -302,6 +303,7 @@ int kymo_writer_work_at_once(void)
    everything; the memory is neither read nor written. */
 static void forked_child(void)
 {
+    kymo__session_forked = true;
     kymo__switch_set(0);
     pthread_mutex_init(&life, NULL);
     sem_init(&kymo__wake, 0, 0);

@@ -14,9 +14,9 @@
 #include "wallnote.h"
 
 enum {
-    FIRST_CHUNKS = 4,    /* allocated by start: most short programs need no more */
-    SAMPLED_CHUNKS = 32, /* the same with samples: threads can't allocate any in a signal handler */
-    LEAST_CHUNKS = 16,   /* a smaller budget is raised to this */
+    FIRST_CHUNKS = 32,  /* allocated by start: 2 MiB */
+    FORKED_CHUNKS = 12, /* the same in a forked child, which may live for a moment only */
+    LEAST_CHUNKS = 16,  /* a smaller budget is raised to this */
     DEFAULT_BUDGET = 64 << 20,
 };
 
@@ -127,7 +127,7 @@ static int prepare_chunks(struct kymo_session *s, const struct kymo_options *o,
     int rc = kymo__live_create(live, s->file.sink.temporary, capture, (uint32_t)chunks);
     if (rc == 0)
         live->header->flight = kymo__flight_on(&s->flight);
-    if (rc == 0 && !kymo__pool_grow(&s->pool, o->sample_hz ? SAMPLED_CHUNKS : FIRST_CHUNKS))
+    if (rc == 0 && !kymo__pool_grow(&s->pool, kymo__session_forked ? FORKED_CHUNKS : FIRST_CHUNKS))
         rc = live->reason ? live->reason : -ENOMEM;
     return rc;
 }

@@ -155,10 +155,9 @@ static int extend(struct kymo_live *live, uint32_t *more)
     if (!kymo__live_is_whole(live))
         return KYMO_ECUT;
     if (!leaves_room(live, (uint64_t)*more * KYMO__CHUNK_BYTES)) {
-        if (live->ready >= FEWEST)
+        if (live->ready)
             return -ENOSPC;
-        uint32_t needed = FEWEST - live->ready;
-        *more = *more < needed ? *more : needed;
+        *more = *more < FEWEST ? *more : FEWEST;
     }
     return reserve_space(live->file.fd, file_bytes(live), (uint64_t)*more * KYMO__CHUNK_BYTES);
 }

@@ -194,7 +194,7 @@ static void prints(const char *folder, const char *arguments, const char *const 
     snprintf(out, sizeof(out), "%s", check_path("said"));
     char command[8192];
     snprintf(command, sizeof(command), arguments, folder, folder, folder);
-    CHECK_OK(shell("%s %s >%s 2>&1", getenv("KYMO_PROGRAM"), command, out));
+    CHECK_OK(shell("'%s' %s >%s 2>&1", getenv("KYMO_PROGRAM"), command, out));
     FILE *file = fopen(out, "r");
     CHECK(file != NULL);
     text[fread(text, 1, sizeof(text) - 1, file)] = '\0';

@@ -273,6 +273,7 @@ def test_exceptions_of_signal_handlers(traced: Traced, c_calls: bool) -> None:
                 work()
             except Alarm:
                 rung += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return rung
 
     before = signal.signal(signal.SIGALRM, ring)

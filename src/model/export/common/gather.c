@@ -107,7 +107,7 @@ static int name_threads(struct kymo_gathered *g)
     for (uint32_t i = 0; rc == 0 && i < g->survey->thread_count; i++) {
         struct kymo_thread_info info = {.size = sizeof(info)};
         kymo_capture_thread(g->capture, i, &info);
-        if (!g->survey->threads[i].counts.slices)
+        if (!g->heap && !g->survey->threads[i].counts.slices)
             continue;
         g->threads[i] = g->heap ? title_memory(g) : kymo__gather_title(&info, &taken);
         rc = g->threads[i] ? 0 : -ENOMEM;
