@@ -16,7 +16,7 @@ from profiled import branch, leaf, names_of, trace_of
 import kymograph
 from kymograph import profiler
 
-# ---- what is told when
+# ---- warnings and errors, and when they come
 
 
 def test_nothing_of_the_profiler_itself_is_recorded(tmp_path: Path) -> None:

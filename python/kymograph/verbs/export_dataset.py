@@ -91,7 +91,7 @@ def family_of(path: Path) -> str | None:
 
 
 class Dataset:
-    """A partitioned dataset at `root`, of which the partition run=`run` is written."""
+    """A partitioned dataset at `root`; its partition run=`run` is being written."""
 
     def __init__(self, root: Path, run: str) -> None:
         self.root, self.run = root, run
