@@ -1,8 +1,7 @@
-"""`kymograph view` serves what `kymograph query` says, and nothing to anybody else."""
+"""`kymograph view` says what `kymograph query` and `report` say."""
 
 from __future__ import annotations
 
-import base64
 import bisect
 import collections
 import itertools
@@ -10,74 +9,35 @@ import json
 import math
 import os
 import random
-import re
-import signal
-import socket
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from command import bad, good, start_recorder
-from command import kymograph as kymograph_run
-from viewed import AFTER, BEFORE, CALL, SUMMARY, Part, Server, capture_of, read_tile, served
+from command import good
+from viewed import (
+    AFTER,
+    BEFORE,
+    CALL,
+    SUMMARY,
+    Part,
+    Server,
+    Slice,
+    capture_of,
+    served,
+    slices_of,
+    view_captures,
+)
 
 import kymograph
 
 pytestmark = pytest.mark.native
 
-ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = ROOT / "tests" / "golden"
-
-CALLS = """
-import difflib, json, threading
-def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
-def numbers(n):
-    for i in range(n): yield i * i
-def fail(): raise ValueError
-def work():
-    fib(13); sum(numbers(300)); json.dumps(list(range(200)))
-    for i in range(50):
-        try: fail()
-        except ValueError: pass
-    list(difflib.unified_diff([str(i % 7) for i in range(60)], [str(i % 5) for i in range(60)]))
-threads = [threading.Thread(target=work, name=f"worker {i}") for i in range(2)]
-for thread in threads: thread.start()
-work()
-for thread in threads: thread.join()
-"""
-SPANS = """
-import kymograph, time
-for i in range(400):
-    with kymograph.span("outer"):
-        with kymograph.span("inner" if i % 3 else "other"):
-            pass
-    if i % 50 == 0: time.sleep(0.002)
-"""
-LONG = "def f(): pass\ndef g():\n    for i in range(60000): f()\ng(); g()\n"
-
-
-class Slice(NamedTuple):
-    thread: int
-    depth: int
-    start_ns: int
-    end_ns: int
-    id: int
-    function: int
-
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder = tmp_path_factory.mktemp("view")
-    made = [capture_of(folder / f"{i}.kymo", code) for i, code in enumerate((CALLS, SPANS, LONG))]
-    return [*made, GOLDEN / "v1.4-summaries.kymo", GOLDEN / "v1.1-merged.kymo"]
-
-
-def slices_of(path: Path) -> list[Slice]:
-    sql = f"SELECT {', '.join(Slice._fields)} FROM slices"
-    return [Slice(**json.loads(line)) for line in good("query", "--json", path, sql).splitlines()]
+    return view_captures(tmp_path_factory.mktemp("view"))
 
 
 def joined_part(depth: int, calls: list[Slice]) -> Part:
@@ -422,332 +382,3 @@ def test_a_piece_can_be_cut_out(captures: list[Path], tmp_path: Path) -> None:
     expected = tmp_path / "expected.kymo"
     good("cut", "--from", "1ms", "--to", "3ms", "-o", expected, captures[0])
     assert slices_of(cut) == slices_of(expected)
-
-
-# ----------------------------------------------------------------- who is answered
-
-
-@pytest.fixture(scope="module")
-def server(captures: list[Path]) -> Iterator[Server]:
-    with served(captures[1]) as server:
-        yield server
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Host": "evil.example"},
-        {"Host": "127.0.0.1"},
-        {"Host": "localhost.evil.example:{port}"},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "https://127.0.0.1:{port}"},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Sec-Fetch-Site": "same-site"},
-    ],
-    ids=str,
-)
-def test_other_hosts_and_origins_are_refused(server: Server, headers: dict[str, str]) -> None:
-    sent = {key: value.format(port=server.port) for key, value in headers.items()}
-    for name in ("", "overview", "tile?thread=0&level=20&index=0", "query?sql=SELECT+1", "news"):
-        answer = server.send(server.root + name, sent)
-        assert answer.status == 403 and b"refused" in answer.body
-
-
-def test_the_page_itself_is_answered(server: Server) -> None:
-    for host in ("127.0.0.1", "localhost"):
-        here = f"{host}:{server.port}"
-        answer = server.send(server.root, {"Host": here, "Origin": f"http://{here}"})
-        assert answer.status == 200 and answer.body.startswith(b"<!doctype html>")
-
-
-def test_a_wrong_token_is_refused(server: Server) -> None:
-    token = server.root.strip("/")
-    wrong = ("0" if token[-1] != "0" else "1").join((token[:-1], ""))
-    for path in (
-        "/",
-        "/overview",
-        f"/{wrong}/",
-        f"/{wrong}/overview",
-        f"/{token}",
-        f"/{token[:-1]}/",
-    ):
-        assert server.send(path).status == 403, path
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../etc/passwd",
-        "%2e%2e/etc/passwd",
-        "/etc/passwd",
-        "overview/..",
-        "tile%00",
-        "a.kymo",
-        "OVERVIEW",
-    ],
-)
-def test_no_path_leads_to_a_file(server: Server, name: str) -> None:
-    answer = server.send(server.root + name)
-    assert answer.status in (400, 403, 404) and b"root:" not in answer.body
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
-def test_only_get_is_served(server: Server, method: str) -> None:
-    assert server.send(server.root + "overview", method=method).status in (400, 405)
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("tile", {}),
-        ("tile", {"thread": 0, "level": 99, "index": 0}),
-        ("tile", {"thread": -1, "level": 1, "index": 0}),
-        ("tile", {"thread": 0, "level": 47, "index": 1 << 40}),
-        ("tile", {"thread": 10**6, "level": 1, "index": 0}),
-        ("tile", {"thread": "0;", "level": 1, "index": 0}),
-        ("call", {"thread": 0, "start": "x", "depth": 0}),
-        ("call", {"thread": 0, "start": 1 << 60, "depth": 0}),
-        ("stats", {"from": 5, "to": 5}),
-        ("stats", {"threads": "0,x"}),
-        ("stats", {"capture": 1}),
-        ("durations", {}),
-        ("durations", {"name": 10**9}),
-        ("durations", {"name": 0, "threads": "x"}),
-        ("durations", {"name": 0, "events": 0}),
-        ("durations", {"name": 0, "from": 2, "to": 2}),
-        ("durations", {"name": 0, "capture": 1}),
-        ("find", {"names": 10**9}),
-        ("query", {}),
-        ("cut", {"from": 3, "to": 1}),
-    ],
-    ids=str,
-)
-def test_bad_requests_are_refused_in_words(
-    server: Server, name: str, values: dict[str, Any]
-) -> None:
-    answer = server.ask(name, **values)
-    assert answer.status in (400, 404) and answer.json()["error"]
-
-
-def test_garbage_does_not_end_it(server: Server) -> None:
-    chance = random.Random(1)
-    words = [
-        b"GET",
-        b"/",
-        server.root.encode(),
-        b"tile?",
-        b"thread=",
-        b"%",
-        b"\r\n",
-        b"Host:",
-        b"\0",
-        b"\xff",
-        b"A" * 9000,
-    ]
-    for _ in range(200):
-        with socket.create_connection(("127.0.0.1", server.port)) as plain:
-            plain.sendall(b" ".join(chance.choices(words, k=chance.randrange(1, 12))))
-    assert server.good("overview")["captures"]
-
-
-def test_everything_has_a_strict_policy(server: Server) -> None:
-    for name in ("", "overview", "tile?thread=0&level=20&index=0", "nothing"):
-        headers = server.send(server.root + name).headers
-        policy = headers["Content-Security-Policy"]
-        assert policy.startswith("default-src 'none'") and "unsafe" not in policy
-        assert "frame-ancestors 'none'" in policy and "*" not in policy
-        assert headers["X-Content-Type-Options"] == "nosniff"
-        assert headers["Referrer-Policy"] == "no-referrer"
-        assert not any(key.lower().startswith("access-control") for key in headers)
-
-
-def test_only_loopback_listens(server: Server) -> None:
-    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
-    port = f"{server.port:04X}"
-    bound = {line.split()[1] for line in lines if line.split()[1].endswith(f":{port}")}
-    listening = [line for line in lines if line.split()[3] == "0A" and line.split()[1] in bound]
-    assert [line.split()[1] for line in listening] == [f"0100007F:{port}"]
-
-
-# ------------------------------------------------------------------------ its life
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_cleanly(captures: list[Path], number: int) -> None:
-    with served(captures[1]) as server:
-        server.process.send_signal(number)
-        assert server.process.wait(400) == 0
-
-
-def test_it_ends_when_the_page_has_gone(captures: list[Path]) -> None:
-    with served("--linger", "0.2s", captures[1]) as server:
-        with socket.create_connection(("127.0.0.1", server.port)) as page:
-            request = f"GET {server.root}news HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n"
-            page.sendall(request.encode())
-            assert page.recv(100).startswith(b"HTTP/1.1 200")
-            assert server.process.poll() is None
-        assert server.process.wait(400) == 0
-
-
-def test_a_running_capture_is_followed(tmp_path: Path) -> None:
-    path = tmp_path / "live.kymo"
-    code = """
-for line in sys.stdin:
-    for i in range(20000):
-        with kymograph.span("again"): pass
-    kymograph.flush() if hasattr(kymograph, "flush") else None
-    print(flush=True)
-"""
-    recorder = start_recorder(path, code)
-    assert recorder.stdin and recorder.stdout
-    try:
-        recorder.stdin.write(b"go\n")
-        recorder.stdin.flush()
-        recorder.stdout.readline()
-        with served(path) as server:
-            before = server.good("overview")["captures"][0]
-            assert before["ending"] == "running"
-            recorder.stdin.write(b"go\n")
-            recorder.stdin.flush()
-            recorder.stdout.readline()
-            recorder.stdin.close()
-            assert recorder.wait(400) == 0
-            while (after := server.good("overview")["captures"][0])["ending"] == "running":
-                time.sleep(0.05)
-            assert after["records"] > before["records"]
-            assert after["generation"] > before["generation"]
-            assert after["duration"] > before["duration"]
-    finally:
-        recorder.kill()
-        recorder.wait()
-        recorder.stdout.close()
-
-
-def test_two_captures_are_served_together(captures: list[Path]) -> None:
-    with served(captures[0], captures[1]) as server:
-        names = [capture["file"] for capture in server.good("overview")["captures"]]
-        assert names == [captures[0].name, captures[1].name]
-        assert server.tile(capture=1, thread=0, level=20, index=0).parts
-
-
-def test_what_cannot_be_served_is_refused(tmp_path: Path, captures: list[Path]) -> None:
-    assert "no such file" in bad("view", tmp_path / "none.kymo")
-    assert "--port takes a number" in bad("view", "--port", "many", captures[0])
-    assert "--linger takes a duration" in bad("view", "--linger", "long", captures[0])
-    with served(captures[1]) as server:
-        assert "is in use" in bad("view", "--no-browser", "--port", server.port, captures[0])
-
-
-def test_hostile_names_arrive_as_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "evil.kymo"
-    kymograph.start(path, calls=False)
-    evil = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
-    with kymograph.span(evil):
-        pass
-    kymograph.stop()
-    with served(path) as server:
-        names = [name[0] for name in server.good("overview")["captures"][0]["names"]]
-        assert evil in names
-
-
-def test_damaged_captures_are_served(tmp_path: Path, captures: list[Path]) -> None:
-    """Any byte may be wrong: the server answers, and goes on."""
-    data = captures[0].read_bytes()
-    chance = random.Random(3)
-    for number in range(6):
-        wrong = bytearray(data)
-        for _ in range(20):
-            wrong[chance.randrange(200, len(wrong))] ^= 1 << chance.randrange(8)
-        path = tmp_path / f"{number}.kymo"
-        path.write_bytes(wrong)
-        with served(path) as server:
-            capture = server.good("overview")["captures"][0]
-            highest = (capture["duration"] // 512).bit_length()
-            for thread in capture["threads"]:
-                for level in (highest, max(0, highest - 4)):
-                    values = {"thread": thread["thread"], "level": min(47, level), "index": 0}
-                    assert server.ask("tile", **values).status in (200, 500)
-                    assert server.ask("tile", **values, events=0).status in (200, 500)
-            server.good("stats")
-            server.ask("call", thread=0, start=1000, depth=0)
-            for name in range(min(8, len(capture["names"]))):
-                for events in (5000, 10**9):
-                    asked = server.ask("durations", name=name, events=events)
-                    assert asked.status in (200, 500)
-            assert server.process.poll() is None
-
-
-# --------------------------------------------------------------- a page to be sent
-
-
-def data_of(page: Path) -> dict[str, Any]:
-    """What is in a saved page; `stream` inflated."""
-    found = re.findall(
-        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S
-    )
-    data = json.loads(found[0])
-    data["stream"] = zlib.decompress(base64.b64decode(data["stream"]), wbits=-15)
-    return data
-
-
-def test_a_saved_page_has_every_call(captures: list[Path], tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    kymograph_view("--save", page, captures[0])
-    data = data_of(page)
-    assert data["shortest"] == 0
-    numbers, at = set(), 0
-    for _, thread, _, _, length, full in data["tiles"]:
-        if full:
-            for part in read_tile(data["stream"][at : at + length]).parts:
-                if part.count:
-                    assert part.flags & CALL or part.start == part.end
-                    numbers.add((thread, part.number))
-        at += length
-    assert at == len(data["stream"])
-    mask = (1 << 40) - 1
-    calls = [call for call in slices_of(captures[0]) if call.end_ns > call.start_ns]
-    assert {(call.thread, call.id & mask) for call in calls} <= numbers
-    assert data["stats"][0]["calls"] and data["stats"][0]["counts"]
-
-
-def kymograph_view(*arguments: object) -> str:
-    done = kymograph_run("view", *arguments)
-    assert done.returncode == 0, done
-    return done.stderr
-
-
-def test_a_page_keeps_to_its_size_and_says_what_it_left_out(tmp_path: Path) -> None:
-    code = "def f(): pass\nfor i in range(500000): f()\n"
-    path, page = capture_of(tmp_path / "many.kymo", code), tmp_path / "page.html"
-    said = kymograph_view("--save", page, "--size", "1", path)
-    assert page.stat().st_size <= 1 << 20
-    assert "only together; --size makes it larger" in said
-    assert data_of(page)["shortest"] > 0
-    kymograph_view("--save", page, "--size", "1", "--from", "10ms", "--to", "11ms", path)
-    data = data_of(page)
-    assert page.stat().st_size <= 1 << 20 and data["shortest"] == 0
-    assert data["stats"][0]["to"] - data["stats"][0]["from"] == 1000000
-
-
-def test_markup_in_a_saved_page_is_escaped(tmp_path: Path) -> None:
-    path, page = tmp_path / "evil.kymo", tmp_path / "page.html"
-    kymograph.start(path, calls=False)
-    with kymograph.span("</script><script>alert(1)</script><!--"):
-        kymograph.counter("<!--<script>", 1)
-    kymograph.stop()
-    kymograph_view("--save", page, path)
-    assert page.read_text().count("</script>") == 2
-    names = data_of(page)["overview"]["captures"][0]["names"]
-    assert any("</script><script>alert(1)" in name[0] for name in names)
-
-
-def test_what_cannot_be_saved_is_refused(tmp_path: Path, captures: list[Path]) -> None:
-    other = tmp_path / "notes.html"
-    other.write_text("mine")
-    assert "notes.html" in bad("view", "--save", other, captures[1])
-    assert other.read_text() == "mine"
-    assert "would overwrite the capture" in bad("view", "--save", captures[1], captures[1])
-    assert "--size takes a number" in bad("view", "--save", other, "--size", "big", captures[1])
-    assert "only with --save" in bad("view", "--from", "1ms", captures[1])
-    assert "no such file" in bad("view", "--save", other, tmp_path / "none.kymo").lower()

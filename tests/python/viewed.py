@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from program import PROGRAM
+from program import PROGRAM, good
 
 CALL, BEFORE, AFTER, SUMMARY, LOST, OPEN = 1, 2, 4, 8, 16, 32
 
@@ -148,3 +148,54 @@ def capture_of(path: Path, code: str) -> Path:
     )
     assert done.returncode == 0, done
     return path
+
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
+CALLS = """
+import difflib, json, threading
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+def numbers(n):
+    for i in range(n): yield i * i
+def fail(): raise ValueError
+def work():
+    fib(13); sum(numbers(300)); json.dumps(list(range(200)))
+    for i in range(50):
+        try: fail()
+        except ValueError: pass
+    list(difflib.unified_diff([str(i % 7) for i in range(60)], [str(i % 5) for i in range(60)]))
+threads = [threading.Thread(target=work, name=f"worker {i}") for i in range(2)]
+for thread in threads: thread.start()
+work()
+for thread in threads: thread.join()
+"""
+SPANS = """
+import kymograph, time
+for i in range(400):
+    with kymograph.span("outer"):
+        with kymograph.span("inner" if i % 3 else "other"):
+            pass
+    if i % 50 == 0: time.sleep(0.002)
+"""
+LONG = "def f(): pass\ndef g():\n    for i in range(60000): f()\ng(); g()\n"
+
+
+def view_captures(folder: Path) -> list[Path]:
+    """Captures of several kinds, made in FOLDER or stored: calls, spans, long calls, summaries, and
+    one that was merged."""
+    made = [capture_of(folder / f"{i}.kymo", code) for i, code in enumerate((CALLS, SPANS, LONG))]
+    return [*made, GOLDEN / "v1.4-summaries.kymo", GOLDEN / "v1.1-merged.kymo"]
+
+
+class Slice(NamedTuple):
+    thread: int
+    depth: int
+    start_ns: int
+    end_ns: int
+    id: int
+    function: int
+
+
+def slices_of(path: Path) -> list[Slice]:
+    sql = f"SELECT {', '.join(Slice._fields)} FROM slices"
+    return [Slice(**json.loads(line)) for line in good("query", "--json", path, sql).splitlines()]
