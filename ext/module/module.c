@@ -3,6 +3,7 @@
 #include "core.h"
 #include "heap.h"
 #include "marks.h"
+#include "messages.h"
 #include "methods.h"
 #include "pyframes.h"
 #include "reading.h"
@@ -87,6 +88,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, kymo__tracing_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__averages_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__heap_methods) < 0 ||
+        PyModule_AddFunctions(module, kymo__messages_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__torch_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__program_methods) < 0 ||
         PyModule_AddFunctions(module, kymo__stacks_methods) < 0 ||

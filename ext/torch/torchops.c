@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "torchcall.h"
+#include "torchintegers.h"
 #include "torchread.h"
 
 enum {
@@ -147,6 +148,8 @@ static bool begin_op(const void *record, const struct kymo_operator *what,
     whole.input_count = (size_t)(values.at - room);
     whole.flags |= values.cut ? KYMO_OP_CUT : 0;
     *op = kymo_op_begin(&whole);
+    if (__builtin_expect(__atomic_load_n(&kymo__torch_integers_on, __ATOMIC_RELAXED) != 0, 0))
+        kymo__torch_note_integers(l, what->name, *op, room, whole.input_count);
     return true;
 }
 
@@ -373,6 +376,7 @@ void kymo__torch_forked(void)
     }
     threads = mine;
     mode_now = KYMO__TORCH_OFF;
+    kymo__torch_integers_forked();
     others = 0;
     inherited = handle_count != 0;
 }

@@ -35,6 +35,8 @@ struct kymo__torch_layout {
     int sizes;  /* how many; then up to 5 sizes and 5 strides, or a pointer to more */
     int dtype;  /* two bytes */
     int device; /* type, index, and whether there is any; a byte each */
+    /* of its storage */
+    int data; /* pointer to the memory; -1: unknown */
     /* of a Python object */
     int object_tensor;               /* pointer to the tensor; -1: unknown */
     uint64_t plain, opaque;          /* bits of `keys` that a plain, an opaque tensor has */

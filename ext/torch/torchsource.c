@@ -12,6 +12,7 @@
 
 #include "core.h"
 #include "opgather.h"
+#include "torchintegers.h"
 #include "torchmemory.h"
 #include "torchops.h"
 #include "torchprobe.h"
@@ -289,6 +290,7 @@ static bool layout_from(PyObject *dict, struct kymo__torch_layout *l)
         {"sizes", &l->sizes},
         {"dtype", &l->dtype},
         {"device", &l->device},
+        {"data", &l->data},
         {"object", &l->object_tensor},
     };
     for (size_t i = 0; i < COUNT_OF(offsets); i++) {
@@ -353,6 +355,8 @@ PyMethodDef kymo__torch_methods[] = {
     {"torch_read", kymo__torch_read, METH_VARARGS, "torch_read(address, size)"},
     {"torch_layout_set", torch_layout_set, METH_O, "torch_layout_set(layout)"},
     {"torch_memory", kymo__torch_memory, METH_O, "torch_memory(flag)"},
+    {"torch_integers", kymo__torch_integers, METH_VARARGS,
+     "torch_integers(ranges, names, directory)"},
     {"torch_raise", torch_raise, METH_O, "torch_raise(mode)"},
     {"torch_listen", torch_listen, METH_NOARGS, "torch_listen()"},
     {"torch_annotate", kymo__torch_annotate, METH_VARARGS, "torch_annotate(enter, exit)"},

@@ -93,6 +93,7 @@ struct kymo_heap_info {
     uint64_t events; /* memory events read */
     uint64_t allocations, frees, reallocations, mappings, unmappings;
     uint64_t unknown_frees; /* of blocks that were alive before the start */
+    uint64_t unseen_frees;  /* of blocks that libraries allocated while they were loaded */
     uint64_t disorder;  /* allocations at an address that was still alive; 0 in a good capture */
     uint64_t lost;      /* events that were recorded and lost, of any kind */
     const char *missed; /* what the recorder says it could not see, "" for nothing */

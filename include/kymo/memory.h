@@ -84,6 +84,7 @@ struct kymo_memory_thread {
     uint32_t seed;     /* of the thread's random numbers; 0: none yet */
     int64_t countdown; /* sampled: bytes until the next sample */
     uintptr_t last;    /* the block that was allocated last */
+    uint32_t loading;  /* calls of dlopen that go on */
 };
 KYMO_API extern __thread struct kymo_memory_thread kymo__memory_thread
     __attribute__((tls_model("initial-exec")));

@@ -29,11 +29,12 @@ class Family:
 
     folder: where children record. id: tells the files of this run from those of an earlier one.
     settings: arguments of `kymograph.start`. crash: print stacks on a crash. costs: what recording
-    a call costs, as `_calibration.known` returns it. path: a folder that new interpreters need in
-    PYTHONPATH, or "".
+    a call costs, as `_calibration.known` returns it. messages: the file in which this process and
+    its children count messages, or "". path: a folder that new interpreters need in PYTHONPATH, or
+    "".
     """
 
-    __slots__ = ("costs", "crash", "folder", "id", "path", "settings")
+    __slots__ = ("costs", "crash", "folder", "id", "messages", "path", "settings")
 
     def __init__(self, folder: str, settings: dict[str, Any], crash: bool) -> None:
         self.folder = folder
@@ -41,6 +42,7 @@ class Family:
         self.settings = settings
         self.crash = crash
         self.costs: list[Any] = []
+        self.messages = ""
         self.path = "" if _starts_by_itself() else os.path.join(_HERE, "_site")
 
     def text(self) -> str:

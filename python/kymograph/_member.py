@@ -11,7 +11,7 @@ import os
 import sys
 
 import kymograph
-from kymograph import _calibration, _children, _core, _ranks, _session, _spawn
+from kymograph import _calibration, _children, _core, _messages, _ranks, _session, _spawn
 from kymograph._family import VARIABLE, Family
 
 TYPE_CHECKING = False  # avoids importing typing
@@ -70,6 +70,7 @@ class Member:
         try:
             _set_name()
             _spawn.ended()
+            _messages.end(self.family)
             session, self.session = self.session, None
             session.stop()
         except Exception:
@@ -161,6 +162,7 @@ def _before_fork() -> None:
     recorded = _family is not None and _core.running() and not _children.forking
     if recorded:
         _watch_names()
+        _core.messages_ready()
     _spawn.before_fork(recorded)
 
 
@@ -204,6 +206,7 @@ def follow(family: Family) -> None:
     atexit.register(finish)  # before the program's handlers, so it runs after them
     _spawn.on_exec.append(on_exec)
     _spawn.watch(family)
+    _messages.watch(family, offer)
 
 
 def begin_here(family: Family, name: str) -> None:

@@ -17,6 +17,7 @@ from kymograph import (
     _core,
     _family,
     _member,
+    _messages,
     _patterns,
     _program,
     _ranks,
@@ -196,6 +197,8 @@ class Recording:
         """The program is about to become another one, or that failed."""
         if begins and os.getpid() == self.pid and self.session is not None:
             kymograph.metadata("process.ended", "exec")
+            if self.family is not None:
+                _messages.end(self.family)
             self.session.stop()
 
     def _watch_endings(self) -> None:
@@ -254,6 +257,9 @@ class Recording:
     def _finish(self) -> None:
         seconds = time.perf_counter() - self.began
         missing = self._missing()
+        if self.family is not None:
+            _messages.end(self.family)
+            _messages.clear(self.family.folder)
         try:
             if self.session is not None:
                 self.session.stop()

@@ -291,6 +291,7 @@ def _with_variables(environment: Any) -> Any:
 
 
 def _before_posix_spawn(args: Arguments) -> Arguments | None:
+    _core.messages_ready()
     if len(args) < 3 or not hasattr(args[2], "items"):
         return None  # it raises
     return (*args[:2], _with_variables(args[2]), *args[3:])
@@ -300,6 +301,7 @@ _ENVIRONMENT = 5  # the place of its list among the arguments of fork_exec
 
 
 def _before_fork_exec(args: Arguments) -> Arguments | None:
+    _core.messages_ready()
     _here.execs = True  # with preexec_fn, the hooks of os.fork run in it
     if len(args) <= _ENVIRONMENT or args[_ENVIRONMENT] is None:
         return None

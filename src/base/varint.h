@@ -146,6 +146,11 @@ static inline const uint8_t *kymo__varints_skip(const uint8_t *at, const uint8_t
                                                 uint64_t count)
 {
     uint64_t word, v;
+    if (count - 1 < sizeof(word) && end - at >= (ptrdiff_t)sizeof(word)) {
+        memcpy(&word, at, sizeof(word)); /* few numbers, mostly of one byte each */
+        if (!(word & UINT64_C(0x8080808080808080) >> 8 * (sizeof(word) - count)))
+            return at + count;
+    }
     while (at && count) {
         if (at < end && *at < 0x80) {
             at++;
@@ -163,6 +168,18 @@ static inline const uint8_t *kymo__varints_skip(const uint8_t *at, const uint8_t
         }
         at = kymo__varint_get(at, end, &v);
         count--;
+    }
+    return at;
+}
+
+/* The same for COUNT lists of numbers, each after its count. */
+static inline const uint8_t *kymo__varint_lists_skip(const uint8_t *at, const uint8_t *end,
+                                                     uint64_t count)
+{
+    while (at && count--) {
+        uint64_t inner = 0;
+        at = kymo__varint_get_wide(at, end, &inner);
+        at = at ? kymo__varints_skip(at, end, inner) : NULL;
     }
     return at;
 }

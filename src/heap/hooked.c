@@ -3,6 +3,7 @@
 
 #include <kymo/payload.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "atomic.h"
@@ -77,8 +78,13 @@ unsigned kymo__hooked_what(int id)
 
 void kymo__hooked_keys(void)
 {
-    for (int i = 0; i < KYMO__FUNCTION_COUNT; i++)
-        kymo__hooked.key[i] = functions[i].name[0] ? kymo_name_key(functions[i].name) : 0;
+    static char loading[KYMO__FUNCTION_COUNT][48]; /* names stay for as long as the session */
+    for (int i = 0; i < KYMO__FUNCTION_COUNT; i++) {
+        const char *name = functions[i].name;
+        snprintf(loading[i], sizeof(loading[i]), "%s" KYMO__WHILE_LOADING, name);
+        kymo__hooked.key[0][i] = name[0] ? kymo_name_key(name) : 0;
+        kymo__hooked.key[1][i] = name[0] ? kymo_name_key(loading[i]) : 0;
+    }
 }
 
 kymo_code *kymo__hooked_hook(int id, void *original)

@@ -73,9 +73,14 @@ enum kymo_hooked_id {
    Entries of `original` are only added, since a hook may still be called after the end. */
 struct kymo_hooked {
     void *original[KYMO__FUNCTION_COUNT][KYMO__VARIANTS];
-    uint32_t key[KYMO__FUNCTION_COUNT];
+    uint32_t key[2][KYMO__FUNCTION_COUNT]; /* usually; and while the thread loads an object */
 };
 extern struct kymo_hooked kymo__hooked;
+
+/* While an object is loaded, its constructors run before its slots can be patched: they may get
+   memory through a library that is patched, and free it unseen. Readers know such blocks by the end
+   of the function's name. */
+#define KYMO__WHILE_LOADING " while loading"
 
 /* The hooks: hooks.c and each hooks_….c fill their entries. */
 typedef void kymo_code(void);

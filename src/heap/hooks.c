@@ -19,7 +19,7 @@ HOOK_INLINE void *allocate(void *original, const uint32_t *key, size_t size)
         return call(size);
     void *at = call(size);
     if (kymo__likely(at != NULL) && !kymo_memory_passes(at, size))
-        kymo_memory_allocated(kymo__load_relaxed(key), at, size);
+        kymo_memory_allocated(hook_key(key), at, size);
     kymo_memory_leave();
     return at;
 }
@@ -44,7 +44,7 @@ HOOK_INLINE void *allocate_zeroed(void *original, const uint32_t *key, size_t co
         return call(count, size);
     void *at = call(count, size);
     if (kymo__likely(at != NULL) && !kymo_memory_passes(at, count * size))
-        kymo_memory_allocated(kymo__load_relaxed(key), at, count * size);
+        kymo_memory_allocated(hook_key(key), at, count * size);
     kymo_memory_leave();
     return at;
 }

@@ -102,7 +102,9 @@ HOOK_INLINE void *load_file(void *original, const char *file, int mode, const vo
 {
     open_function *call = HOOK_CALL(open_function *, original);
     /* Also when nothing is recorded: the slot may be patched for longer than we record. */
+    kymo__memory_thread.loading++;
     void *handle = open_for(call, file, mode, caller);
+    kymo__memory_thread.loading--;
     if (handle)
         loaded();
     return handle;
@@ -112,7 +114,9 @@ HOOK_INLINE void *load_into(void *original, Lmid_t space, const char *file, int 
 {
     void *(*call)(Lmid_t, const char *, int) =
         HOOK_CALL(void *(*)(Lmid_t, const char *, int), original);
+    kymo__memory_thread.loading++;
     void *handle = call(space, file, mode);
+    kymo__memory_thread.loading--;
     if (handle)
         loaded();
     return handle;

@@ -27,10 +27,15 @@
     } while (0)
 
 /* The key of the name that events of function ID show. */
-#define HOOK_KEY(ID) kymo__load_relaxed(&kymo__hooked.key[KYMO__##ID])
+#define HOOK_KEY(ID) hook_key(HOOK_KEY_AT(ID))
 
 /* Where it is: for hooks that seldom need it. */
-#define HOOK_KEY_AT(ID) &kymo__hooked.key[KYMO__##ID]
+#define HOOK_KEY_AT(ID) &kymo__hooked.key[0][KYMO__##ID]
+
+static inline uint32_t hook_key(const uint32_t *usual)
+{
+    return kymo__load_relaxed(kymo__memory_thread.loading ? usual + KYMO__FUNCTION_COUNT : usual);
+}
 
 /* The function at ADDRESS, as a pointer of TYPE. */
 #define HOOK_CALL(type, address) ((type)(uintptr_t)(address))

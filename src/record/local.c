@@ -163,15 +163,16 @@ void kymo__local_adopt(struct kymo_local *local)
     kymo__store_release(&local->orphan, (uint32_t)(adopted ? KYMO__OWNED : KYMO__SAMPLED));
 }
 
-/* The local that another thread created for thread TID, which has no lane; or NULL. A local with
-   records belongs to an earlier thread of the same id whose end nobody has noticed yet; it is
-   returned in *STALE. Under the registry's lock. */
+/* The local that another thread created for this thread, TID, which had no lane when it looked; or
+   NULL. A signal handler may have begun to use it since. Any other local with records belongs to an
+   earlier thread of the same id whose end nobody has noticed yet; it is returned in *STALE. Under
+   the registry's lock. */
 static struct kymo_local *begun_for(uint32_t tid, struct kymo_local **stale)
 {
     struct kymo_local *local = local_of(tid);
     uint32_t orphan = local ? kymo__load_acquire(&local->orphan) : (uint32_t)KYMO__OWNED;
     *stale = NULL;
-    if (orphan == KYMO__ORPHAN)
+    if (orphan == KYMO__ORPHAN || (local && kymo__lane == &local->lane))
         return local;
     if (orphan == KYMO__SAMPLED) {
         end_local(local);

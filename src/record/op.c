@@ -18,7 +18,7 @@
 
 enum {
     FEW = 24,          /* values of most operators, */
-    SMALL = 1024,      /* and bytes of their notes: others take more of the stack */
+    SMALL = 2048,      /* and bytes of their notes: others take more of the stack */
     SPARE = 16,        /* bytes after a note that kymo__chain_store needs */
     THREAD_SHIFT = 40, /* ids that we choose: thread, then number */
 };
@@ -92,14 +92,14 @@ static bool look_up(struct kymo_lane *lane, struct kymo_record *at,
 static void put_head(struct kymo_payload *p, const struct kymo_operator *what,
                      const struct found *found, bool cut)
 {
-    struct out o = out_begin(p);
-    out_uint(&o, found->id);
-    out_int(&o, what->sequence);
-    out_uint(&o, what->scope);
-    out_uint(&o, what->thread);
-    out_uint(&o, what->forward_thread);
-    out_uint(&o, found->schema_key);
-    out_uint(&o, what->flags | (cut ? KYMO_OP_CUT : 0));
+    struct out o = out_begin(p); /* it is the first, and every note has room for it */
+    out_uint_within(&o, found->id);
+    out_uint_within(&o, kymo__zigzag(what->sequence));
+    out_uint_within(&o, what->scope);
+    out_uint_within(&o, what->thread);
+    out_uint_within(&o, what->forward_thread);
+    out_uint_within(&o, found->schema_key);
+    out_uint_within(&o, what->flags | (cut ? KYMO_OP_CUT : 0));
     out_end(&o, p);
 }
 

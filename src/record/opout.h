@@ -14,11 +14,10 @@ struct out {
     bool over; /* a value did not fit */
 };
 
-KYMO_INLINE void out_uint(struct out *o, uint64_t value)
+/* For at most KYMO__VARINT_MAX bytes, for which there is room. */
+KYMO_INLINE void out_uint_within(struct out *o, uint64_t value)
 {
-    if (__builtin_expect(o->end - o->at < KYMO__VARINT_MAX, 0)) {
-        o->over = true;
-    } else if (value < 0x80) {
+    if (value < 0x80) {
         *o->at++ = (unsigned char)value;
     } else if (value < 0x4000) {
         *o->at++ = (unsigned char)(value | 0x80);
@@ -28,9 +27,23 @@ KYMO_INLINE void out_uint(struct out *o, uint64_t value)
     }
 }
 
+KYMO_INLINE void out_uint(struct out *o, uint64_t value)
+{
+    if (__builtin_expect(o->end - o->at < KYMO__VARINT_MAX, 0))
+        o->over = true;
+    else
+        out_uint_within(o, value);
+}
+
 KYMO_INLINE void out_int(struct out *o, int64_t value)
 {
     out_uint(o, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
+}
+
+/* Is there room for COUNT numbers? */
+KYMO_INLINE bool out_fits(const struct out *o, size_t count)
+{
+    return (size_t)(o->end - o->at) / KYMO__VARINT_MAX >= count;
 }
 
 KYMO_INLINE void out_bytes(struct out *o, const void *bytes, size_t length)

@@ -96,37 +96,47 @@ KYMO_INLINE void put_names(struct out *o, const struct kymo_op_value *values, si
     }
 }
 
-KYMO_INLINE void put_dims(struct out *o, const int64_t *dims, size_t count)
+/* With CHECKED false there is room. */
+KYMO_INLINE void put_uint(struct out *o, uint64_t value, bool checked)
+{
+    if (checked)
+        out_uint(o, value);
+    else
+        out_uint_within(o, value);
+}
+
+KYMO_INLINE void put_dims(struct out *o, const int64_t *dims, size_t count, bool checked)
 {
     count = dims ? count : 0;
-    out_uint(o, count);
+    put_uint(o, count, checked);
     for (size_t i = 0; i < count; i++)
-        out_int(o, dims[i]);
+        put_uint(o, kymo__zigzag(dims[i]), checked);
 }
 
 /* The fields of COUNT tensors, which are those of VALUES that AT lists. */
 KYMO_INLINE void put_tensors(struct out *o, const struct kymo_op_value *values,
-                             const struct kymo_opkeys *keys, const uint16_t *at, size_t count)
+                             const struct kymo_opkeys *keys, const uint16_t *at, size_t count,
+                             bool checked)
 {
-#define EACH(put, what)                                                                            \
-    out_uint(o, count);                                                                            \
+#define EACH(what)                                                                                 \
+    put_uint(o, count, checked);                                                                   \
     for (size_t i = 0; i < count; i++)                                                             \
-    put(o, what)
+    put_uint(o, what, checked)
 #define TENSOR values[at[i]].tensor
-    EACH(out_uint, TENSOR.tensor);
-    EACH(out_uint, TENSOR.storage);
-    EACH(out_int, TENSOR.offset);
-    EACH(out_uint, TENSOR.numel);
-    EACH(out_uint, TENSOR.itemsize);
-    EACH(out_uint, keys[at[i]].dtype);
-    EACH(out_uint, keys[at[i]].device);
-    EACH(out_uint, TENSOR.marks);
-    out_uint(o, count);
+    EACH(TENSOR.tensor);
+    EACH(TENSOR.storage);
+    EACH(kymo__zigzag(TENSOR.offset));
+    EACH(TENSOR.numel);
+    EACH(TENSOR.itemsize);
+    EACH(keys[at[i]].dtype);
+    EACH(keys[at[i]].device);
+    EACH(TENSOR.marks);
+    put_uint(o, count, checked);
     for (size_t i = 0; i < count; i++)
-        put_dims(o, TENSOR.marks & KYMO_OP_OPAQUE ? NULL : TENSOR.shape, TENSOR.dims);
-    out_uint(o, count);
+        put_dims(o, TENSOR.marks & KYMO_OP_OPAQUE ? NULL : TENSOR.shape, TENSOR.dims, checked);
+    put_uint(o, count, checked);
     for (size_t i = 0; i < count; i++)
-        put_dims(o, TENSOR.marks ? NULL : TENSOR.strides, TENSOR.dims);
+        put_dims(o, TENSOR.marks ? NULL : TENSOR.strides, TENSOR.dims, checked);
 #undef TENSOR
 #undef EACH
 }
@@ -134,6 +144,7 @@ KYMO_INLINE void put_tensors(struct out *o, const struct kymo_op_value *values,
 /* What kinds of values there are. */
 struct counts {
     size_t ints, floats, texts, tensors;
+    size_t dims; /* of all tensors */
     bool named;
 };
 
@@ -142,14 +153,16 @@ KYMO_INLINE struct counts put_kinds(struct out *o, const struct kymo_op_value *v
                                     const struct kymo_opkeys *keys, uint16_t *at)
 {
     struct counts c = {0};
-    out_uint(o, count);
+    bool fits = out_fits(o, count + 1);
+    put_uint(o, count, !fits);
     for (size_t i = 0; i < count; i++) {
         uint32_t kind = values[i].kind;
-        out_uint(o, kind);
+        put_uint(o, kind, !fits);
         c.named |= keys[i].name != 0;
         switch (kind) {
         case KYMO_OP_TENSOR:
             at[c.tensors++] = (uint16_t)i;
+            c.dims += values[i].tensor.dims;
             break;
         case KYMO_OP_INT:
         case KYMO_OP_BOOL:
@@ -197,8 +210,11 @@ void kymo__opvalues_put(struct kymo_payload *p, const struct kymo_op_value *valu
             put_names(&o, values, count, keys);
         else
             out_uint(&o, 0);
-        if (c.tensors)
-            put_tensors(&o, values, keys, tensors, c.tensors);
+        /* Of a tensor eight numbers, and two lists; and each list has a length. */
+        if (c.tensors && out_fits(&o, TENSOR_LISTS * (1 + c.tensors) + 2 * c.dims))
+            put_tensors(&o, values, keys, tensors, c.tensors, false);
+        else if (c.tensors)
+            put_tensors(&o, values, keys, tensors, c.tensors, true);
         else
             out_bytes(&o, empty, TENSOR_LISTS);
     }

@@ -97,10 +97,11 @@ static void record_sample(struct kymo_lane *lane, kymo_stack stack, uint64_t tic
 static bool gives_stack(struct kymo_timed *timed, void *context)
 {
     stack_t *stack = &((ucontext_t *)context)->uc_stack;
-    void *own = kymo__load_acquire(&timed->stack);
-    if (!(stack->ss_flags & SS_DISABLE) || !own)
+    if (!(stack->ss_flags & SS_DISABLE))
         return false;
-    kymo__store_release(&timed->stack_given, 1u);
+    void *own = kymo__timed_take_stack(timed, kymo__tid_now());
+    if (!own)
+        return false;
     *stack = (stack_t){.ss_sp = own, .ss_size = kymo__load_relaxed(&timed->stack_size)};
     return true;
 }

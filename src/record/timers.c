@@ -136,6 +136,27 @@ static struct kymo_timed *free_place(struct kymo_timers *timers)
     return timers->top < KYMO__TIMED_MOST ? &kymo__timed[timers->top] : NULL;
 }
 
+/* Bytes at the end of a signal stack that say whose it is. Its thread does not know of them. */
+enum { STACK_OWNER = 16 };
+
+static void add_stack(struct kymo_timed *timed)
+{
+    size_t size;
+    void *stack = kymo__signalstack_map(&size);
+    if (!stack)
+        return;
+    kymo__store_relaxed(&timed->stack_size, size - STACK_OWNER);
+    kymo__store_release(&timed->stack, stack);
+}
+
+/* Thread TID has ended: keep the stack that it took from TIMED for the next one. */
+static void reuse_stack(struct kymo_timed *timed, char *given, uint32_t tid)
+{
+    uint32_t owner = *(const uint32_t *)(const void *)(given + timed->stack_size);
+    if (owner == tid && !kymo__load_relaxed(&timed->stack))
+        kymo__store_release(&timed->stack, (void *)given);
+}
+
 /* Give thread TID, which has none, a stopped timer; or NULL. */
 static struct kymo_timed *timer_add(struct kymo_timers *timers, uint32_t tid)
 {
@@ -152,13 +173,8 @@ static struct kymo_timed *timer_add(struct kymo_timers *timers, uint32_t tid)
     }
     timed->set = false;
     kymo__store_relaxed(&timed->owed, 0u);
-    kymo__store_relaxed(&timed->stack_given, 0u);
-    if (!timed->stack) { /* a late tick of the place's former thread may look */
-        size_t size = 0;
-        void *stack = kymo__signalstack_map(&size);
-        kymo__store_relaxed(&timed->stack_size, size);
-        kymo__store_release(&timed->stack, stack);
-    }
+    if (!kymo__load_relaxed(&timed->stack))
+        add_stack(timed);
     timed->ran = now;
     kymo__store_relaxed(&timed->tid, tid);
     /* After the id: a handler that finds this lane sees whose it is. */
@@ -183,9 +199,9 @@ static void drop_timer(struct kymo_timers *timers, struct kymo_timed *timed, boo
         timer_delete(timed->timer);
     }
     kymo__store_relaxed(&timed->lane, (struct kymo_lane *)NULL);
-    if (!ended && kymo__load_acquire(&timed->stack_given))
-        kymo__store_relaxed(&timed->stack,
-                            (void *)NULL); /* belongs to the thread as long as it lives */
+    char *given = kymo__exchange(&timed->stack_given, (void *)NULL);
+    if (ended && given)
+        reuse_stack(timed, given, timed->tid);
     timers->count--;
 }
 
@@ -342,7 +358,6 @@ void kymo__timers_forked(struct kymo_timers *timers)
             kymo__perfclock_forked(timed->fd, timed->fd_id);
         }
         timed->session = 0;
-        if (timed->stack_given)
-            timed->stack = NULL; /* perhaps in use by the thread that forked */
+        timed->stack_given = NULL; /* perhaps in use by the thread that forked */
     }
 }

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "atomic.h"
+
 #define KYMO__TIMED_MOST 65536u /* threads sampled at once */
 
 /* A thread with a timer. All of these are in one array that is never freed, so that a late
@@ -16,9 +18,9 @@ struct kymo_timed {
     uint32_t session;       /* owner of the timer; 0: none. The handler reads this and */
     uint32_t tid;           /* these two */
     struct kymo_lane *lane; /* prepared in case the thread has none of its own; or NULL */
-    void *stack;            /* signal stack for a thread that has none; or NULL */
+    void *stack; /* signal stack for a thread that has none; or NULL. Taken by exchange */
     size_t stack_size;
-    uint32_t stack_given; /* 1: the thread has it. Handler only */
+    void *stack_given; /* the one that was taken; or NULL */
     timer_t timer;
     int fd;          /* perf event instead of a timer: see perfclock.h; -1: it is a timer */
     uint64_t fd_id;  /* identifies that descriptor */
@@ -28,6 +30,19 @@ struct kymo_timed {
     bool set;        /* it has been started or stopped */
     int64_t ran;     /* the thread's CPU time at the last scan */
 };
+
+/* Take the signal stack of TIMED for the calling thread TID, which keeps it until it ends; or NULL.
+   For the signal handler. A handler that was delayed may come when the timer has been removed, or
+   belongs to another thread: so no two get the same stack, and its last bytes say whose it is. */
+static inline void *kymo__timed_take_stack(struct kymo_timed *timed, uint32_t tid)
+{
+    char *stack = kymo__exchange(&timed->stack, (void *)NULL);
+    if (!stack)
+        return NULL;
+    *(uint32_t *)(void *)(stack + kymo__load_relaxed(&timed->stack_size)) = tid;
+    kymo__store_release(&timed->stack_given, (void *)stack);
+    return stack;
+}
 
 extern struct kymo_timed *kymo__timed; /* KYMO__TIMED_MOST of them; NULL before the first use */
 

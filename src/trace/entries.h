@@ -26,6 +26,20 @@ static inline bool kymo__field_number(unsigned type)
            (type >= KYMO_FIELD_ADDRESS && type <= KYMO__FIELD_BASE);
 }
 
+/* kymo__field_end without a call for most: a number in one byte, and a short list of numbers. */
+static inline const uint8_t *kymo__field_end_soon(unsigned type, const uint8_t *at,
+                                                  const uint8_t *end)
+{
+    if (at < end && *at < 0x80) {
+        if (kymo__field_number(type) || (type > KYMO__FIELD_BASE && !*at))
+            return at + 1;
+        if (type > KYMO__FIELD_BASE && kymo__field_number(type & KYMO__FIELD_BASE))
+            return type & KYMO_FIELD_LIST ? kymo__varints_skip(at + 1, end, *at)
+                                          : kymo__varint_lists_skip(at + 1, end, *at);
+    }
+    return kymo__field_end(type, at, end);
+}
+
 /* Encode a difference as an unsigned number. Addresses are usually multiples of 16; then the low
    bits are omitted. */
 static inline uint64_t kymo__value_fold(unsigned type, uint64_t difference)

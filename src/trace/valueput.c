@@ -34,43 +34,53 @@ enum { PADDING = KYMO__VALUES_PADDING };
 /* A payload as it is encoded. */
 struct fields {
     const uint8_t *at, *end;
-    uint64_t *last;                    /* values of the previous payload; replaced by this one's */
+    uint64_t *last;                    /* values of the previous payload; those that are stored as
+                                          differences are replaced by this one's */
     uint64_t before[KYMO_FIELDS_MOST]; /* what they were, for a payload that does not fit */
-    unsigned done;                     /* how many are replaced */
+    unsigned done;                     /* fields after the last that was replaced */
     bool exact;                        /* no difference was too large */
 };
 
-/* Write the differences of FIELDS at OUT. Returns the byte after them, or NULL if they do not fit
-   PLAN. */
+/* Copy what is between FROM and TO to OUT. */
+static inline uint8_t *put_copy(uint8_t *out, const uint8_t *from, const uint8_t *to)
+{
+    size_t size = (size_t)(to - from);
+    if (kymo__likely(size <= PADDING))
+        memcpy(out, from, PADDING);
+    else
+        memcpy(out, from, size);
+    return out + size;
+}
+
+/* Write the differences of FIELDS at OUT, and everything between them as it is. Returns the byte
+   after them, or NULL if they do not fit PLAN. */
 static uint8_t *put_differences(const struct kymo_plan *plan, struct fields *fields, uint8_t *out)
 {
+    const uint8_t *at = fields->at, *const end = fields->end;
+    const uint8_t *from = at; /* what was read and is not written yet */
     for (unsigned i = 0; i < plan->count; i++) {
         unsigned type = plan->type[i];
-        const uint8_t *from = fields->at;
+        if (!kymo__field_near(type)) {
+            at = kymo__field_end_soon(type, at, end);
+            if (kymo__unlikely(!at))
+                return NULL;
+            continue;
+        }
         uint64_t v = 0;
-        if (kymo__likely(kymo__field_number(type) && from < fields->end))
-            fields->at = kymo__varint_get_even(from, fields->end, &v);
-        else
-            fields->at = kymo__field_end(type, from, fields->end);
-        if (!fields->at || fields->at > fields->end)
+        if (kymo__unlikely(at >= end))
+            return NULL;
+        out = put_copy(out, from, at);
+        from = at = kymo__varint_get_even(at, end, &v);
+        if (kymo__unlikely(!at || at > end))
             return NULL;
         uint64_t last = fields->before[i] = fields->last[i];
         fields->last[i] = v;
         fields->done = i + 1;
-        if (kymo__field_near(type)) {
-            uint64_t folded = kymo__value_fold(type, v - last);
-            fields->exact &= last + kymo__value_unfold(type, folded) == v;
-            out = kymo__varint_put_even(out, folded);
-            continue;
-        }
-        size_t size = (size_t)(fields->at - from);
-        if (kymo__likely(size <= PADDING))
-            memcpy(out, from, PADDING);
-        else
-            memcpy(out, from, size);
-        out += size;
+        uint64_t folded = kymo__value_fold(type, v - last);
+        fields->exact &= last + kymo__value_unfold(type, folded) == v;
+        out = kymo__varint_put_even(out, folded);
     }
-    return fields->at == fields->end ? out : NULL;
+    return at == end ? put_copy(out, from, at) : NULL;
 }
 
 uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *plans,
@@ -103,7 +113,9 @@ uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *p
     fields.exact = true;
     uint8_t *after = put_differences(plan, &fields, out);
     if (!after) {
-        memcpy(last, fields.before, fields.done * sizeof(*last));
+        for (unsigned i = 0; i < fields.done; i++)
+            if (kymo__field_near(plan->type[i]))
+                last[i] = fields.before[i];
         *head = 0;
         return head + 1;
     }

@@ -66,19 +66,11 @@ const uint8_t *kymo__field_end(unsigned type, const uint8_t *at, const uint8_t *
     return at;
 }
 
-/* The same, without a call for most: a number in one byte or an empty list. */
-static inline const uint8_t *short_end(unsigned type, const uint8_t *at, const uint8_t *end)
-{
-    if (at < end && (kymo__field_number(type) ? *at < 0x80 : type > KYMO__FIELD_BASE && !*at))
-        return at + 1;
-    return kymo__field_end(type, at, end);
-}
-
 bool kymo__plan_fits(const struct kymo_plan *plan, const uint8_t *bytes, size_t len)
 {
     const uint8_t *at = bytes, *end = bytes + len;
     for (unsigned i = 0; at && i < plan->count; i++)
-        at = short_end(plan->type[i], at, end);
+        at = kymo__field_end_soon(plan->type[i], at, end);
     return at == end;
 }
 
@@ -190,7 +182,7 @@ int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, 
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < plan->plan.count; i++) {
         if (!kymo__field_near(plan->plan.type[i])) {
-            const uint8_t *next = short_end(plan->plan.type[i], values->at, values->end);
+            const uint8_t *next = kymo__field_end_soon(plan->plan.type[i], values->at, values->end);
             if (!next)
                 return KYMO_EBLOCK;
             values->at = next;

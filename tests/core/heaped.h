@@ -95,4 +95,12 @@ static inline struct heaped heaped_read(const char *path)
     return heaped;
 }
 
+static inline size_t heaped_count(const struct heaped *heaped, const char *kind, uint64_t size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < heaped->count; i++)
+        count += strcmp(heaped->all[i].kind, kind) == 0 && heaped->all[i].size == size;
+    return count;
+}
+
 #endif

@@ -56,6 +56,26 @@ static void text_is_repaired(void)
     CHECK_BYTES(proto, 0x12, 0x86, 0x80, 0x80, 0x00, 'a', 0xef, 0xbf, 0xbd, 0xc3, 0xbc);
 }
 
+static void text_in_place_is_repaired_too(void)
+{
+    static const char *const texts[] = {"", "plain", "a\xff\xc3\xbc",
+                                        "thirty-two bytes and more of text, then \xc3\xbc"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        uint8_t expected[128];
+        struct kymo_proto proto = fresh();
+        kymo__proto_text(&proto, 2, texts[i]);
+        size_t len = bytes.len;
+        memcpy(expected, bytes.bytes, len);
+        proto = fresh();
+        size_t opened = kymo__proto_open(&proto, 2);
+        CHECK_EQ(kymo__buffer_add(&bytes, texts[i], strlen(texts[i])), 0);
+        kymo__proto_close_text(&proto, opened);
+        CHECK_EQ(proto.error, 0);
+        CHECK_EQ(bytes.len, len);
+        CHECK_EQ(memcmp(bytes.bytes, expected, len), 0);
+    }
+}
+
 static void endless_text_is_cut(void)
 {
     size_t len = 3 << 20;
@@ -90,6 +110,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(fixed_numbers_have_their_low_byte_first),
     CHECK_CASE(messages_nest),
     CHECK_CASE(text_is_repaired),
+    CHECK_CASE(text_in_place_is_repaired_too),
     CHECK_CASE(endless_text_is_cut),
     CHECK_CASE(without_memory_nothing_is_added),
 };

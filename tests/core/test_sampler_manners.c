@@ -13,6 +13,7 @@
 #include "sampling.h"
 #include "stackdesk.h"
 #include "stackfile.h"
+#include "timers.h"
 
 /* ---- in a program's way ---- */
 
@@ -211,6 +212,73 @@ static void threads_with_small_stacks_are_sampled_on_a_signal_stack(void)
         CHECK_SKIP("with a sanitizer such a stack is too small for everything");
     CHECK_CHILD(fault_child(sample_small_stacks, NULL));
     CHECK(atoll(stackfile_meta(check_path("small"), "sample.count")) > 50);
+}
+
+static void *be_there_until_told(void *arg)
+{
+    uint32_t *tid = arg;
+    __atomic_store_n(tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    while (__atomic_load_n(tid, __ATOMIC_ACQUIRE))
+        fault_sleep(MS);
+    return NULL;
+}
+
+/* Give a thread that is there until its id becomes 0 the first place of TIMERS. */
+static struct kymo_timed *time_another(struct kymo_timers *timers, pthread_t *thread, uint32_t *tid)
+{
+    *tid = 0;
+    CHECK_EQ(pthread_create(thread, NULL, be_there_until_told, tid), 0);
+    while (!__atomic_load_n(tid, __ATOMIC_ACQUIRE))
+        fault_sleep(MS);
+    kymo__timers_meet(timers, *tid);
+    CHECK_EQ(kymo__timed[0].tid, *tid);
+    return &kymo__timed[0];
+}
+
+static void end_the_other(struct kymo_timers *timers, pthread_t thread, uint32_t *tid)
+{
+    __atomic_store_n(tid, 0u, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    do
+        kymo__timers_look(timers);
+    while (timers->count && kymo__timed[0].tid != (uint32_t)getpid()); /* the system may be late */
+}
+
+static void a_late_signal_gets_a_stack_that_no_other_thread_gets(void)
+{
+    const uint32_t self = (uint32_t)getpid();
+    struct kymo_timers timers = {.session = 1,
+                                 .signal = SIGURG,
+                                 .clock = KYMO_SAMPLED_WALL,
+                                 .period = 1000 * MS,
+                                 .paused = true};
+    pthread_t thread;
+    uint32_t tid;
+    CHECK_OK(kymo__timers_reserve());
+    kymo__desk_lock();
+
+    /* Its handler has begun when the timer is removed. */
+    kymo__timers_meet(&timers, self);
+    CHECK_EQ(kymo__timed[0].tid, self);
+    kymo__timers_remove(&timers);
+    void *late = kymo__timed_take_stack(&kymo__timed[0], self);
+    struct kymo_timed *timed = time_another(&timers, &thread, &tid);
+    void *others = kymo__timed_take_stack(timed, tid);
+    CHECK(late && others && late != others);
+
+    /* A thread that has ended needs its stack no more. */
+    end_the_other(&timers, thread, &tid);
+    CHECK(kymo__load_relaxed(&kymo__timed[0].stack) == others);
+    kymo__timers_remove(&timers);
+
+    /* It may take a stack that was meant for another thread: that one's end does not matter. */
+    timed = time_another(&timers, &thread, &tid);
+    CHECK(kymo__timed_take_stack(timed, self) == others);
+    CHECK(kymo__timed_take_stack(timed, tid) == NULL);
+    end_the_other(&timers, thread, &tid);
+    CHECK(kymo__load_relaxed(&kymo__timed[0].stack) != others);
+    kymo__timers_remove(&timers);
+    kymo__desk_unlock();
 }
 
 static void reset_signals(void *arg)
@@ -417,6 +485,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_signal_blocked_until_after_stop_is_harmless),
     CHECK_CASE(a_signal_with_a_handler_is_left_to_the_program),
     CHECK_CASE(threads_with_small_stacks_are_sampled_on_a_signal_stack),
+    CHECK_CASE(a_late_signal_gets_a_stack_that_no_other_thread_gets),
     CHECK_CASE(a_program_that_resets_all_signals_keeps_running),
     CHECK_CASE(a_program_can_take_over_the_signal),
     CHECK_CASE(invalid_options_are_refused),

@@ -7,6 +7,7 @@
 
 #include "fault.h"
 #include "local.h"
+#include "local_parts.h"
 
 static uint32_t tid_now(void)
 {
@@ -103,9 +104,35 @@ static void a_lane_with_records_of_an_earlier_thread_is_not_continued(void)
     kymo_close(capture);
 }
 
+static void *sampled_while_it_begins(void *arg)
+{
+    struct kymo_lane **lanes = arg;
+    lanes[0] = kymo__lane_prepare(tid_now());
+    /* The thread has seen that it has no lane; a signal handler records before it takes the lock. */
+    kymo__lane_in_signal(lanes[0]);
+    struct kymo_local *local = kymo__local_mine();
+    lanes[1] = kymo__lane;
+    if (local)
+        kymo_lane_release(&local->lane, local->lane.next);
+    return NULL;
+}
+
+static void a_lane_that_a_signal_has_just_begun_is_its_threads_own(void)
+{
+    struct kymo_lane *lanes[2] = {0};
+    pthread_t thread;
+    CHECK_OK(fault_start(check_path("begun"), 0, KYMO_HELP));
+    CHECK_EQ(pthread_create(&thread, NULL, sampled_while_it_begins, lanes), 0);
+    pthread_join(thread, NULL);
+    CHECK_OK(kymo_stop());
+    CHECK(lanes[0] != NULL);
+    CHECK(lanes[1] == lanes[0]);
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(a_lane_that_a_new_thread_takes_over_is_not_freed),
     CHECK_CASE(a_lane_with_records_of_an_earlier_thread_is_not_continued),
+    CHECK_CASE(a_lane_that_a_signal_has_just_begun_is_its_threads_own),
 };
 
 CHECK_MAIN(cases)

@@ -29,9 +29,7 @@ def same_as_python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Record a program; what it prints and returns is what it does without us."""
     plain = execute(sys.executable, *arguments)
     done = recorded(*arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        plain.returncode,
-        plain.stdout,
-        plain.stderr,
-    )
+    found = (done.returncode, done.stdout, done.stderr)
+    expected = (plain.returncode, plain.stdout, plain.stderr)
+    assert found == expected, f"{found}, not {expected}"
     return done

@@ -93,6 +93,16 @@ class Browser:
             self.close()
             raise
 
+    def resize(self, width: int, height: int) -> None:
+        """Give the page a window of this size."""
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+
     def close(self) -> None:
         os.close(self._write)  # which ends it, and those it started
         os.close(self._read)

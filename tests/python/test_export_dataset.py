@@ -2,92 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import shutil
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
+from datasets import Analysis, ask, documented_queries, export, record_ranks
 from program import PROGRAM
-from ran import RUN, execute, write
-
-ROOT = Path(__file__).parents[2]
-Analysis = tuple[str, dict[str, str]]
-
-JUDGE = """
-import json, os, sys
-import duckdb, pyarrow.dataset
-root, *queries = sys.argv[1:]
-base = duckdb.connect()
-counts = {}
-for table in sorted(os.listdir(root)):
-    files = f"{root}/{table}/**/*.parquet"
-    base.execute(f"create view {table} as from read_parquet('{files}', hive_partitioning = true)")
-    rows = pyarrow.dataset.dataset(f"{root}/{table}", partitioning="hive").to_table()
-    counts[table] = base.execute(f"select count(*) from {table}").fetchall()[0][0]
-    assert rows.num_rows == counts[table]
-    assert {"run", "host", "rank", "capture"} <= set(rows.column_names)
-print(json.dumps([counts] + [base.execute(query).fetchall() for query in queries]))
-"""
-
-PROGRAM_CODE = """
-import os, time
-import kymograph
-rank = os.environ.get("RANK")
-def train_step():
-    time.sleep(0.05 if rank == "2" else 0.001)
-for _ in range(4):
-    train_step()
-if rank == "1":
-    with kymograph.span("text", note="n" * 5000):
-        pass
-    if os.fork() == 0:
-        train_step()
-        os._exit(0)
-    os.wait()
-"""
 
 
 @pytest.fixture
 def runs(folder: Path) -> Path:
-    """A directory with the captures of three ranks, one of which forked, and of no rank."""
-    write("train.py", PROGRAM_CODE)
-    for rank in ("0", "1", "2", ""):
-        environment = {**os.environ, "RANK": rank, "WORLD_SIZE": "3"}
-        assert execute(*RUN, "-q", "--dir", "run7", "train.py", env=environment).returncode == 0
-    return folder / "run7"
-
-
-def export(analysis: Analysis, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [PROGRAM, "export", *map(str, arguments)],
-        env=analysis[1],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=400,
-        check=False,
-    )
-
-
-def ask(analysis: Analysis, root: Path, *queries: str) -> list[Any]:
-    """Return the rows of each table, and DuckDB's answers."""
-    told = subprocess.run(
-        [analysis[0], "-c", JUDGE, root, *queries],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=400,
-        check=False,
-    )
-    assert told.returncode == 0, told.stderr
-    answers: list[Any] = json.loads(told.stdout)
-    return answers
-
-
-def documented_queries() -> list[str]:
-    text = (ROOT / "docs" / "formats" / "parquet.md").read_text()
-    return re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    return record_ranks(folder)
 
 
 def written(root: Path) -> dict[str, int]:
@@ -156,6 +86,59 @@ def test_an_export_continues_where_it_was_and_replaces_what_changed(
     assert after.keys() == before.keys()
     again = {file for file, inode in after.items() if inode != before[file]}
     assert again == {file for file in after if re.search(r"/rank=[02]/", file)}
+
+
+def test_an_export_that_is_killed_leaves_only_whole_processes(
+    analysis: Analysis, runs: Path, tmp_path: Path
+) -> None:
+    for number in range(60):
+        shutil.copy(next(runs.glob("*rank00002.kymo")), runs / f"copy{number}.kymo")
+    query = "select capture, count(*) from slices group by capture order by capture"
+    complete = "select distinct capture from meta order by capture"
+    assert export(analysis, "--to", "parquet", "-o", tmp_path / "whole", runs).returncode == 0
+    whole = ask(analysis, tmp_path / "whole", query)
+    root = tmp_path / "data"
+    command = [PROGRAM, "export", "--to", "parquet", "-o", root, runs]
+
+    with subprocess.Popen([*map(str, command)], env=analysis[1]) as job:
+        while job.poll() is None and len(list(root.glob("meta/*/*/*/*/*.parquet"))) < 5:
+            time.sleep(0.01)
+        job.kill()
+
+    _, left, ready = ask(analysis, root, query, complete)
+    assert 5 <= len(ready) <= 65
+    rows = dict(left)
+    assert all(rows[name] == count for name, count in whole[1] if [name] in ready)
+    assert export(analysis, "--to", "parquet", "-o", root, runs).returncode == 0
+    assert ask(analysis, root, query) == whole
+
+
+def test_several_jobs_share_the_work(analysis: Analysis, runs: Path, tmp_path: Path) -> None:
+    def job(part: str) -> tuple[int, str]:
+        root = tmp_path / "data"
+        done = export(analysis, "--to", "parquet", "-o", root, "--part", part, runs)
+        return done.returncode, done.stderr
+
+    assert job("1/4") == (0, "")
+    _, alone = ask(analysis, tmp_path / "data", "select count(distinct capture) from meta")
+    with ThreadPoolExecutor(4) as pool:
+        ended = list(pool.map(job, ["0/4", "1/4", "2/4", "3/4"]))
+
+    assert ended == [(0, "")] * 4
+    counts, captures = ask(analysis, tmp_path / "data", "select count(distinct capture) from meta")
+    assert alone in ([[1]], [[2]]) and captures == [[5]]
+    assert not list((tmp_path / "data").glob("_*"))
+    assert export(analysis, "--to", "parquet", "-o", tmp_path / "whole", runs).returncode == 0
+    assert ask(analysis, tmp_path / "whole") == [counts]
+
+
+def test_a_part_is_a_number_below_another(analysis: Analysis, runs: Path, tmp_path: Path) -> None:
+    for part in ("4/4", "1", "-1/4", "a/b", "1/0"):
+        done = export(analysis, "--to", "parquet", "-o", tmp_path / "data", "--part", part, runs)
+        assert done.returncode == 2
+        assert done.stderr == f"kymograph: --part {part}: give K/N, such as 0/4 to 3/4\n"
+    done = export(analysis, "--part", "0/1", next(runs.glob("*.kymo")))
+    assert (done.returncode, "--part works only with a directory" in done.stderr) == (2, True)
 
 
 def test_a_capture_that_cannot_be_read_is_left_out_with_a_message(

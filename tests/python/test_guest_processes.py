@@ -167,3 +167,32 @@ def test_workers_of_pytest_xdist_are_recorded() -> None:
     assert "1 failed, 9 passed" in done.stdout
     assert family_calls()["test_number"] == 10
     assert len(processes()) == 3
+
+
+@needs("distributed")
+def test_workers_of_a_dask_cluster_are_recorded() -> None:
+    write(
+        "script.py",
+        """
+        import sys
+        from distributed import Client, LocalCluster
+        from work import square
+        if __name__ == "__main__":
+            with LocalCluster(
+                n_workers=2, threads_per_worker=1, dashboard_address=None, protocol="tcp://"
+            ) as cluster, Client(cluster) as client:
+                print(client.gather(client.map(square, range(20))), flush=True)
+            sys.exit(7)
+        """,
+    )
+    write("work.py", "def square(n): return n * n\n")
+
+    done = execute(*RUN, "-q", "-o", "trace.kymo", "script.py")
+
+    assert (done.returncode, done.stdout) == (7, f"{[n * n for n in range(20)]}\n"), done.stderr
+    assert family_calls()["square"] == 20
+    listed = processes()
+    workers = [each for each in listed if each["name"].startswith("Dask Worker process")]
+    assert len(workers) == 2, listed
+    assert all(each["lost_records"] == 0 for each in listed), listed
+    assert not any(alive(each["pid"]) for each in listed)

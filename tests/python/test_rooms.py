@@ -61,6 +61,7 @@ EXT = {
     "ext/reading": {"ext/common"},
     "ext/frames": {"ext/common"},
     "ext/heap": {"ext/common"},
+    "ext/messages": {"ext/common"},
     "ext/tracer": {"ext/common", "ext/frames"},
     "ext/torch": {"ext/common", "ext/frames", "ext/marks"},
 }

@@ -337,13 +337,14 @@ def test_generators_that_handle_the_exceptions_of_signal_handlers(
 
 
 def test_exceptions_sent_to_a_thread(traced: Traced) -> None:
-    ready, alarms = threading.Event(), 0
+    # No lock: the exception may come while it is held, and then nobody gets it any more.
+    ready, alarms = False, 0
 
     def work() -> None:
-        nonlocal alarms
+        nonlocal alarms, ready
         while alarms < 20:
             try:
-                ready.set()
+                ready = True
                 while True:
                     leaf()
             except Alarm:
@@ -352,12 +353,14 @@ def test_exceptions_sent_to_a_thread(traced: Traced) -> None:
     def program() -> None:
         thread = threading.Thread(target=work)
         thread.start()
-        ready.wait()
-        while thread.is_alive():
+        while not ready:
+            time.sleep(0.001)
+        while thread.is_alive() and alarms < 20:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Alarm)
             )
             time.sleep(0.001)
+        thread.join()
 
     with contextlib.suppress(Alarm):  # the last one may meet the thread on its way out
         traced(program)

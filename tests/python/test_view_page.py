@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command import good
 from judges import Browser
-from viewed import Server, capture_of, served
+from viewed import Server, capture_of, served, settled
 
 import kymograph
 
@@ -43,13 +43,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     browser = Browser()
-    browser._call(
-        "Emulation.setDeviceMetricsOverride",
-        width=1280,
-        height=800,
-        deviceScaleFactor=1,
-        mobile=False,
-    )
+    browser.resize(1280, 800)
     yield browser
     browser.close()
 
@@ -58,12 +52,6 @@ def browser() -> Iterator[Browser]:
 def server(traced: Path) -> Iterator[Server]:
     with served("--linger", "0", traced) as server:
         yield server
-
-
-def settled(browser: Browser) -> None:
-    """Wait until the page has drawn all it asked for."""
-    ready = "window.kymograph && kymograph.frames.length && busy.hidden && !kymograph.asked"
-    browser.wait(lambda: browser.ask(ready), 400)
 
 
 def show(browser: Browser, server: Server, state: str = "") -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from judges import Browser
 from program import PROGRAM, good
 
 CALL, BEFORE, AFTER, SUMMARY, LOST, OPEN = 1, 2, 4, 8, 16, 32
@@ -96,8 +97,8 @@ class Server:
         assert answer.status == 200, answer
         return answer.json()
 
-    def tile(self, **values: object) -> Tile:
-        answer = self.ask("tile", **values)
+    def tile(self, name: str = "tile", /, **values: object) -> Tile:
+        answer = self.ask(name, **values)
         assert answer.status == 200, answer
         return read_tile(answer.body)
 
@@ -139,15 +140,30 @@ def served(*arguments: object) -> Iterator[Server]:
         server.close()
 
 
-def capture_of(path: Path, code: str) -> Path:
+def recorded(path: Path, code: str, *options: str) -> Path:
     """Record CODE, run as a program, into PATH."""
     script = path.with_suffix(".py")
     script.write_text(code)
     done = subprocess.run(
-        [PROGRAM, "run", "-o", path, script], capture_output=True, timeout=400, check=False
+        [PROGRAM, "run", *options, "-o", path, script],
+        capture_output=True,
+        timeout=400,
+        check=False,
     )
     assert done.returncode == 0, done
     return path
+
+
+def capture_of(path: Path, code: str) -> Path:
+    return recorded(path, code)
+
+
+def settled(browser: Browser) -> None:
+    """Wait until the page has drawn all it asked for: what it needs is known after a frame."""
+    browser.wait(lambda: browser.ask("window.kymograph && kymograph.frames.length"), 400)
+    browser.ask("kymograph.framesBefore = kymograph.frames.length; kymograph.draw()")
+    ready = "kymograph.frames.length !== kymograph.framesBefore && busy.hidden && !kymograph.asked"
+    browser.wait(lambda: browser.ask(ready), 400)
 
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

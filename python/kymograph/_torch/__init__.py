@@ -78,9 +78,9 @@ def prepare() -> None:
     if is_imported():
         _learn(sys.modules["torch"])
     else:
-        from kymograph._torch import hook
+        from kymograph import _imports
 
-        hook.after_import(imported)
+        _imports.after_import(imported, "torch")
 
 
 def raise_mode(ops: str) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from kymograph import _core
-from kymograph._torch import hook, is_imported
+from kymograph import _core, _imports
+from kymograph._torch import is_imported
 
 record_function = _core.record_function
 
@@ -52,8 +52,8 @@ def _pass_on() -> None:
 if _COMPILER in sys.modules:
     _teach_compiler()
 else:
-    hook.after_import(_teach_compiler, _COMPILER)
+    _imports.after_import(_teach_compiler, _COMPILER)
 if is_imported():
     _pass_on()
 else:
-    hook.after_import(_pass_on)
+    _imports.after_import(_pass_on, "torch")

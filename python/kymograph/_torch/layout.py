@@ -28,7 +28,7 @@ def find(torch: Any) -> dict[str, Any]:
     for tensor in tensors.probes():
         tensors.see(tensor)
     tensors.meta()
-    objects = tensors.fields.pop("object")
+    optional = {name: tensors.fields.pop(name) for name in ("data", "object")}
     plain = tensors.mask(PLAIN)
     return {
         **{name: field.offset() for name, field in records.fields.items()},
@@ -36,7 +36,10 @@ def find(torch: Any) -> dict[str, Any]:
         "overload": records.overload.offset(),
         **{name: field.offset() for name, field in values.objects.items()},
         **{name: field.offset() for name, field in tensors.fields.items()},
-        "object": next(iter(objects.left)) if len(objects.left) == 1 else -1,
+        **{
+            name: next(iter(field.left)) if len(field.left) == 1 else -1
+            for name, field in optional.items()
+        },
         "type": torch.Tensor,
         "kinds": bytes(values.kinds),
         "dtypes": tensors.dtypes(),

@@ -9,7 +9,7 @@ from typing import Any
 from kymograph import _core
 from kymograph._torch.records import Field, NotFound, Records, equal, words_of
 
-TENSOR_BYTES, OBJECT_BYTES = 512, 64
+TENSOR_BYTES, STORAGE_BYTES, OBJECT_BYTES = 512, 64, 64
 
 # Names of element types as torch writes them into its traces; see also _dtype_name.
 DTYPES = {
@@ -68,7 +68,7 @@ class Tensors:
     def __init__(self, records: Records) -> None:
         self.torch = records.torch
         self.full = records.full
-        names = ("storage", "keys", "offset", "numel", "sizes", "dtype", "device", "object")
+        names = ("storage", "keys", "offset", "numel", "sizes", "dtype", "device", "data", "object")
         self.fields = {name: Field(name) for name in names}
         self.codes: dict[int, dict[Any, int]] = {}  # by offset: number of each type
 
@@ -83,6 +83,8 @@ class Tensors:
             zeros = torch.zeros(977, dtype=dtype, device="cpu")
             yield zeros.as_strided((17, 3), (5, 2), 43)
             yield zeros.as_strided((13, 2, 3), (7, 3, 2), 29)
+        # Of most others, the owner of the memory is known by the memory's own address.
+        yield torch.frombuffer(bytearray(700), dtype=torch.int16).as_strided((7, 5), (13, 2), 47)
         leaf = self.full(31, 37).requires_grad_()
         yield leaf
         with torch.enable_grad():
@@ -109,6 +111,9 @@ class Tensors:
             i for i in range(len(memory) - 2) if memory[i : i + 3] == b"\0\xff\1"
         )
         self._types(memory, tensor.dtype)
+        storage = tensor.untyped_storage()
+        words = words_of(_core.torch_read(storage._cdata, STORAGE_BYTES) or b"")
+        self.fields["data"].narrow(equal(words, storage.data_ptr()))
         words = words_of(_core.torch_read(id(tensor), OBJECT_BYTES) or b"")
         self.fields["object"].narrow(equal(words, tensor._cdata))
 

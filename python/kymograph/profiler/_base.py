@@ -317,15 +317,18 @@ class _KinetoProfile:
         return self.key_averages(include_python_functions=True).total_average()
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
-        """Raises: the categories of torch's timeline (parameters, gradients, …) are not known."""
+        """Write how much memory tensors had over time, without torch's categories.
+
+        path: `.html` is a page with a picture, `.raw.json.gz` every block, anything else the bytes
+            by time, as JSON; compressed if it ends in .gz.
+        device: "cpu", "cuda:0"; None: that of the first block that is not on the CPU, if any.
+        """
         needed = ("record_shapes", "profile_memory", "with_stack")
         missing = [f"{name}=True" for name in needed if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        raise RuntimeError(
-            "there is no memory timeline by category; key_averages() and the trace have what "
-            "profile_memory recorded"
-        )
+        results = self._found("calling export_memory_timeline()", of_trace=False)
+        results.export_memory_timeline(path, device)
 
     # ---- metadata
 

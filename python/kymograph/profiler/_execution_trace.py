@@ -18,12 +18,22 @@ import kymograph
 import kymograph._torch
 from kymograph import _core, _session
 from kymograph.profiler import _metadata, _torch
+from kymograph.profiler._integers import Integers
 
 Path = str | os.PathLike[str]
 
-# The variables that build_execution_trace_obs_from_env reads: torch's names, and ours.
+# Variables of the environment: torch's names, and ours.
 _ENABLE = ("ENABLE_PYTORCH_EXECUTION_TRACE", "KYMO_EXECUTION_TRACE")
 _EXTRAS = ("ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS", "KYMO_EXECUTION_TRACE_EXTRAS")
+
+_RANGE = (
+    "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_RANGE",
+    "KYMO_EXECUTION_TRACE_INTEGRAL_RANGE",
+)
+_DATA = (
+    "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_DATA",
+    "KYMO_EXECUTION_TRACE_INTEGRAL_DATA",
+)
 
 _NEXT_SESSION = 1 << 44  # makes ids that kymograph gave in two sessions different
 
@@ -84,6 +94,7 @@ class ExecutionTraceObserver:
         self._raised = False  # the running session records operators because of this
         self._windows: list[_Window] = []
         self._directory = ""
+        self._integers: Integers | None = None
         self._owner = os.getpid()
 
     def register_callback(self, output_file_path: Path) -> ExecutionTraceObserver:
@@ -101,6 +112,12 @@ class ExecutionTraceObserver:
             raise PermissionError(13, os.strerror(13), parent)
         self._path = os.fspath(output_file_path)
         self._directory = tempfile.mkdtemp(prefix="kymograph-et-")
+        names = ",".join(os.environ.get(name, "") for name in _DATA).split(",")
+        self._integers = Integers(
+            any(map(_is_on, _RANGE)),
+            tuple(filter(None, map(str.strip, names))),
+            self._directory,
+        )
         self._owner = os.getpid()
         self._windows = []
         _registered.add(self)
@@ -126,6 +143,7 @@ class ExecutionTraceObserver:
         try:
             self._copy_resources(path)
             self._write(path)
+            self._copy_values(path)
         finally:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._windows = []
@@ -140,6 +158,8 @@ class ExecutionTraceObserver:
             kymograph._torch.raise_mode("full")  # the session may record no operators
             self._raised = True
         _torch.before_start("full" if kymograph._torch.is_imported() else "")
+        if self._integers:
+            self._integers.begin()
         info = _metadata.distributed_info()
         if info:
             name, groups = "## process_group:init ##", json.dumps(info["pg_config"])
@@ -150,6 +170,8 @@ class ExecutionTraceObserver:
         """Record no operators from now on; `start` may be called again."""
         window, self._window = self._window, None
         if window is not None:
+            if self._integers:
+                self._integers.end()
             _torch.after_stop()
         if self._raised:
             self._raised = False
@@ -297,6 +319,12 @@ class ExecutionTraceObserver:
             source = getattr(module, "__file__", None)
             if source and os.path.exists(source):
                 shutil.copy(source, directory)
+
+    def _copy_values(self, path: str) -> None:
+        if self._integers and self._integers.has_values():
+            directory = self.get_resources_dir_for_et_path(path, create_dir=True)
+            assert directory is not None
+            self._integers.copy(path, directory)
 
 
 def _joined(

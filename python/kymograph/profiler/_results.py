@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from kymograph import _core
 from kymograph.profiler._averages import ALL_CALLERS, rows_of, sampled_rows
 from kymograph.profiler._events import EventList, Grouping, Options, Part
+from kymograph.profiler._memory_timeline import MemoryTimeline
 from kymograph.profiler._names import display
 from kymograph.profiler._recording import Recording
 from kymograph.profiler._table import Rows
@@ -128,8 +130,16 @@ class Results:
         _write_whole(
             path,
             # At least 1, so that short calls do not count as 0.
-            "".join(f"{line} {max(1, ns // 1000)}\n" for line, ns in times.items() if ns > 0),
+            "".join(
+                f"{line} {max(1, ns // 1000)}\n" for line, ns in times.items() if ns > 0
+            ).encode(),
         )
+
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None) -> None:
+        """Write the latest recording's; see `_memory_timeline`."""
+        name = os.fspath(path)
+        text = MemoryTimeline(self.latest, device).text(name).encode()
+        _write_whole(path, gzip.compress(text, 5) if name.endswith(".gz") else text)
 
 
 # Members of a trace that are not metadata.
@@ -144,13 +154,13 @@ _RESERVED = {
 }
 
 
-def _write_whole(path: str | os.PathLike[str], text: str) -> None:
+def _write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write the file so that it appears only when complete."""
     target = os.fspath(path)
     temporary = f"{target}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(temporary, "wb") as file:
+            file.write(data)
         os.replace(temporary, target)
     except BaseException:
         if os.path.exists(temporary):

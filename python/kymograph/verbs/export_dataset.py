@@ -56,8 +56,17 @@ class Source:
         }
 
 
-def sources_of(folder: Path) -> list[Source]:
-    """Return the captures in `folder`, and those of their child processes. Raises Refused."""
+def read_part(text: str) -> tuple[int, int]:
+    """Return K and N of "K/N". Raises Refused."""
+    first, _, step = text.partition("/")
+    if first.isdecimal() and step.isdecimal() and int(first) < int(step):
+        return int(first), int(step)
+    raise Refused(f"--part {text}: give K/N, such as 0/4 to 3/4")
+
+
+def sources_of(folder: Path, part: tuple[int, int] = (0, 1)) -> list[Source]:
+    """Return the captures in `folder`, and those of their child processes: every `part[1]`th, from
+    `part[0]` on. Raises Refused."""
     try:
         paths = sorted(p for p in folder.glob("*.kymo") if p.is_file() and p.name[0] != ".")
     except OSError as error:
@@ -68,7 +77,7 @@ def sources_of(folder: Path) -> list[Source]:
             "records into it"
         )
     found = []
-    for path in paths:
+    for path in paths[part[0] :: part[1]]:
         found.append(Source(path, path.stem))
         children = sorted(path.with_name(path.name + ".d").glob("*.kymo"))
         if children:
@@ -182,9 +191,9 @@ def restrict_to(sources: list[Source]) -> None:
     os.umask((0o020 if mode & 0o040 else 0o070) | (0o002 if mode & 0o004 else 0o007))
 
 
-def write_all(folder: Path, root: Path) -> int:
+def write_all(folder: Path, root: Path, part: tuple[int, int]) -> int:
     """Write what is not there yet; returns how many captures could not be read."""
-    sources = sources_of(folder)
+    sources = sources_of(folder, part)
     restrict_to(sources)
     root.mkdir(exist_ok=True)
     dataset = Dataset(root, folder.resolve().name)
@@ -211,15 +220,16 @@ def write_all(folder: Path, root: Path) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run with `parquet FOLDER OUTPUT`; returns the exit code."""
-    if len(arguments) != 3 or arguments[0] != "parquet":
+    """Run with `parquet FOLDER OUTPUT [PART]`; returns the exit code."""
+    if len(arguments) not in (3, 4) or arguments[0] != "parquet":
         return complain("export-dataset is internal; use kymograph export --to parquet")
-    folder, root = map(Path, arguments[1:])
+    folder, root = map(Path, arguments[1:3])
     try:
+        part = read_part(arguments[3]) if len(arguments) > 3 else (0, 1)
         check_root(root)
         import_module("pyarrow.parquet")
         catch_signals()
-        return 1 if write_all(folder, root) else 0
+        return 1 if write_all(folder, root, part) else 0
     except Refused as error:
         return complain(str(error))
     except ImportError:

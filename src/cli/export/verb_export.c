@@ -35,6 +35,7 @@ enum {
     OPTION_AT,
     OPTION_ENTRIES,
     OPTION_SIZE,
+    OPTION_PART,
     OPTION_FORCE,
     OPTION_QUIET
 };
@@ -238,7 +239,8 @@ static int export_directory(const struct cli_verb *verb, const struct cli_argume
 {
     const char *folder = arguments->words[0], *output = arguments->value[OPTION_OUTPUT];
     for (int i = 0; verb->options[i].name; i++)
-        if (arguments->value[i] && i != OPTION_TO && i != OPTION_OUTPUT && i != OPTION_QUIET) {
+        if (arguments->value[i] && i != OPTION_TO && i != OPTION_OUTPUT && i != OPTION_PART &&
+            i != OPTION_QUIET) {
             kymo__cli_complain("--%s works with one capture; %s is a directory",
                                verb->options[i].name, folder);
             return CLI_BAD;
@@ -248,7 +250,7 @@ static int export_directory(const struct cli_verb *verb, const struct cli_argume
         length--;
     char *named = output ? kymo__cli_format("%s", output)
                          : kymo__cli_format("%.*s.parquet", (int)length, folder);
-    const char *const words[] = {"parquet", folder, named, NULL};
+    const char *const words[] = {"parquet", folder, named, arguments->value[OPTION_PART], NULL};
     int code = kymo__cli_hand_over("export-dataset", arguments->python, words);
     kymo__cli_free(named);
     return code;
@@ -258,6 +260,10 @@ static int run_export(const struct cli_verb *verb, const struct cli_arguments *a
 {
     if (is_of_directory(arguments))
         return export_directory(verb, arguments);
+    if (arguments->value[OPTION_PART]) {
+        kymo__cli_complain("--part works only with a directory of captures and --to parquet");
+        return CLI_BAD;
+    }
     struct kymo_capture *capture;
     struct kymo_info info;
     kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
@@ -296,6 +302,9 @@ static const struct cli_option options[] = {
     [OPTION_SIZE] = {"size", 0, "MB",
                      "html: how large the page may be; if the timeline does not fit, the shortest "
                      "calls are shown only together (default: 20)"},
+    [OPTION_PART] = {"part", 0, "K/N",
+                     "of a directory: only every Nth capture, beginning with number K, from 0 on; "
+                     "for jobs that share the work"},
     [OPTION_FORCE] = {"force", 0, NULL, "overwrite a file that kymograph did not write"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, "do not report what was written"},
     {0},

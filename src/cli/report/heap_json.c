@@ -47,6 +47,7 @@ static void write_totals(struct kymo_jsonout *json, const struct cli_heap_report
     kymo__jsonout_uint(json, "mappings", info->mappings);
     kymo__jsonout_uint(json, "unmappings", info->unmappings);
     kymo__jsonout_uint(json, "unknown_frees", info->unknown_frees);
+    kymo__jsonout_uint(json, "unseen_frees", info->unseen_frees);
     kymo__jsonout_uint(json, "disorder", info->disorder);
     kymo__jsonout_uint(json, "lost", info->lost);
     kymo__jsonout_string(json, "missed", info->missed);

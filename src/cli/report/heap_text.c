@@ -158,6 +158,11 @@ static void print_unknown(const struct cli_heap_report *r)
         printf("%s of blocks that were allocated before the recording began\n",
                kymo__cli_count(r->info.unknown_frees, "free", "frees").text);
     }
+    if (r->info.unseen_frees) {
+        kymo__cli_label("loading");
+        printf("%s of libraries that were just being loaded, freed unseen\n",
+               kymo__cli_count(r->info.unseen_frees, "block", "blocks").text);
+    }
     if (r->info.lost || r->info.disorder || (*r->info.missed && strcmp(r->info.missed, "0") != 0)) {
         kymo__cli_label("missing");
         printf("%sthis capture is incomplete; --check says why%s\n", kymo__cli_colour(CLI_YELLOW),

@@ -1,29 +1,8 @@
 /* answer_data.c — what pages with their data inside have too (shown.h): what there is; counters,
    instants, arrows, tasks and finished events; where the time went in a range, with values from, to and
-   threads, a list of indexes; and how often each name was called. All have the value capture. */
-#include <errno.h>
-#include <stdlib.h>
-
+   threads, a list of indexes, of samples instead of calls with samples=1; and how often each name was called. All have the value capture. */
 #include "answers.h"
-#include "atomic.h"
 #include "memory.h"
-
-static int stop_if_asked(void *arg)
-{
-    const struct view *view = arg;
-    return kymo__load_relaxed(&view->stopping) ? -ECANCELED : 0;
-}
-
-/* End the answer with what has been written or, if RC is an error, with that instead. */
-static void end_answer(struct view_answer *answer, struct kymo_jsonout *json, int rc)
-{
-    kymo__answer_json_end(answer, json);
-    if (rc == 0)
-        return;
-    free(answer->text);
-    answer->text = NULL;
-    kymo__answer_problem(answer, rc == -EINVAL ? 400 : 503, kymo_strerror(rc));
-}
 
 void kymo__answer_overview(const struct view_request *request, struct view_answer *answer)
 {
@@ -44,23 +23,7 @@ void kymo__answer_overview(const struct view_request *request, struct view_answe
         kymo__view_give_back(request->view, &lease);
     }
     kymo__jsonout_end(&json);
-    end_answer(answer, &json, rc);
-}
-
-/* What a request is about: a capture, leased, as the page shows it. Returns false after an answer. */
-static bool take_capture(const struct view_request *request, struct view_answer *answer,
-                         struct view_lease *lease, struct kymo_shown_capture *shown)
-{
-    int64_t capture;
-    if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
-        kymo__view_lease(request->view, (unsigned)capture, lease) < 0) {
-        kymo__answer_problem(answer, 404, "there is no such capture");
-        return false;
-    }
-    kymo__view_shown(request->view, (unsigned)capture, lease->state, lease->capture, shown);
-    shown->stop = stop_if_asked;
-    shown->stop_arg = request->view;
-    return true;
+    kymo__answer_end(answer, &json, rc);
 }
 
 void kymo__answer_marks(const struct view_request *request, struct view_answer *answer)
@@ -68,10 +31,10 @@ void kymo__answer_marks(const struct view_request *request, struct view_answer *
     struct view_lease lease;
     struct kymo_shown_capture shown;
     struct kymo_jsonout json;
-    if (!take_capture(request, answer, &lease, &shown))
+    if (!kymo__answer_capture(request, answer, &lease, &shown))
         return;
     if (kymo__answer_json_begin(answer, &json))
-        end_answer(answer, &json, kymo__shown_marks(&shown, &json));
+        kymo__answer_end(answer, &json, kymo__shown_marks(&shown, &json));
     kymo__view_give_back(request->view, &lease);
 }
 
@@ -80,13 +43,21 @@ void kymo__answer_counts(const struct view_request *request, struct view_answer 
     struct view_lease lease;
     struct kymo_shown_capture shown;
     struct kymo_jsonout json;
-    if (!take_capture(request, answer, &lease, &shown))
+    if (!kymo__answer_capture(request, answer, &lease, &shown))
         return;
     pthread_mutex_lock(&request->view->surveying);
     if (kymo__answer_json_begin(answer, &json))
-        end_answer(answer, &json, kymo__shown_counts(&shown, &json));
+        kymo__answer_end(answer, &json, kymo__shown_counts(&shown, &json));
     pthread_mutex_unlock(&request->view->surveying);
     kymo__view_give_back(request->view, &lease);
+}
+
+static int put_sample_stats(struct view *view, const struct view_lease *lease,
+                            const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
+{
+    const struct kymo_samplebook *book;
+    int rc = kymo__view_samples(view, lease, shown->stop, &book);
+    return rc < 0 ? rc : kymo__shown_sample_stats(shown, book, json);
 }
 
 void kymo__answer_stats(const struct view_request *request, struct view_answer *answer)
@@ -94,14 +65,15 @@ void kymo__answer_stats(const struct view_request *request, struct view_answer *
     struct view_lease lease;
     struct kymo_shown_capture shown;
     struct kymo_jsonout json;
-    int64_t from, to;
-    if (!kymo__request_number(request, "from", 0, (int64_t)1 << 61, 0, &from) ||
+    int64_t from, to, samples;
+    if (!kymo__request_number(request, "samples", 0, 1, 0, &samples) ||
+        !kymo__request_number(request, "from", 0, (int64_t)1 << 61, 0, &from) ||
         !kymo__request_number(request, "to", 0, (int64_t)1 << 61, (int64_t)1 << 61, &to) ||
         from >= to) {
         kymo__answer_problem(answer, 400, "stats needs from and to, the later one last");
         return;
     }
-    if (!take_capture(request, answer, &lease, &shown))
+    if (!kymo__answer_capture(request, answer, &lease, &shown))
         return;
     bool *chosen = kymo__request_choice(request, "threads", lease.state->info.threads);
     shown.from = from;
@@ -111,7 +83,9 @@ void kymo__answer_stats(const struct view_request *request, struct view_answer *
     if (!chosen)
         kymo__answer_problem(answer, 400, "there are no such threads");
     else if (kymo__answer_json_begin(answer, &json))
-        end_answer(answer, &json, kymo__shown_stats(&shown, false, &json));
+        kymo__answer_end(answer, &json,
+                         samples ? put_sample_stats(request->view, &lease, &shown, &json)
+                                 : kymo__shown_stats(&shown, false, &json));
     pthread_mutex_unlock(&request->view->surveying);
     kymo__cli_free(chosen);
     kymo__view_give_back(request->view, &lease);

@@ -36,6 +36,7 @@ void kymo__answer_tile(const struct view_request *request, struct view_answer *a
         .capture = (uint32_t)capture,
         .thread = place.thread,
         .level = place.level,
+        .kind = 'c',
     };
     bool usual = events == KYMO__TILE_EVENTS;
     int rc = usual ? kymo__tile_cache_find(request->view->tiles, &key, &answer->bytes) : 0;

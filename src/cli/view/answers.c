@@ -6,17 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "atomic.h"
 #include "memory.h"
 
 static const struct {
     const char *name;
     void (*give)(const struct view_request *request, struct view_answer *answer);
 } answers[] = {
-    {"overview", kymo__answer_overview}, {"tile", kymo__answer_tile},
-    {"call", kymo__answer_call},         {"stats", kymo__answer_stats},
-    {"find", kymo__answer_find},         {"query", kymo__answer_query},
-    {"cut", kymo__answer_cut},           {"counts", kymo__answer_counts},
-    {"marks", kymo__answer_marks},       {"durations", kymo__answer_durations},
+    {"overview", kymo__answer_overview},
+    {"tile", kymo__answer_tile},
+    {"call", kymo__answer_call},
+    {"stats", kymo__answer_stats},
+    {"find", kymo__answer_find},
+    {"query", kymo__answer_query},
+    {"cut", kymo__answer_cut},
+    {"counts", kymo__answer_counts},
+    {"marks", kymo__answer_marks},
+    {"durations", kymo__answer_durations},
+    {"samples", kymo__answer_samples},
+    {"sampletile", kymo__answer_sample_tile},
+    {"sample", kymo__answer_sample},
+    {"memory", kymo__answer_memory},
+    {"memorytile", kymo__answer_memory_tile},
 };
 
 void kymo__view_answer(const struct view_request *request, const char *name,
@@ -63,6 +74,37 @@ void kymo__answer_problem(struct view_answer *answer, unsigned status, const cha
     answer->status = status;
     answer->lasting = false;
     answer->type = "application/json";
+}
+
+int kymo__answer_stop(void *arg)
+{
+    const struct view *view = arg;
+    return kymo__load_relaxed(&view->stopping) ? -ECANCELED : 0;
+}
+
+void kymo__answer_end(struct view_answer *answer, struct kymo_jsonout *json, int rc)
+{
+    kymo__answer_json_end(answer, json);
+    if (rc == 0)
+        return;
+    free(answer->text);
+    answer->text = NULL;
+    kymo__answer_problem(answer, rc == -EINVAL ? 400 : 503, kymo_strerror(rc));
+}
+
+bool kymo__answer_capture(const struct view_request *request, struct view_answer *answer,
+                          struct view_lease *lease, struct kymo_shown_capture *shown)
+{
+    int64_t capture;
+    if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
+        kymo__view_lease(request->view, (unsigned)capture, lease) < 0) {
+        kymo__answer_problem(answer, 404, "there is no such capture");
+        return false;
+    }
+    kymo__view_shown(request->view, (unsigned)capture, lease->state, lease->capture, shown);
+    shown->stop = kymo__answer_stop;
+    shown->stop_arg = request->view;
+    return true;
 }
 
 bool kymo__request_number(const struct view_request *request, const char *name, int64_t least,

@@ -53,8 +53,24 @@ void kymo__answer_counts(const struct view_request *request, struct view_answer 
 void kymo__answer_marks(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_durations(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_find(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_samples(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_sample_tile(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_sample(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_memory(const struct view_request *request, struct view_answer *answer);
+void kymo__answer_memory_tile(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_query(const struct view_request *request, struct view_answer *answer);
 void kymo__answer_cut(const struct view_request *request, struct view_answer *answer);
+
+/* What REQUEST is about, its value capture: leased, and as the page shows it. Returns false after an
+   answer. */
+bool kymo__answer_capture(const struct view_request *request, struct view_answer *answer,
+                          struct view_lease *lease, struct kymo_shown_capture *shown);
+
+/* For answers that take long: is the view, ARG, about to end? */
+int kymo__answer_stop(void *arg);
+
+/* End the answer of JSON with what has been written or, if RC is an error, with that instead. */
+void kymo__answer_end(struct view_answer *answer, struct kymo_jsonout *json, int rc);
 
 /* Begin an answer of JSON, and end it. */
 FILE *kymo__answer_json_begin(struct view_answer *answer, struct kymo_jsonout *json);

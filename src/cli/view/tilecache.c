@@ -51,7 +51,7 @@ void kymo__tile_cache_free(struct view_tile_cache *cache)
 static bool is_same(const struct view_tile_key *a, const struct view_tile_key *b)
 {
     return a->generation == b->generation && a->index == b->index && a->capture == b->capture &&
-           a->thread == b->thread && a->level == b->level;
+           a->thread == b->thread && a->level == b->level && a->kind == b->kind;
 }
 
 /* The first of the PROBES slots in which KEY may be. */
@@ -59,7 +59,7 @@ static size_t first_slot(const struct view_tile_key *key)
 {
     uint64_t mixed = key->index * 0x9e3779b97f4a7c15u + key->generation;
     mixed = (mixed ^ key->thread) * 0xff51afd7ed558ccdu + key->capture;
-    mixed = (mixed ^ key->level) * 0xc4ceb9fe1a85ec53u;
+    mixed = (mixed ^ key->level ^ key->kind << 8) * 0xc4ceb9fe1a85ec53u;
     return (size_t)(mixed >> 40);
 }
 

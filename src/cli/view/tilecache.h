@@ -9,6 +9,7 @@ enum { VIEW_TILE_BYTES = 48 << 20 }; /* kept at most */
 struct view_tile_key {
     uint64_t generation, index;
     uint32_t capture, thread, level;
+    uint32_t kind; /* 'c' calls, 's' samples, 'm' memory */
 };
 
 struct view_tile_cache;

@@ -21,6 +21,9 @@ static void free_state(struct view_state *state)
         kymo__capture_unshare(state->capture, state->spare[i]);
     kymo__free(state->spare);
     kymo__callables_fini(&state->callables);
+    if (state->samples)
+        kymo__samplebook_fini(state->samples);
+    kymo__free(state->samples);
     kymo_close(state->capture);
     kymo__free(state);
 }
@@ -47,6 +50,7 @@ int kymo__view_open(struct view *view, const char *const *paths, unsigned count)
     *view = (struct view){.count = count};
     pthread_mutex_init(&view->lock, NULL);
     pthread_mutex_init(&view->surveying, NULL);
+    pthread_mutex_init(&view->booking, NULL);
     view->tiles = kymo__tile_cache_new();
     for (unsigned i = 0; i < count; i++) {
         struct kymo_capture *capture;
@@ -68,11 +72,13 @@ void kymo__view_close(struct view *view)
 {
     for (unsigned i = 0; i < view->count; i++) {
         free_state(view->state[i]);
+        kymo__view_memory_back(view, view->memory[i]);
         free(view->full_path[i]);
     }
     kymo__tile_cache_free(view->tiles);
     pthread_mutex_destroy(&view->lock);
     pthread_mutex_destroy(&view->surveying);
+    pthread_mutex_destroy(&view->booking);
 }
 
 static void drop_user(struct view *view, struct view_state *state)
@@ -144,6 +150,29 @@ void kymo__view_give_back(struct view *view, struct view_lease *lease)
         kymo__capture_unshare(state->capture, lease->capture);
     pthread_mutex_unlock(&view->lock);
     drop_user(view, state);
+}
+
+int kymo__view_samples(struct view *view, const struct view_lease *lease, int (*stop)(void *view),
+                       const struct kymo_samplebook **book)
+{
+    struct view_state *state = lease->state;
+    int rc = 0;
+    pthread_mutex_lock(&view->booking);
+    if (!state->samples) {
+        struct kymo_samplebook *made = kymo__alloc_zeroed(sizeof(*made));
+        rc = made ? kymo__samplebook_init(made, lease->capture, stop, view) : -ENOMEM;
+        if (rc == 0) {
+            /* The share is given back; the capture stays as long as the state. */
+            made->samples->names.capture = state->capture;
+            state->samples = made;
+        } else if (made) {
+            kymo__samplebook_fini(made);
+            kymo__free(made);
+        }
+    }
+    *book = state->samples;
+    pthread_mutex_unlock(&view->booking);
+    return rc;
 }
 
 void kymo__view_shown(const struct view *view, unsigned which, const struct view_state *state,

@@ -19,11 +19,21 @@ struct view_state {
     struct kymo_callables callables;
     struct kymo_capture **spare; /* shares of the capture that nobody uses */
     size_t spare_count, spare_capacity;
-    unsigned users;      /* requests, and the view itself */
-    uint64_t generation; /* how often it was opened before */
+    struct kymo_samplebook *samples; /* made when it is first needed; under `booking` */
+    unsigned users;                  /* requests, and the view itself */
+    uint64_t generation;             /* how often it was opened before */
 };
 
 struct view_tile_cache;
+struct kymo_heaplog;
+
+/* Live memory over time, and what it is of. */
+struct view_memory {
+    struct kymo_heaplog *log;
+    uint64_t generation;
+    unsigned users;     /* requests, and the view itself; under the view's lock */
+    kymo_ns made, cost; /* when it was made, and how long that took */
+};
 
 struct view {
     unsigned count; /* of captures */
@@ -32,9 +42,11 @@ struct view {
     struct view_state *state[VIEW_CAPTURES];
     kymo_ns origin[VIEW_CAPTURES]; /* the start of each, which all times are counted from */
     struct view_tile_cache *tiles;
-    pthread_mutex_t lock;      /* for `state` and what is in it */
-    pthread_mutex_t surveying; /* one survey at a time: each uses all cores */
-    int stopping;              /* atomic: answers that take long give up */
+    struct view_memory *memory[VIEW_CAPTURES]; /* made when it is first needed; under `booking` */
+    pthread_mutex_t lock;                      /* for `state` and what is in it */
+    pthread_mutex_t surveying;                 /* one survey at a time: each uses all cores */
+    pthread_mutex_t booking;                   /* for making what requests share */
+    int stopping;                              /* atomic: answers that take long give up */
 };
 
 /* A state and a share of its capture, for one request. */
@@ -54,6 +66,17 @@ bool kymo__view_refresh(struct view *view);
 /* Use capture WHICH. Returns 0 or a negative code; on success give the lease back. */
 int kymo__view_lease(struct view *view, unsigned which, struct view_lease *lease);
 void kymo__view_give_back(struct view *view, struct view_lease *lease);
+
+/* The samples of the capture of LEASE, lent as long as that. STOP as for kymo__samplebook_init, with VIEW.
+   Returns 0 or a negative code. */
+int kymo__view_samples(struct view *view, const struct view_lease *lease, int (*stop)(void *view),
+                       const struct kymo_samplebook **book);
+
+/* The memory of the capture of LEASE, number WHICH. Of a capture that is being recorded, it may be older:
+   making it takes long. Returns 0 or a negative code; on success give it back. */
+int kymo__view_memory(struct view *view, const struct view_lease *lease, unsigned which,
+                      int (*stop)(void *view), struct view_memory **memory);
+void kymo__view_memory_back(struct view *view, struct view_memory *memory);
 
 /* Fill SHOWN with capture WHICH in STATE, read through CAPTURE: all of it, without a way to
    stop. */

@@ -144,6 +144,7 @@ int kymo_heap_info(const struct kymo_heap *h, struct kymo_heap_info *info)
         .mappings = p->count[KYMO__HEAP_MAP],
         .unmappings = p->count[KYMO__HEAP_UNMAP],
         .unknown_frees = p->unknown_frees,
+        .unseen_frees = p->unseen_frees,
         .disorder = p->disorder,
         .lost = lost_events(h),
         .missed = kymo__heap_mixed(h->capture)

@@ -107,16 +107,6 @@ static int before(struct kymo_heap *h, uint64_t ticks)
 
 /* ---- blocks ---- */
 
-/* A mapping is always recorded. Of one that is unmapped in parts, the last part counts as the
-   mapping. */
-static inline struct kymo_heap_amount amount_of(const struct kymo_heap *h,
-                                                const struct kymo_heap_block *block)
-{
-    if (__builtin_expect(h->rate && !block->mapping, 0))
-        return kymo__heap_weigh(block->bytes, h->rate);
-    return (struct kymo_heap_amount){block->bytes, block->whole ? KYMO__HEAP_UNIT : 0, 0};
-}
-
 /* Does Python's allocator take BLOCK from an arena? */
 static inline bool is_small(const struct kymo_heap_block *block, unsigned category)
 {
@@ -147,7 +137,7 @@ static int view_born(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
         rc = kymo__heap_reach(h);
     if (rc < 0)
         return rc;
-    struct kymo_heap_amount amount = amount_of(h, block);
+    struct kymo_heap_amount amount = kymo__heap_block_amount(block, h->rate);
     count_born(h, &h->sites[block->site], &h->extras[block->site], &amount);
     unsigned category = h->replay.sites.all[block->site].category;
     h->bytes[category] += amount.bytes;
@@ -176,7 +166,7 @@ static int view_died(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
     int rc = before(h, ticks);
     if (rc < 0)
         return rc;
-    struct kymo_heap_amount amount = amount_of(h, block);
+    struct kymo_heap_amount amount = kymo__heap_block_amount(block, h->rate);
     count_died(h, &h->sites[block->site], &h->extras[block->site], &amount, block->temporary);
     if (block->renamed)
         kymo__figure_forget(&h->sites[block->site], &h->extras[block->site], &amount, h->rate != 0);
@@ -232,7 +222,7 @@ static int view_alive(void *arg, const struct kymo_heap_block *block)
     }
     if (end - born < h->options.older_than)
         return 0;
-    struct kymo_heap_amount amount = amount_of(h, block);
+    struct kymo_heap_amount amount = kymo__heap_block_amount(block, h->rate);
     kymo__amount_add(&h->old[block->site], &amount);
     return 0;
 }
@@ -310,6 +300,20 @@ static int view(struct kymo_heap *h)
     return rc < 0 ? rc : kymo__heap_sort(h);
 }
 
+uint64_t kymo__heap_rate(const struct kymo_capture *capture)
+{
+    uint64_t rate = kymo__heap_mode(capture) == KYMO_HEAP_SAMPLED
+                        ? strtoull(kymo__heap_metadata(capture, KYMO__HEAP_RATE), NULL, 10)
+                        : 0;
+    /* A block counts for about this much, and their sums must fit into 64 bits. */
+    return rate < RATE_MOST ? rate : RATE_MOST;
+}
+
+bool kymo__heap_arenas_count(const struct kymo_capture *capture)
+{
+    return !strstr(kymo__heap_metadata(capture, KYMO__HEAP_DOMAINS), "python");
+}
+
 int kymo_heap_new(struct kymo_capture *capture, const struct kymo_heap_options *options,
                   struct kymo_heap **heap)
 {
@@ -322,11 +326,8 @@ int kymo_heap_new(struct kymo_capture *capture, const struct kymo_heap_options *
         memcpy(&h->options, options,
                options->size < sizeof(h->options) ? options->size : sizeof(h->options));
     h->mode = kymo__heap_mode(capture);
-    if (h->mode == KYMO_HEAP_SAMPLED)
-        h->rate = strtoull(kymo__heap_metadata(capture, KYMO__HEAP_RATE), NULL, 10);
-    /* A block counts for about this much, and their sums must fit into 64 bits. */
-    h->rate = h->rate < RATE_MOST ? h->rate : RATE_MOST;
-    h->arenas_count = !strstr(kymo__heap_metadata(capture, KYMO__HEAP_DOMAINS), "python");
+    h->rate = kymo__heap_rate(capture);
+    h->arenas_count = kymo__heap_arenas_count(capture);
     h->at_ticks = h->options.at == INT64_MAX ? UINT64_MAX
                                              : kymo__timebase_ticks(&capture->base, h->options.at);
     int rc = h->mode == KYMO_HEAP_NONE ? 0 : view(h);

@@ -89,6 +89,22 @@ int kymo__heap_mode(const struct kymo_capture *capture);
 const char *kymo__heap_mode_word(const struct kymo_capture *capture);
 const char *kymo__heap_mode_phrase(const struct kymo_capture *capture);
 
+/* The mean bytes between samples of CAPTURE; 0 if it is not sampled. */
+uint64_t kymo__heap_rate(const struct kymo_capture *capture);
+
+/* Are arenas part of the sums? They are if the objects in them were not recorded. */
+bool kymo__heap_arenas_count(const struct kymo_capture *capture);
+
+/* How BLOCK counts in a capture of RATE. A mapping is always recorded. Of one that is unmapped in parts,
+   the last part counts as the mapping. */
+static inline struct kymo_heap_amount kymo__heap_block_amount(const struct kymo_heap_block *block,
+                                                              uint64_t rate)
+{
+    if (__builtin_expect(rate && !block->mapping, 0))
+        return kymo__heap_weigh(block->bytes, rate);
+    return (struct kymo_heap_amount){block->bytes, block->whole ? KYMO__HEAP_UNIT : 0, 0};
+}
+
 /* Is SITE part of the sums? */
 static inline bool kymo__heap_counts(const struct kymo_heap *heap, uint32_t site)
 {

@@ -57,15 +57,17 @@ static struct kymo_heap_block block_of(const struct kymo_live_block *live)
 
 /* ---- blocks ---- */
 
-/* Allocated at an address where a block is alive: its free was not recorded, unless a library
-   reports a block that was recorded as malloc's already. Then it is the same block, under a better
-   name. */
+/* Allocated at an address where a block is alive: its free was not recorded, which happens while
+   libraries are loaded; unless a library reports a block that was recorded as malloc's already. Then
+   it is the same block, under a better name. */
 static int replace(struct replaying *p, struct kymo_live_block *old, uint32_t site)
 {
     struct kymo_heap_block block = block_of(old);
     block.renamed = p->replay->sites.all[site].category == KYMO_HEAP_TRACKED;
     if (block.renamed)
         p->replay->count[KYMO__HEAP_ALLOC]--;
+    else if (p->replay->sites.all[old->site].loading)
+        p->replay->unseen_frees++;
     else
         p->replay->disorder++;
     kymo__live_remove(&p->live, old);

@@ -82,7 +82,7 @@ struct kymo_replay {
     struct kymo_capture *capture;
     struct kymo_sites sites; /* every stack and function that allocated; grows during the replay */
     uint64_t count[KYMO__HEAP_KINDS]; /* events */
-    uint64_t unknown_frees, disorder, reordered;
+    uint64_t unknown_frees, unseen_frees, disorder, reordered;
 };
 
 /* Replay CAPTURE for VISITOR, with REPLAY, all zero, filled as it goes. Returns 0 or a negative

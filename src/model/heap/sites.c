@@ -59,6 +59,15 @@ static unsigned category_of_key(struct kymo_sites *s, uint32_t function)
     return s->category_of[function] - 1u;
 }
 
+/* Does the name of FUNCTION end as those of a loading library's allocations do? */
+static bool is_while_loading(const struct kymo_sites *s, uint32_t function)
+{
+    static const char end[] = " while loading";
+    const char *name = function < s->keys ? kymo__key_name(s->reader, function) : "";
+    size_t length = strlen(name);
+    return length >= sizeof(end) && strcmp(name + length - (sizeof(end) - 1), end) == 0;
+}
+
 int64_t kymo__site_add(struct kymo_sites *s, uint32_t stack, uint32_t function, bool mapping)
 {
     uint64_t key = (uint64_t)stack << 32 | function;
@@ -68,7 +77,8 @@ int64_t kymo__site_add(struct kymo_sites *s, uint32_t stack, uint32_t function, 
     unsigned category = category_of_key(s, function);
     if (mapping && category != KYMO_HEAP_ARENAS)
         category = KYMO_HEAP_MAPPINGS;
-    s->all[s->count] = (struct kymo_heap_site){stack, function, category};
+    s->all[s->count] =
+        (struct kymo_heap_site){stack, function, (uint16_t)category, is_while_loading(s, function)};
     kymo__map_set(&s->numbers, key, (uint32_t)++s->count);
     return (int64_t)s->count - 1;
 }

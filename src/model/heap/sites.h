@@ -7,7 +7,8 @@
 
 struct kymo_heap_site {
     uint32_t stack, function; /* function: a key, for kymo__key_name */
-    uint32_t category;        /* enum kymo_heap_category */
+    uint16_t category;        /* enum kymo_heap_category */
+    bool loading;             /* by a library, while it was loaded */
 };
 
 struct kymo_sites {

@@ -236,7 +236,7 @@ static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct 
     if (note == KYMO__OP_NOTHING)
         return 0;
     struct kymo_op_fields fields;
-    kymo__op_fields_read(&fields, &p->keys, p->capture->reader, event);
+    kymo__op_fields_read(&fields, &p->keys, event);
     if (note == KYMO__OP_IN)
         return take_in(p, lane, &fields);
     if (note == KYMO__OP_OUT)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "varint.h"
 
 static const char *const notes[KYMO__OP_NOTES] = {
     [KYMO__OP_IN] = "operator.in",
@@ -46,35 +45,6 @@ static const struct {
     [KYMO__OP_STRIDES] = {"strides", INT, LISTS},
 };
 
-int kymo__op_keys_init(struct kymo_op_keys *keys, const struct kymo_reader *r)
-{
-    *keys = (struct kymo_op_keys){.count = r->key_count};
-    keys->note = kymo__alloc_zeroed(3 * keys->count + 1);
-    if (!keys->note)
-        return -ENOMEM;
-    keys->field = keys->note + keys->count;
-    keys->class = keys->field + keys->count;
-    for (uint32_t key = 1; key < keys->count; key++) {
-        uint32_t class = r->keys[key].class;
-        const char *name = kymo__key_name(r, key);
-        keys->class[key] = class < UINT8_MAX ? (uint8_t) class : UINT8_MAX;
-        keys->any |= class == KYMO_CLASS_OPERATOR;
-        for (unsigned i = 1; r->keys[key].schema && i < KYMO__OP_NOTES; i++)
-            if (strcmp(name, notes[i]) == 0)
-                keys->note[key] = (uint8_t)i;
-        for (unsigned i = 0; i < KYMO__OP_FIELDS; i++)
-            if (strcmp(name, known[i].name) == 0)
-                keys->field[key] = (uint8_t)(i + 1);
-    }
-    return 0;
-}
-
-void kymo__op_keys_fini(struct kymo_op_keys *keys)
-{
-    kymo__free(keys->note);
-    *keys = (struct kymo_op_keys){0};
-}
-
 static bool fits(unsigned type, enum kymo_op_field field)
 {
     const unsigned many = KYMO_FIELD_LIST | KYMO_FIELD_LISTS;
@@ -94,53 +64,141 @@ static bool fits(unsigned type, enum kymo_op_field field)
     }
 }
 
+/* Where a field called KEY, of TYPE, goes. */
+static unsigned place_of(const struct kymo_op_keys *keys, uint64_t key, unsigned type)
+{
+    unsigned field = key < keys->count ? keys->field[key] : 0;
+    return field && fits(type, (enum kymo_op_field)(field - 1)) ? field - 1 : KYMO__OP_FIELDS;
+}
+
+static int add_plan(struct kymo_op_keys *keys, const struct kymo_reader *r, uint32_t key)
+{
+    const struct kymo_reader_schema *schema = &r->schemas[r->keys[key].schema - 1];
+    int rc = kymo__array_grow(&keys->plans, &keys->plan_capacity, keys->plan_count,
+                              sizeof(*keys->plans));
+    if (rc < 0)
+        return rc;
+    struct kymo_op_plan *plan = &keys->plans[keys->plan_count++];
+    *plan = (struct kymo_op_plan){.count = schema->plan.count};
+    keys->plan[key] = (uint32_t)keys->plan_count;
+    for (unsigned i = 0; i < plan->count; i++) {
+        plan->type[i] = schema->plan.type[i];
+        plan->place[i] = (uint8_t)place_of(keys, schema->field[i], plan->type[i]);
+    }
+    return 0;
+}
+
+int kymo__op_keys_init(struct kymo_op_keys *keys, const struct kymo_reader *r)
+{
+    int rc = 0;
+    *keys = (struct kymo_op_keys){.count = r->key_count};
+    keys->note = kymo__alloc_zeroed(3 * keys->count + 1);
+    keys->plan = kymo__alloc_zeroed((keys->count + 1) * sizeof(*keys->plan));
+    if (!keys->note || !keys->plan)
+        return -ENOMEM;
+    keys->field = keys->note + keys->count;
+    keys->class = keys->field + keys->count;
+    for (uint32_t key = 1; key < keys->count; key++) {
+        uint32_t class = r->keys[key].class;
+        const char *name = kymo__key_name(r, key);
+        keys->class[key] = class < UINT8_MAX ? (uint8_t) class : UINT8_MAX;
+        keys->any |= class == KYMO_CLASS_OPERATOR;
+        for (unsigned i = 1; r->keys[key].schema && i < KYMO__OP_NOTES; i++)
+            if (strcmp(name, notes[i]) == 0)
+                keys->note[key] = (uint8_t)i;
+        for (unsigned i = 0; i < KYMO__OP_FIELDS; i++)
+            if (strcmp(name, known[i].name) == 0)
+                keys->field[key] = (uint8_t)(i + 1);
+    }
+    for (uint32_t key = 1; rc == 0 && key < keys->count; key++)
+        rc = keys->note[key] ? add_plan(keys, r, key) : 0;
+    return rc;
+}
+
+void kymo__op_keys_fini(struct kymo_op_keys *keys)
+{
+    kymo__free(keys->note);
+    kymo__free(keys->plan);
+    kymo__free(keys->plans);
+    *keys = (struct kymo_op_keys){0};
+}
+
 void kymo__op_field_put(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
                         const struct kymo_call_arg *arg)
 {
-    unsigned field = arg->key < keys->count ? keys->field[arg->key] : 0;
-    if (field && fits(arg->type, (enum kymo_op_field)(field - 1)))
-        fields->at[field - 1] = *arg;
+    unsigned place = place_of(keys, arg->key, arg->type);
+    if (place != KYMO__OP_FIELDS)
+        fields->at[place] = *arg;
 }
 
-/* Step over empty lists, which most fields of most operators are. */
-static void skip_empty(struct kymo_fields *f)
+static const struct kymo_op_plan *find_plan(const struct kymo_op_keys *keys, uint32_t key)
+{
+    uint32_t at = key < keys->count ? keys->plan[key] : 0;
+    return at ? &keys->plans[at - 1] : NULL;
+}
+
+/* Read a field of TYPE, which is not an empty list, at AT. Returns the byte after it, or NULL. */
+static const uint8_t *take_field(unsigned type, const uint8_t *at, const uint8_t *end,
+                                 struct kymo_call_arg *arg)
 {
     const unsigned many = KYMO_FIELD_LIST | KYMO_FIELD_LISTS;
-    while (f->schema && f->next < f->schema->plan.count && (f->schema->plan.type[f->next] & many) &&
-           f->at < f->end && *f->at == 0) {
-        f->at++;
-        f->next++;
+    uint64_t value = 0;
+    arg->type = (uint8_t)type;
+    if (type == KYMO_FIELD_FLOAT) {
+        if (end - at < (ptrdiff_t)sizeof(arg->value))
+            return NULL;
+        memcpy(&arg->value, at, sizeof(arg->value));
+        return at + sizeof(arg->value);
     }
+    const uint8_t *behind = kymo__varint_get_wide(at, end, &value);
+    if (!behind)
+        return NULL;
+    arg->value = type == KYMO_FIELD_INT ? (uint64_t)kymo__unzigzag(value) : value;
+    if (!(type & many) && type != KYMO_FIELD_TEXT && type != KYMO_FIELD_BYTES)
+        return behind;
+    unsigned base = type & ~many;
+    bool numbers = base != KYMO_FIELD_FLOAT && base != KYMO_FIELD_TEXT && base != KYMO_FIELD_BYTES;
+    const uint8_t *next = !numbers                 ? kymo__field_end(type, at, end)
+                          : type & KYMO_FIELD_LIST ? kymo__varints_skip(behind, end, value)
+                                                   : kymo__varint_lists_skip(behind, end, value);
+    arg->count = value;
+    arg->bytes = behind;
+    arg->length = next ? (size_t)(next - behind) : 0;
+    /* What follows a list of numbers may be read with the last of them, eight bytes at a time. */
+    if (numbers && type & KYMO_FIELD_LIST)
+        arg->length = (size_t)(end - behind);
+    return next;
 }
 
 void kymo__op_fields_read(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
-                          const struct kymo_reader *reader, const struct kymo_event *event)
+                          const struct kymo_event *event)
 {
-    struct kymo_fields all;
-    struct kymo_call_arg arg;
+    const struct kymo_op_plan *plan = find_plan(keys, event->key);
+    const uint8_t *at = event->payload, *end = at + event->payload_bytes;
     *fields = (struct kymo_op_fields){0};
-    kymo__fields_begin(&all, reader, event);
-    for (skip_empty(&all); kymo__fields_next(&all, &arg); skip_empty(&all))
-        kymo__op_field_put(fields, keys, &arg);
+    if (!plan || !at)
+        return;
+    for (unsigned i = 0; at && i < plan->count; i++) {
+        /* Most lists of most operators are empty. */
+        if (plan->type[i] >= KYMO_FIELD_LIST && at < end && !*at)
+            at++;
+        else
+            at = take_field(plan->type[i], at, end, &fields->at[plan->place[i]]);
+    }
+    if (at != end) /* a payload that does not match its schema is damaged: show none of it */
+        *fields = (struct kymo_op_fields){0};
 }
 
 /* ---- lists ---- */
 
-uint64_t kymo__op_list_uint(struct kymo_op_list *list)
+uint64_t kymo__op_list_long(struct kymo_op_list *list)
 {
     uint64_t value = 0;
-    if (!list->left)
-        return 0;
     list->left--;
     list->at = kymo__varint_get_wide(list->at, list->end, &value);
     if (!list->at)
         *list = (struct kymo_op_list){0};
     return value;
-}
-
-int64_t kymo__op_list_int(struct kymo_op_list *list)
-{
-    return kymo__unzigzag(kymo__op_list_uint(list));
 }
 
 double kymo__op_list_float(struct kymo_op_list *list)

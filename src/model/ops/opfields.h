@@ -7,6 +7,7 @@
 #define KYMO_OPFIELDS_H
 
 #include "fields.h"
+#include "varint.h"
 
 enum kymo_op_note {
     KYMO__OP_NOTHING,
@@ -42,8 +43,18 @@ enum kymo_op_field {
     KYMO__OP_FIELDS,
 };
 
+/* Where the fields of a payload go. */
+struct kymo_op_plan {
+    uint8_t count;
+    uint8_t type[KYMO_FIELDS_MOST];
+    uint8_t place[KYMO_FIELDS_MOST]; /* enum kymo_op_field; KYMO__OP_FIELDS: nobody wants it */
+};
+
 /* What the keys of a capture mean for operators. */
 struct kymo_op_keys {
+    struct kymo_op_plan *plans; /* of all payloads of operators */
+    size_t plan_count, plan_capacity;
+    uint32_t *plan; /* by key of a schema: position in `plans`, plus 1; 0: none */
     uint8_t *note;  /* by key of a schema: enum kymo_op_note */
     uint8_t *field; /* by key of a field's name: enum kymo_op_field, plus 1; 0: none */
     uint8_t *class; /* by key: enum kymo_class */
@@ -72,7 +83,7 @@ static inline bool kymo__op_is_span(const struct kymo_op_keys *keys, uint64_t ke
 
 /* The fields of one payload. Those that it lacks are 0 or empty. */
 struct kymo_op_fields {
-    struct kymo_call_arg at[KYMO__OP_FIELDS];
+    struct kymo_call_arg at[KYMO__OP_FIELDS + 1]; /* the last is for those that nobody wants */
 };
 
 /* Put ARG, a field of any payload of an operator, in its place. It is ignored if it has a type that
@@ -80,9 +91,10 @@ struct kymo_op_fields {
 void kymo__op_field_put(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
                         const struct kymo_call_arg *arg);
 
-/* Read all fields of EVENT, a payload of an operator. They are lent as long as EVENT is. */
+/* Read all fields of EVENT, a payload of an operator. They are lent as long as EVENT is. Their keys
+   are not filled in, and the length of a list of numbers reaches to the end of the payload. */
 void kymo__op_fields_read(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
-                          const struct kymo_reader *reader, const struct kymo_event *event);
+                          const struct kymo_event *event);
 
 /* ---- lists ---- */
 
@@ -101,8 +113,23 @@ static inline struct kymo_op_list kymo__op_list(const struct kymo_op_fields *fie
 }
 
 /* The next value of a list of numbers, names included; 0 after its end. */
-uint64_t kymo__op_list_uint(struct kymo_op_list *list);
-int64_t kymo__op_list_int(struct kymo_op_list *list);
+uint64_t kymo__op_list_long(struct kymo_op_list *list); /* of more than a byte */
+
+static inline uint64_t kymo__op_list_uint(struct kymo_op_list *list)
+{
+    if (!list->left)
+        return 0;
+    if (list->at >= list->end || *list->at >= 0x80)
+        return kymo__op_list_long(list);
+    list->left--;
+    return *list->at++;
+}
+
+static inline int64_t kymo__op_list_int(struct kymo_op_list *list)
+{
+    return kymo__unzigzag(kymo__op_list_uint(list));
+}
+
 double kymo__op_list_float(struct kymo_op_list *list);
 
 /* The next text, not terminated; empty after the end. */

@@ -45,6 +45,12 @@ static struct met meet_storage(struct kymo_op_ids *ids, uint32_t process,
     return (struct met){&ids->storages, place_of(value->storage, process), value->device, ""};
 }
 
+/* Names of a reader are mostly at the same address if they are the same. */
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
 /* The position of MET plus 1, or 0 if nothing like it is known at its address; then *OLD is the
    position plus 1 of what was there, or 0. */
 static uint32_t find_object(const struct met *met, uint32_t *old)
@@ -53,7 +59,7 @@ static uint32_t find_object(const struct met *met, uint32_t *old)
     if (!*old)
         return 0;
     const struct kymo_op_object *known = &met->objects->all[*old - 1];
-    bool same = strcmp(known->device, met->device) == 0 && strcmp(known->dtype, met->dtype) == 0;
+    bool same = is_same(known->device, met->device) && is_same(known->dtype, met->dtype);
     return same ? *old : 0;
 }
 

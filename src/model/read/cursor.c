@@ -57,6 +57,7 @@ static int add_lane(struct kymo_cursor *c, struct kymo_capture *capture, uint32_
     if (!lane)
         return -ENOMEM;
     kymo__stream_init(&lane->stream, capture, thread, from, to);
+    lane->stream.whole = true;
     c->lanes[c->lane_count++] = lane;
     int rc = advance_cursor(c, lane);
     if (rc > 0)

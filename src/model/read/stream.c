@@ -124,7 +124,9 @@ static int refill_stream(struct kymo_stream *s)
         s->live_left -= n;
         s->batch_len = (int)n;
     } else {
-        s->batch_len = kymo__decode(&s->decoder, s->batch, sizeof(s->batch) / sizeof(s->batch[0]));
+        size_t most = sizeof(s->batch) / sizeof(s->batch[0]);
+        s->batch_len = s->whole ? kymo__decode_apart(&s->decoder, s->batch, most)
+                                : kymo__decode(&s->decoder, s->batch, most);
     }
     int rc = s->batch_len;
     if (rc < 0)
@@ -166,8 +168,12 @@ static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
 /* Collect the payload that follows. Returns 1, 0 if there is none, or a negative code. */
 static int take_payload(struct kymo_stream *s)
 {
-    unsigned used = 0, wanted = KYMO__BYTES;
+    unsigned used = 0, wanted = KYMO__BYTES, number;
     int rc;
+    if (s->whole && !s->live) { /* the record before it is the last that was decoded */
+        rc = kymo__values_get(&s->decoder.values, &s->payload, &number);
+        return rc < 0 ? rc : number != 0;
+    }
     s->payload.len = 0;
     while ((rc = refill_stream(s)) > 0 && kymo__word_kind(s->batch[s->batch_at].word) == wanted) {
         rc = kymo__chain_add(&s->payload, &s->batch[s->batch_at++], &used);

@@ -27,7 +27,8 @@ struct kymo_stream {
     bool has_ahead;
     struct kymo_event ahead;    /* the next event, if a gap came before it */
     struct kymo_buffer payload; /* payload of the event handed out last */
-    bool noted;                 /* it belongs to `note`, which is the next event */
+    bool whole; /* payloads are taken as they are, and not as records: nobody else wants those */
+    bool noted; /* it belongs to `note`, which is the next event */
     struct kymo_event note;
     kymo_ns last_time; /* time of the last event other than a payload; payloads share it */
     uint64_t last_ticks;

@@ -109,7 +109,8 @@ static uint64_t apart(const struct copying *c, uint64_t id)
 /* Arrows between processes of a run, which `kymograph run` numbers so that they fit together. */
 static bool is_between(const struct kymo_event *event)
 {
-    return strcmp(event->name, "process start") == 0 || strcmp(event->name, "process end") == 0;
+    return strcmp(event->name, "process start") == 0 || strcmp(event->name, "process end") == 0 ||
+           strcmp(event->name, "process message") == 0;
 }
 
 static uint64_t payload_id(void *arg, uint64_t id)

@@ -342,7 +342,12 @@ int kymo__samples_of(struct kymo_capture *capture, const struct kymo_samples_opt
     *tallies = (struct kymo_tallies){0};
     struct making m = {.samples = s, .options = options, .stacks = &capture->reader->stacks};
     m.survey = s->survey = new_survey(capture, options);
-    int rc = m.survey ? kymo__stack_names_init(&s->names, capture, KYMO_SYMBOL_FULL) : -ENOMEM;
+    int rc = m.survey ? 0 : -ENOMEM;
+    s->names_lent = options->like != NULL;
+    if (s->names_lent)
+        s->names = options->like->names;
+    else if (rc == 0)
+        rc = kymo__stack_names_init(&s->names, capture, KYMO_SYMBOL_FULL);
     if (rc == 0)
         rc = make_samples(&m);
     made(&m);
@@ -396,7 +401,8 @@ void kymo__samples_free(struct kymo_samples *s)
     kymo__free(s->path_of);
     kymo__free(s->role);
     kymo__free(s->managed_outside);
-    kymo__stack_names_fini(&s->names);
+    if (!s->names_lent)
+        kymo__stack_names_fini(&s->names);
     kymo__strtab_fini(&s->functions);
     kymo__tally_fini(&s->tallies);
     kymo__free(s);

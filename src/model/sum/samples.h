@@ -22,11 +22,15 @@ struct kymo_samples_options {
     size_t nodes;   /* most nodes in the tree */
     bool by_thread; /* as in a survey */
     int native;     /* enum kymo_native_shown */
+    /* Samples of the same capture, whose names are used: finding names takes long. They must outlive
+       what is made. NULL: find them. */
+    const struct kymo_samples *like;
 };
 
 struct kymo_samples {
     struct kymo_tallies tallies;
-    struct kymo_stack_names names; /* owns the texts */
+    struct kymo_stack_names names; /* owns the texts, unless lent */
+    bool names_lent;
     struct kymo_survey *survey;
     uint32_t *callable_of; /* by named frame; plus two: KYMO__SHOWN_NATIVE, KYMO__SHOWN_DEEPER */
     size_t named;          /* number of named frames */

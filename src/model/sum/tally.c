@@ -2,6 +2,7 @@
 #include "tally.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "alloc.h"
@@ -76,13 +77,15 @@ static int by_place(const void *a, const void *b)
 int kymo__tally(struct kymo_tallies *t, struct kymo_capture *capture,
                 const struct kymo_tally_options *options)
 {
-    struct kymo_info info = {.size = sizeof(info)};
+    struct kymo_info info = {.size =
+                                 offsetof(struct kymo_info, samples)}; /* those are counted here */
     kymo_capture_info(capture, &info);
+    const bool any = kymo__may_have_samples(capture);
     long long period = atoll(kymo__sample_metadata(capture, KYMO__SAMPLE_PERIOD));
     *t = (struct kymo_tallies){.period = period > 0 ? period : 1, .period_known = period > 0};
     struct counting counting = {t, capture->reader, options, info.records};
     int rc = 0;
-    for (uint32_t i = 0; info.samples && rc == 0 && i < capture->reader->thread_count; i++)
+    for (uint32_t i = 0; any && rc == 0 && i < capture->reader->thread_count; i++)
         if (!options->chosen || options->chosen[i])
             rc = kymo__each_sample(capture, i, options->from, options->to, count_sample, &counting);
     if (rc == 0 && t->count)

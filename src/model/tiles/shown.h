@@ -7,6 +7,7 @@
 
 #include "callables.h"
 #include "jsonout.h"
+#include "sampletile.h"
 
 /* A capture as it is shown. Everything is lent. */
 struct kymo_shown_capture {
@@ -28,6 +29,9 @@ enum { KYMO__SHOWN_THREADS = 4000 }; /* more would be of no use on a screen */
 /* The capture, its processes, threads, names and gaps, as an object inside of an array. */
 int kymo__shown_overview(const struct kymo_shown_capture *shown, struct kymo_jsonout *json);
 
+/* The functions of CALLABLES: member "names". */
+void kymo__shown_names(const struct kymo_callables *callables, struct kymo_jsonout *json);
+
 /* Counters, instants, arrows, tasks and finished events: members of an object. */
 int kymo__shown_marks(const struct kymo_shown_capture *shown, struct kymo_jsonout *json);
 
@@ -38,5 +42,17 @@ int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts,
 
 /* How often each name was called in all of the capture: members of an object. Uses all cores. */
 int kymo__shown_counts(const struct kymo_shown_capture *shown, struct kymo_jsonout *json);
+
+/* How many samples there are on which thread, and the names of their functions; and SAMPLE with its
+   stack, innermost first: members of an object. BOOK is of the same capture. */
+int kymo__shown_samples(const struct kymo_shown_capture *shown, const struct kymo_samplebook *book,
+                        struct kymo_jsonout *json);
+int kymo__shown_sample(const struct kymo_shown_capture *shown, const struct kymo_samplebook *book,
+                       const struct kymo_event *sample, struct kymo_jsonout *json);
+
+/* What kymo__shown_stats gives of calls, of the samples of the part: times are estimates, "calls" are
+   samples with the function anywhere on the stack and "own" those directly in it. */
+int kymo__shown_sample_stats(const struct kymo_shown_capture *shown,
+                             const struct kymo_samplebook *book, struct kymo_jsonout *json);
 
 #endif

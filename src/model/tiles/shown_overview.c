@@ -101,8 +101,7 @@ static int put_threads(struct kymo_jsonout *json, const struct kymo_shown_captur
     return 0;
 }
 
-/* Files are numbered, because many names share one. */
-static void put_names(struct kymo_jsonout *json, const struct kymo_callables *callables)
+void kymo__shown_names(const struct kymo_callables *callables, struct kymo_jsonout *json)
 {
     size_t count = callables->count < NAMES_MOST ? callables->count : NAMES_MOST;
     kymo__jsonout_array(json, "names");
@@ -158,7 +157,7 @@ int kymo__shown_overview(const struct kymo_shown_capture *shown, struct kymo_jso
     kymo__jsonout_uint(json, "threads_all", info->threads);
     put_processes(json, shown->capture, info->processes);
     int rc = put_threads(json, shown);
-    put_names(json, shown->callables);
+    kymo__shown_names(shown->callables, json);
     put_gaps(json, shown->capture, shown->origin);
     kymo__jsonout_end(json);
     return rc;

@@ -20,18 +20,24 @@ static int compare_costs(const void *a, const void *b, void *arg)
 {
     const struct kymo_functions *functions = arg;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    kymo_ns left = functions->of[x]->self, right = functions->of[y]->self;
-    return left != right ? (left < right ? 1 : -1) : (x > y) - (x < y);
+    const struct kymo_function_cost *left = functions->of[x], *right = functions->of[y];
+    if (left->self != right->self)
+        return left->self < right->self ? 1 : -1;
+    if (left->total != right->total)
+        return left->total < right->total ? 1 : -1;
+    return (x > y) - (x < y);
 }
 
 static void put_function(struct kymo_jsonout *json, uint32_t name,
-                         const struct kymo_function_cost *cost)
+                         const struct kymo_function_cost *cost, bool of_samples)
 {
     uint64_t times = kymo__activations(cost);
     kymo__jsonout_object(json, NULL);
     kymo__jsonout_uint(json, "name", name);
     kymo__jsonout_uint(json, "calls", cost->calls);
     kymo__jsonout_uint(json, "resumes", cost->resumes);
+    if (of_samples)
+        kymo__jsonout_uint(json, "own", cost->primitive);
     kymo__jsonout_int(json, "self", cost->self);
     kymo__jsonout_int(json, "total", cost->total);
     kymo__jsonout_int(json, "mean", times ? cost->sum / (kymo_ns)times : 0);
@@ -57,7 +63,7 @@ static int put_functions(struct kymo_jsonout *json, struct kymo_survey *survey)
     kymo__jsonout_uint(json, "functions_all", count);
     kymo__jsonout_array(json, "functions");
     for (size_t i = 0; i < count && i < FUNCTIONS_MOST; i++)
-        put_function(json, order[i], functions->of[order[i]]);
+        put_function(json, order[i], functions->of[order[i]], survey->of_samples);
     kymo__jsonout_end(json);
     kymo__free(order);
     return 0;
@@ -178,5 +184,24 @@ int kymo__shown_counts(const struct kymo_shown_capture *shown, struct kymo_jsono
     if (rc == 0)
         put_counts(json, survey);
     kymo__survey_free(survey);
+    return rc;
+}
+
+int kymo__shown_sample_stats(const struct kymo_shown_capture *shown,
+                             const struct kymo_samplebook *book, struct kymo_jsonout *json)
+{
+    struct kymo_samples *samples = NULL;
+    const struct kymo_samples_options options = {
+        .tally = {.from = shown->from ? kymo__ns_add(shown->origin, shown->from) : INT64_MIN,
+                  .to = kymo__ns_add(shown->origin, shown->to),
+                  .chosen = shown->chosen,
+                  .progress = stop_if_asked,
+                  .progress_arg = (void *)(uintptr_t)shown},
+        .nodes = NODES_KEPT,
+        .like = book->samples,
+    };
+    int rc = kymo__samples(shown->capture, &options, &samples);
+    rc = rc < 0 ? rc : put_survey(json, samples->survey, shown->origin);
+    kymo__samples_free(samples);
     return rc;
 }

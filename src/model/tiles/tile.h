@@ -59,4 +59,10 @@ int kymo__tile_span(const struct kymo_tile_place *place, kymo_ns *from, kymo_ns 
 int kymo__tile_make(struct kymo_capture *capture, const struct kymo_callables *callables,
                     const struct kymo_tile_place *place, struct kymo_buffer *out);
 
+/* Append the tile at PLACE with the parts in ROWS to OUT; BITS as above. Returns 0 or a negative
+   code. */
+struct kymo_tile_rows;
+int kymo__tile_write(const struct kymo_tile_rows *rows, const struct kymo_tile_place *place,
+                     unsigned bits, struct kymo_buffer *out);
+
 #endif

@@ -17,32 +17,39 @@ static int push_part(struct kymo_tile_row *row, const struct kymo_tile_part *par
     return rc;
 }
 
-static int add_vote(struct kymo_tile_row *row, uint32_t name, kymo_ns time)
+/* The vote of NAME in this round; NULL if there is no memory. Names are kept from round to round: a
+   column of a summary of much has hundreds, mostly those of the column before. */
+static struct kymo_tile_vote *find_vote(struct kymo_tile_row *row, uint32_t name)
 {
-    for (size_t i = 0; i < row->vote_count; i++) {
-        if (row->votes[i].name == name) {
-            row->votes[i].time = kymo__ns_add(row->votes[i].time, time);
-            return 0;
-        }
+    if (row->leader && row->votes[row->leader - 1].name == name)
+        return &row->votes[row->leader - 1];
+    uint32_t at = kymo__map_find(&row->known, name);
+    if (!at) {
+        if (kymo__array_grow(&row->votes, &row->vote_capacity, row->vote_count,
+                             sizeof(*row->votes)) < 0 ||
+            kymo__map_set(&row->known, name, (uint32_t)row->vote_count + 1) < 0)
+            return NULL;
+        at = (uint32_t)++row->vote_count;
+        row->votes[at - 1] = (struct kymo_tile_vote){.name = name, .round = row->round};
     }
-    int rc =
-        kymo__array_grow(&row->votes, &row->vote_capacity, row->vote_count, sizeof(*row->votes));
-    if (rc == 0)
-        row->votes[row->vote_count++] = (struct kymo_tile_vote){name, time};
-    return rc;
+    struct kymo_tile_vote *vote = &row->votes[at - 1];
+    if (vote->round != row->round)
+        *vote = (struct kymo_tile_vote){.name = name, .round = row->round};
+    return vote;
 }
 
-/* The vote with the most time; the smallest name if several have it, so that the result does not
-   depend on their order. */
-static struct kymo_tile_vote leading_vote(const struct kymo_tile_row *row)
+/* Of several with the same time the smallest name leads, so that the result does not depend on
+   their order. */
+static int add_vote(struct kymo_tile_row *row, uint32_t name, kymo_ns time)
 {
-    struct kymo_tile_vote best = {0, -1};
-    for (size_t i = 0; i < row->vote_count; i++) {
-        const struct kymo_tile_vote *vote = &row->votes[i];
-        if (vote->time > best.time || (vote->time == best.time && vote->name < best.name))
-            best = *vote;
-    }
-    return best;
+    struct kymo_tile_vote *vote = find_vote(row, name);
+    if (!vote)
+        return -ENOMEM;
+    vote->time = kymo__ns_add(vote->time, time);
+    const struct kymo_tile_vote *leader = row->leader ? &row->votes[row->leader - 1] : NULL;
+    if (!leader || vote->time > leader->time || (vote->time == leader->time && name < leader->name))
+        row->leader = (uint32_t)(vote - row->votes) + 1;
+    return 0;
 }
 
 /* Does PART continue the call that fills the part before it, in a summary? */
@@ -58,11 +65,14 @@ static int flush_row(struct kymo_tile_row *row)
 {
     if (!row->joining)
         return 0;
-    struct kymo_tile_vote best = leading_vote(row);
+    struct kymo_tile_vote best = {.time = -1};
+    if (row->leader)
+        best = row->votes[row->leader - 1];
     struct kymo_tile_part part = row->open;
     part.name = best.name;
     row->joining = false;
-    row->vote_count = 0;
+    row->round++;
+    row->leader = 0;
     if (!(part.flags & KYMO__PART_SUMMARY))
         return push_part(row, &part);
     kymo_ns length = kymo__ns_between(part.start, part.end);
@@ -106,6 +116,31 @@ static int add_long_call(struct kymo_tile_rows *rows, struct kymo_tile_row *row,
     return rc < 0 ? rc : push_part(row, &part);
 }
 
+/* Add PART, a short one, to those that began in the same column. */
+static int join_part(struct kymo_tile_rows *rows, struct kymo_tile_row *row,
+                     struct kymo_tile_part part)
+{
+    int64_t column = kymo__ns_between(rows->origin, part.start) >> rows->level;
+    if (row->joining && row->column != column) {
+        int rc = flush_row(row);
+        if (rc < 0)
+            return rc;
+    }
+    if (row->joining) {
+        row->open.end = part.end > row->open.end ? part.end : row->open.end;
+        row->open.busy = kymo__ns_add(row->open.busy, part.busy);
+        row->open.count++;
+        row->open.number = 0;
+        row->open.flags &= (uint8_t)~KYMO__PART_CALL;
+    } else {
+        row->open = part;
+        row->open.flags |= KYMO__PART_CALL;
+        row->joining = true;
+        row->column = column;
+    }
+    return add_vote(row, part.name, part.busy);
+}
+
 int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns start, kymo_ns end,
                          uint32_t name, uint64_t number, unsigned flags)
 {
@@ -126,25 +161,16 @@ int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns st
         return add_long_call(rows, row, part);
     if (start < rows->from)
         return 0; /* of the tile before */
-    int64_t column = kymo__ns_between(rows->origin, start) >> rows->level;
-    if (row->joining && row->column != column) {
-        int rc = flush_row(row);
-        if (rc < 0)
-            return rc;
-    }
-    if (row->joining) {
-        row->open.end = end > row->open.end ? end : row->open.end;
-        row->open.busy = kymo__ns_add(row->open.busy, part.busy);
-        row->open.count++;
-        row->open.number = 0;
-        row->open.flags &= (uint8_t)~KYMO__PART_CALL;
-    } else {
-        row->open = part;
-        row->open.flags |= KYMO__PART_CALL;
-        row->joining = true;
-        row->column = column;
-    }
-    return add_vote(row, name, part.busy);
+    return join_part(rows, row, part);
+}
+
+int kymo__tile_rows_sample(struct kymo_tile_rows *rows, kymo_ns time, uint32_t name, kymo_ns weight)
+{
+    struct kymo_tile_part part = {
+        .start = time, .end = time, .busy = weight, .name = name, .count = 1};
+    if (time < rows->from || time >= rows->to)
+        return 0;
+    return join_part(rows, row_at(rows, 0), part);
 }
 
 /* End the group of a summary's columns. */
@@ -220,5 +246,6 @@ void kymo__tile_rows_fini(struct kymo_tile_rows *rows)
     for (uint32_t i = 0; i < KYMO__TILE_DEPTHS; i++) {
         kymo__free(rows->rows[i].parts);
         kymo__free(rows->rows[i].votes);
+        kymo__map_fini(&rows->rows[i].known);
     }
 }

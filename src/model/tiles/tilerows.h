@@ -9,6 +9,7 @@
 
 #include "buffer.h"
 #include "callables.h"
+#include "map.h"
 #include "picture.h"
 
 enum { KYMO__TILE_DEPTHS = KYMO__CELL_DEPTHS };
@@ -35,6 +36,7 @@ struct kymo_tile_part {
 /* Time by name, for the name that leads. */
 struct kymo_tile_vote {
     uint32_t name;
+    uint32_t round; /* the time is 0 if this is not the row's */
     kymo_ns time;
 };
 
@@ -46,6 +48,9 @@ struct kymo_tile_row {
     int64_t column; /* the column in which they began */
     struct kymo_tile_vote *votes;
     size_t vote_count, vote_capacity;
+    struct kymo_map known; /* by name: its vote, from 1 */
+    uint32_t round;        /* of votes; each part has its own */
+    uint32_t leader;       /* its vote, from 1; 0 if there is none yet */
 };
 
 struct kymo_tile_rows {
@@ -64,6 +69,11 @@ struct kymo_tile_rows {
    -ENOMEM. */
 int kymo__tile_rows_call(struct kymo_tile_rows *rows, uint32_t depth, kymo_ns start, kymo_ns end,
                          uint32_t name, uint64_t number, unsigned flags);
+
+/* Add a sample of NAME at TIME that represents WEIGHT. Samples are in row 0; those of one column become
+   one part, with the name that has the most weight. Returns 0 or -ENOMEM. */
+int kymo__tile_rows_sample(struct kymo_tile_rows *rows, kymo_ns time, uint32_t name,
+                           kymo_ns weight);
 
 /* Add COLUMN of a summary, a known one, with the names in CALLABLES. Returns 0 or -ENOMEM. */
 int kymo__tile_rows_column(struct kymo_tile_rows *rows, const struct kymo_picture_column *column,

@@ -1,6 +1,8 @@
 // What the parts of the page share: the data, what is in sight, what is selected.
 
 import { colourOf } from "./colours";
+import { MemoryStore, type Memory } from "./memory";
+import type { SampleInfo } from "./samples";
 import type { Source } from "./source";
 import { TileStore } from "./store";
 import { Tracks } from "./tracks";
@@ -13,6 +15,7 @@ export class App {
   readonly view = new Viewport();
   readonly tracks = new Tracks();
   readonly store: TileStore;
+  readonly memory: MemoryStore;
   overview: Overview = { kymograph: "", captures: [] };
   /** Where the second capture's start lies on the first one's time. */
   offset = [0, 0];
@@ -23,10 +26,14 @@ export class App {
   dark = false;
   still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   colours: Uint8Array[] = [];
+  /** By capture: how many names are those of calls; the others are of samples. */
+  named: number[] = [];
+  samples: (SampleInfo | undefined)[] = [];
   private listeners = new Map<Event, (() => void)[]>();
 
   constructor(readonly source: Source) {
     this.store = new TileStore(source, () => this.emit("draw"));
+    this.memory = new MemoryStore(this, () => this.emit("draw"));
   }
 
   on(event: Event, listener: () => void): void {
@@ -53,11 +60,31 @@ export class App {
         this.store.forgetAfter(i, before[i].duration - 1);
       }
       this.store.generation[i] = capture.generation;
-      this.colours[i] = Uint8Array.from(capture.names, (name) => colourOf(name));
+      this.named[i] = capture.names.length;
+      this.addSampleNames(i);
     });
     this.tracks.load(overview.captures);
     this.measure();
     this.emit("load");
+  }
+
+  private addSampleNames(capture: number): void {
+    const { names } = this.captures[capture];
+    this.captures[capture].names = [...names.slice(0, this.named[capture]), ...(this.samples[capture]?.names ?? [])];
+    this.colours[capture] = Uint8Array.from(this.captures[capture].names, (name) => colourOf(name));
+    this.store.sampleNames[capture] = this.named[capture];
+    this.store.forgetSamples(capture);
+  }
+
+  takeSamples(capture: number, info: SampleInfo): void {
+    this.samples[capture] = info;
+    this.tracks.samples[capture] = new Map(info.threads);
+    this.addSampleNames(capture);
+  }
+
+  takeMemory(capture: number, memory: Memory): void {
+    this.memory.forget(capture);
+    this.tracks.memory[capture] = memory;
   }
 
   /** The end of time, on the first capture's clock. */

@@ -1,6 +1,6 @@
 // Two captures: what functions took in the same stretch of time of both.
 
-import type { FunctionCost, Name, Stats } from "./types";
+import type { Name, Stats } from "./types";
 
 export interface Difference {
   name: Name;
@@ -16,7 +16,7 @@ export interface Difference {
 export function differences(stats: [Stats, Stats], names: [Name[], Name[]]): Difference[] {
   const all = new Map<string, Difference>();
   stats.forEach((one, side) => {
-    for (const cost of one.functions as FunctionCost[]) {
+    for (const cost of one.functions) {
       const name = names[side][cost.name] ?? ["(unknown)", "", 0, "span", "own"];
       const key = JSON.stringify(name.slice(0, 3));
       let difference = all.get(key);

@@ -21,9 +21,14 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return element as T;
 }
 
+/** Pixels of the screen in one of CSS; more than two cannot be seen. */
+export function pixelRatio(): number {
+  return Math.min(2, window.devicePixelRatio || 1);
+}
+
 /** Give CANVAS as many pixels as it has on the screen. Returns a context in CSS pixels. */
 export function prepared(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
-  const ratio = Math.min(2, window.devicePixelRatio || 1);
+  const ratio = pixelRatio();
   const w = Math.max(1, Math.round(width * ratio));
   const h2 = Math.max(1, Math.round(height * ratio));
   if (canvas.width !== w || canvas.height !== h2) {

@@ -1,31 +1,28 @@
-// Draws the tracks on a canvas.
+// Draws the tracks. Boxes are drawn by the graphics card on a canvas of their own, or else on the
+// canvas of the text, which is above that one and has everything else, too.
 
 import type { App } from "./app";
-import { palette } from "./colours";
 import { drawCounter, lastBefore, shortNumber } from "./counter";
+import { byId, pixelRatio } from "./dom";
+import { FlatBoxes } from "./flatboxes";
 import { duration } from "./format";
 import { fitted } from "./label";
-import { AFTER, BEFORE, CALL, firstPart, levelFor, LOST, OPEN, SUMMARY, tileLength, type Tile } from "./tile";
+import { describeMemory, drawMemory } from "./memory";
+import { eachPart, piecesOf, type Part } from "./parts";
+import { Renderer, type Wanted } from "./renderer";
+import { words } from "./samples";
+import { DIM, Shades, type Bar } from "./shades";
+import { AFTER, BEFORE, CALL, LOST, OPEN, SUMMARY } from "./tile";
 import { HEAD, ROW, type Group, type Track } from "./tracks";
 
 const LABEL_LEAST = 24;
-const SHADES = 4;
 const ARROWS_MOST = 300;
 
 /** Something that was drawn, for the mouse to find. */
-export interface Hit {
+export interface Hit extends Part {
   track: Track;
-  depth: number;
-  start: number; // on the capture's own time
-  end: number;
-  name: number;
-  calls: number;
-  busy: number;
-  flags: number;
-  number: number;
+  from: number; // the earliest time that may be meant, on the capture's own clock
 }
-
-type Pending = Omit<Hit, "track">;
 
 export interface Look {
   text: string;
@@ -39,13 +36,19 @@ export interface Look {
 }
 
 export class Painter {
-  private shades: string[][] = [];
-  private lists: Float32Array[] = [];
-  private counts: Int32Array = new Int32Array(0);
+  private renderer: Renderer;
+  private shades = new Shades(false, "", "");
+  private flat = new FlatBoxes(this.shades);
   private labels: [string, number, number, boolean][] = [];
+  private ends: [number, number][] = []; // of calls whose end is not known
   look: Look = { text: "", muted: "", line: "", group: "", select: "", range: "", lost: "", stripe: "" };
 
-  constructor(private app: App) {}
+  constructor(
+    private app: App,
+    wanted: Wanted,
+  ) {
+    this.renderer = new Renderer(byId<HTMLCanvasElement>("boxes"), wanted, () => this.app.emit("draw"));
+  }
 
   /** Read the colours of the page. */
   retune(): void {
@@ -61,110 +64,26 @@ export class Painter {
       lost: value("lost"),
       stripe: value("stripe"),
     };
-    this.shades = [];
-    for (let i = 0; i < SHADES; i++) this.shades.push(palette(this.app.dark, (i / SHADES) * 0.85));
-    this.shades.push(palette(this.app.dark, 0.78)); // what a search did not find
-    const count = this.shades.length * this.shades[0].length;
-    this.lists = Array.from({ length: count }, () => new Float32Array(256));
-    this.counts = new Int32Array(count);
+    this.shades = new Shades(this.app.dark, this.look.line, this.look.group);
+    this.flat = new FlatBoxes(this.shades);
+    this.renderer.retune(this.shades);
   }
 
-  private addRect(shade: number, colour: number, x: number, y: number, w: number, h: number): void {
-    const list = shade * this.shades[0].length + colour;
-    let at = this.counts[list];
-    if (at + 4 > this.lists[list].length) {
-      const larger = new Float32Array(this.lists[list].length * 2);
-      larger.set(this.lists[list]);
-      this.lists[list] = larger;
+  /** A line or a background below the boxes. */
+  private drawBar(context: CanvasRenderingContext2D, bar: Bar, x: number, y: number, w: number, h: number): void {
+    if (this.renderer.gl) {
+      this.renderer.gl.addBar(bar, x, y, w, h);
+    } else {
+      context.fillStyle = this.shades.bars[bar];
+      context.fillRect(x, y, w, h);
     }
-    const values = this.lists[list];
-    values[at++] = x;
-    values[at++] = y;
-    values[at++] = w;
-    values[at++] = h;
-    this.counts[list] = at;
-  }
-
-  private flushRects(context: CanvasRenderingContext2D): void {
-    const colours = this.shades[0].length;
-    for (let list = 0; list < this.lists.length; list++) {
-      const end = this.counts[list];
-      if (!end) continue;
-      context.fillStyle = this.shades[Math.floor(list / colours)][list % colours];
-      const values = this.lists[list];
-      for (let i = 0; i < end; i += 4) context.fillRect(values[i], values[i + 1], values[i + 2], values[i + 3]);
-      this.counts[list] = 0;
-    }
-  }
-
-  /** Visit the parts of row DEPTH of TRACK from FROM to TO, joined where a call crosses tiles. */
-  private eachPart(track: Track, depth: number, tiles: [Tile, number, number][], visit: (part: Pending) => void): void {
-    let open: Pending | null = null;
-    for (const [tile, from, to] of tiles) {
-      if (depth >= tile.rows.length - 1) continue;
-      const end = tile.rows[depth + 1];
-      const limit = (to - tile.from) / tile.unit;
-      for (let i = firstPart(tile, depth, Math.max(0, (from - tile.from) / tile.unit)); i < end; i++) {
-        if (tile.start[i] > limit) break;
-        const flags = tile.flags[i];
-        const start = tile.from + tile.start[i] * tile.unit;
-        const stop = start + tile.span[i] * tile.unit;
-        const number = tile.number[i] + tile.high[i] * 2 ** 32;
-        const same: boolean =
-          open !== null &&
-          open.name === tile.name[i] &&
-          (number ? open.number === number : (flags & SUMMARY) !== 0 && (open.flags & SUMMARY) !== 0 && tile.calls[i] === 0 && open.end >= start - tile.unit);
-        if (same && open) {
-          if (stop > open.end) {
-            open.busy += tile.busy[i] * tile.unit;
-            open.end = stop;
-          }
-          open.flags = (open.flags & ~AFTER) | (flags & ~BEFORE);
-          continue;
-        }
-        if (open) visit(open);
-        open = {
-          depth,
-          start,
-          end: stop,
-          name: tile.name[i],
-          calls: tile.calls[i],
-          busy: tile.busy[i] * tile.unit,
-          flags,
-          number,
-        };
-      }
-    }
-    if (open) visit(open);
-    void track;
-  }
-
-  /** The tiles to draw TRACK with, and which part of time each is for. */
-  private tilesFor(track: Track, wish: boolean): [Tile, number, number][] {
-    const { app } = this;
-    const shift = app.offset[track.capture];
-    const from = Math.max(0, app.view.from - shift, track.thread.first);
-    const to = Math.min(app.view.to - shift, track.thread.last + 1);
-    const level = app.source.level(levelFor(app.view.nsPerPixel));
-    const length = tileLength(level);
-    const result: [Tile, number, number][] = [];
-    if (from >= to || track.series) return result;
-    if (track.tile) return [[track.tile, from, to]];
-    for (let index = Math.floor(from / length); index * length < to; index++) {
-      const begin = Math.max(from, index * length);
-      const end = Math.min(to, (index + 1) * length);
-      const thread = track.thread.thread;
-      const tile = wish ? app.store.get(track.capture, thread, level, index) : app.store.peek(track.capture, thread, level, index);
-      const drawn = tile ?? app.store.coarser(track.capture, thread, level, index);
-      if (drawn) result.push([drawn, begin, end]);
-    }
-    return result;
   }
 
   private drawThread(context: CanvasRenderingContext2D, track: Track, top: number, height: number, width: number): void {
     const { app } = this;
+    const gl = track.samples ? null : this.renderer.gl; // samples are few, and shaded in another way
     const shift = app.offset[track.capture];
-    const tiles = this.tilesFor(track, !app.view.gliding);
+    const pieces = piecesOf(app, track, !app.view.gliding);
     const colours = app.colours[track.capture];
     const marked = app.highlighted[track.capture];
     const row = track.folded ? 3 : ROW;
@@ -172,38 +91,42 @@ export class Painter {
     const depths = track.folded ? Math.min(6, track.depths) : track.depths;
     const first = Math.max(0, Math.floor(-top / row));
     const last = Math.min(depths, Math.ceil((height - top) / row));
+    const moment = track.tile ? 4 : track.samples ? 2 : 1; // what took no time must be seen
+    if (gl && first < last) {
+      gl.useNames(track.capture, colours, marked);
+      const rows = { top: top + inset, step: row, height: row - 1, first, last, moment };
+      gl.draw(pieces, { from: app.view.from - shift, nsPerPixel: app.view.nsPerPixel }, rows);
+      if (track.folded) return;
+    }
     for (let depth = first; depth < last; depth++) {
       const y = top + inset + depth * row;
       let edge = -1; // right of what was drawn last
-      this.eachPart(track, depth, tiles, (part) => {
+      eachPart(depth, pieces, gl ? LABEL_LEAST * app.view.nsPerPixel : 0, (part) => {
         let x = app.view.x(part.start + shift);
         let right = app.view.x(part.end + shift);
         if (right < 0 || x > width) return;
         x = Math.max(x, -2);
         right = Math.min(right, width + 2);
         // At least a pixel, but not over what is left of it.
-        const least = part.end === part.start && track.tile ? 4 : 1; // a moment must be seen
-        if (right - x < least) right = x + least;
-        if (right <= edge) return;
-        x = Math.max(x, edge);
-        const w = right - x;
+        right = Math.max(right, x + (part.end === part.start ? moment : 1));
         const single = (part.flags & CALL) !== 0;
-        const full = single ? 1 : Math.min(1, part.busy / Math.max(1, part.end - part.start));
-        let shade = single ? 0 : Math.min(SHADES - 1, Math.floor((1 - full) * SHADES));
-        if (marked && !marked.has(part.name)) shade = SHADES;
-        this.addRect(shade, colours[part.name] ?? 0, x, y, w > 3 ? w - 0.75 : w, row - 1);
-        edge = right;
+        const dim = marked !== null && !marked.has(part.name);
+        if (!gl && right > edge) {
+          const w = right - Math.max(x, edge);
+          // Samples are the paler, the less of the time they represent.
+          const length = track.samples ? Math.max(part.end - part.start, w * app.view.nsPerPixel) : part.end - part.start;
+          const shade = dim ? DIM : single && !track.samples ? 0 : Shades.of(part.busy, length);
+          this.flat.add(shade, colours[part.name] ?? 0, right - w, y, w > 3 ? w - 0.75 : w, row - 1);
+          edge = right;
+        }
         if (track.folded) return;
-        if (w > LABEL_LEAST) {
+        if (right - x > LABEL_LEAST) {
           const text = app.name(track.capture, part.name)[0];
           const many = !single && part.calls > 1 ? ` ×${part.calls}` : "";
           const left = Math.max(4, x + 4);
-          this.labels.push([fitted(context, text + many, right - left - 3), left, y + ROW / 2, shade === SHADES]);
+          this.labels.push([fitted(context, text + many, right - left - 3), left, y + ROW / 2, dim]);
         }
-        if (part.flags & (LOST | OPEN) && right < width) {
-          context.fillStyle = this.look.lost;
-          context.fillRect(right - 2, y, 2, ROW - 1);
-        }
+        if (part.flags & (LOST | OPEN) && right < width) this.ends.push([right, y]);
       });
     }
   }
@@ -288,8 +211,7 @@ export class Painter {
   }
 
   private drawGroup(context: CanvasRenderingContext2D, group: Group, y: number, width: number): void {
-    context.fillStyle = this.look.group;
-    context.fillRect(0, y, width, HEAD - 1);
+    this.drawBar(context, "group", 0, y, width, HEAD - 1);
     if (group.folded) {
       context.fillStyle = this.look.muted;
       const count = group.tracks.length;
@@ -310,19 +232,16 @@ export class Painter {
 
   draw(context: CanvasRenderingContext2D, width: number, height: number, scroll: number, step: number, selectedEnd: number): void {
     const { app } = this;
+    const { gl } = this.renderer;
+    gl?.begin(width, height, pixelRatio());
     context.clearRect(0, 0, width, height);
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
-    context.strokeStyle = this.look.line;
-    context.lineWidth = 1;
-    context.beginPath();
     for (let t = Math.ceil(app.view.from / step) * step; t < app.view.to; t += step) {
-      const x = Math.round(app.view.x(t)) + 0.5;
-      context.moveTo(x, 0);
-      context.lineTo(x, height);
+      this.drawBar(context, "line", Math.round(app.view.x(t)), 0, 1, height);
     }
-    context.stroke();
     this.labels = [];
+    this.ends = [];
     for (const item of app.tracks.shown) {
       const y = item.y - scroll;
       if (y + item.height < 0 || y > height) continue;
@@ -330,12 +249,15 @@ export class Painter {
         this.drawGroup(context, item, y, width);
         continue;
       }
-      context.fillStyle = this.look.line;
-      context.fillRect(0, y + item.height - 1, width, 1);
-      if (item.series) drawCounter(context, app, item, y + 3, width, this.shades[0][22], this.shades[0][20], this.look.muted);
+      this.drawBar(context, "line", 0, y + item.height - 1, width, 1);
+      if (item.series) drawCounter(context, app, item, y + 3, width, this.shades.css[0][22], this.shades.css[0][20], this.look.muted);
+      else if (item.memory) drawMemory(context, app, item, y + 3, this.shades.css[0][22], this.shades.css[0][20], this.look.muted);
       else this.drawThread(context, item, y + 2, height, width);
     }
-    this.flushRects(context);
+    gl?.end();
+    this.flat.flush(context);
+    context.fillStyle = this.look.lost;
+    for (const [right, y] of this.ends) context.fillRect(right - 2, y, 2, ROW - 1);
     for (const item of app.tracks.shown) {
       const y = item.y - scroll;
       if (item.kind === "thread" && y + item.height >= 0 && y <= height) this.drawGaps(context, item, y, width);
@@ -360,14 +282,14 @@ export class Painter {
     const shift = app.offset[track.capture];
     if (depth < 0 || depth >= track.depths) return null;
     const time = app.view.time(x) - shift;
-    const near = app.view.nsPerPixel * (track.tile ? 5 : 1.5);
+    const near = app.view.nsPerPixel * (track.tile ? 5 : track.samples ? 3 : 1.5);
     let best: Hit | null = null;
     let distance = near;
-    this.eachPart(track, depth, this.tilesFor(track, false), (part) => {
+    eachPart(depth, piecesOf(app, track, false), 0, (part) => {
       const away = Math.max(part.start - time, time - part.end, 0);
       if (away < distance || (away === 0 && !best)) {
         distance = away;
-        best = { ...part, track };
+        best = { ...part, track, from: Math.max(part.start, time - near) };
       }
     });
     return best;
@@ -377,6 +299,7 @@ export class Painter {
   counterAt(x: number, y: number, scroll: number): [string, string] | null {
     const { app } = this;
     const track = app.tracks.at(y + scroll);
+    if (track?.kind === "thread" && track.memory) return describeMemory(app, track, app.view.time(x) - app.offset[track.capture]);
     if (track?.kind !== "thread" || !track.series) return null;
     const at = lastBefore(track.series.times, app.view.time(x) - app.offset[track.capture]);
     return at < 0 ? null : [track.title, shortNumber(track.series.values[at])];
@@ -385,6 +308,7 @@ export class Painter {
   /** A line about HIT. */
   describe(hit: Hit): [string, string] {
     const name = this.app.name(hit.track.capture, hit.name);
+    if (hit.track.samples) return [name[0], words(hit.calls, hit.busy)];
     if (hit.track.tile && hit.start === hit.end) return [name[0], "a moment"];
     if (hit.flags & CALL) {
       const more = hit.flags & (BEFORE | AFTER) ? "more than " : "";

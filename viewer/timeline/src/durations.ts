@@ -102,7 +102,7 @@ export class Durations {
         const answer = await this.app.source.durations(capture, name, range, threads, events);
         if ((done = current())) this.draw(answer);
       } catch (error) {
-        if ((done = current())) this.fill(h("p", { class: "problem" }, String((error as Error).message)));
+        if ((done = current())) this.fill(h("p", { class: "problem" }, (error as Error).message));
       }
     }
     this.asking = false;

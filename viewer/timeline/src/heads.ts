@@ -5,6 +5,14 @@ import { byId, h } from "./dom";
 import { grouped } from "./format";
 import type { Group, Track } from "./tracks";
 
+function fold(item: Track | Group): void {
+  item.folded = !item.folded;
+}
+
+function pin(track: Track): void {
+  track.pinned = !track.pinned;
+}
+
 export class Heads {
   private element = byId("heads");
   private drawn = "";
@@ -31,29 +39,31 @@ export class Heads {
   }
 
   private groupHead(group: Group): HTMLElement {
+    const { tracks } = this.app;
     return h(
       "div",
       { class: "head group", title: group.detail },
-      this.button(group.folded ? "▸" : "▾", group.folded ? "Unfold" : "Fold", () => (group.folded = !group.folded)),
+      this.button(group.folded ? "▸" : "▾", group.folded ? "Unfold" : "Fold", () => fold(tracks.groupNow(group))),
       h("span", { class: "title" }, group.title),
       h("span", { class: "detail" }, group.detail),
     );
   }
 
   private trackHead(track: Track): HTMLElement {
+    const { tracks } = this.app;
     const lost = track.thread.lost ? `, ${grouped(track.thread.lost)} lost` : "";
     return h(
       "div",
       { class: `head${track.pinned ? " pinned" : ""}`, title: `${track.title}, ${track.detail}: ${grouped(track.thread.records)} records${lost}` },
-      this.button(track.folded ? "▸" : "▾", track.folded ? "Unfold" : "Fold", () => (track.folded = !track.folded)),
+      this.button(track.folded ? "▸" : "▾", track.folded ? "Unfold" : "Fold", () => fold(tracks.now(track))),
       h("span", { class: "title" }, track.title),
       h("span", { class: "detail" }, track.detail),
       h(
         "span",
         { class: "acts" },
-        this.button("↑", "Move up", () => this.app.tracks.move(track, -1)),
-        this.button("↓", "Move down", () => this.app.tracks.move(track, 1)),
-        this.button("⚑", track.pinned ? "Unpin" : "Pin to the top", () => (track.pinned = !track.pinned), track.pinned),
+        this.button("↑", "Move up", () => tracks.move(tracks.now(track), -1)),
+        this.button("↓", "Move down", () => tracks.move(tracks.now(track), 1)),
+        this.button("⚑", track.pinned ? "Unpin" : "Pin to the top", () => pin(tracks.now(track)), track.pinned),
       ),
     );
   }

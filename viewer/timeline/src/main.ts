@@ -16,7 +16,7 @@ import { PageSource, type PageData } from "./pagesource";
 import { ServerSource, type Source } from "./source";
 import { isInside, readState, writeState } from "./state";
 import { CALL } from "./tile";
-import { ROW } from "./tracks";
+import { ROW, type Track } from "./tracks";
 import type { Place } from "./types";
 
 class Page {
@@ -33,8 +33,12 @@ class Page {
   private saved = 0;
   private loaded = false;
   private marksAsked = 0;
+  private samplesAsked = 0;
+  private memoryAsked = 0;
   private going = 0;
   private inside: boolean;
+  /** What the address said in the beginning. */
+  private state = readState(location.hash);
   /** For tests: how often and for how long a frame was drawn. */
   readonly frames: number[] = [];
 
@@ -42,7 +46,7 @@ class Page {
     this.app = new App(source);
     this.inside = !source.live && isInside(location.hash);
     byId("outside").hidden = !this.inside;
-    this.painter = new Painter(this.app);
+    this.painter = new Painter(this.app, this.state.draw);
     this.heads = new Heads(this.app, () => this.draw());
     this.minimap = new Minimap(this.app, byId<HTMLCanvasElement>("minimap"));
     this.mouse = new Mouse(this.app, this.painter, this.canvas, this.scroller, (hit, zoom) => this.choose(hit, zoom));
@@ -53,10 +57,10 @@ class Page {
       },
       seek: (capture, name) => {
         this.search.set(`=${this.app.name(capture, name)[0]}`);
-        void this.search.next(false);
+        if (name < this.app.named[capture]) void this.search.next(false);
       },
     });
-    this.search = new Search(this.app, (place) => this.go(place, 0));
+    this.search = new Search(this.app, (place) => void this.go(place, 0));
     for (const event of ["draw", "highlight", "moved"] as const) this.app.on(event, () => this.draw());
     this.scroller.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroller);
@@ -106,6 +110,7 @@ class Page {
   async load(): Promise<void> {
     const before = this.loaded;
     this.app.take(await this.app.source.overview());
+    this.layOut();
     this.title();
     if (!before) {
       this.loaded = true;
@@ -118,13 +123,53 @@ class Page {
       );
     }
     this.draw();
+    void this.loadSamples();
+    void this.loadMemory();
     void this.loadMarks();
   }
 
-  /** What is no call comes later: all of the capture has to be read for it. */
+  private async loadSamples(): Promise<void> {
+    const { app } = this;
+    const asked = ++this.samplesAsked;
+    for (let i = 0; i < app.captures.length; i++) {
+      try {
+        const info = await app.source.samples(i);
+        if (asked !== this.samplesAsked || (!info.samples && !app.samples[i])) continue;
+        app.takeSamples(i, info);
+        app.tracks.load(app.captures);
+        if (this.search.text) this.search.apply();
+        this.draw();
+      } catch {
+        return; // The server has gone, which is said elsewhere.
+      }
+    }
+  }
+
+  /** Live memory over time comes later, too: all allocations have to be replayed for it. */
+  private async loadMemory(): Promise<void> {
+    const { app } = this;
+    const asked = ++this.memoryAsked;
+    for (let i = 0; i < app.captures.length; i++) {
+      try {
+        const memory = await app.source.memory(i, null);
+        if (asked !== this.memoryAsked || !memory.series?.length) continue;
+        app.takeMemory(i, memory);
+        app.tracks.load(app.captures);
+        byId("tab-memory").hidden = false;
+        this.draw();
+      } catch {
+        return; // The server has gone, which is said elsewhere.
+      }
+    }
+  }
+
+  /** What is no call comes after the first picture: all of the capture has to be read for it. */
   private async loadMarks(): Promise<void> {
     const { app } = this;
     const asked = ++this.marksAsked;
+    await new Promise(requestAnimationFrame);
+    await app.store.idle();
+    if (asked !== this.marksAsked) return;
     for (let i = 0; i < app.captures.length; i++) {
       try {
         const { marks } = await app.source.marks(i);
@@ -135,7 +180,10 @@ class Page {
         return;
       }
     }
+    const known = new Set(app.tracks.all().map((track) => track.key));
     app.tracks.load(app.captures);
+    this.restoreTracks(app.tracks.all().filter((track) => !known.has(track.key)));
+    this.layOut(); // a click may come before the next frame
     this.draw();
   }
 
@@ -162,13 +210,17 @@ class Page {
     byId("notes").hidden = !notes.length;
   }
 
-  private restore(): void {
-    const state = readState(location.hash);
-    const { app } = this;
-    for (const track of app.tracks.all()) {
-      track.folded = state.folded?.includes(track.key) ?? false;
-      track.pinned = state.pinned?.includes(track.key) ?? false;
+  private restoreTracks(tracks: Track[]): void {
+    for (const track of tracks) {
+      track.folded = this.state.folded?.includes(track.key) ?? track.folded;
+      track.pinned = this.state.pinned?.includes(track.key) ?? track.pinned;
     }
+  }
+
+  private restore(): void {
+    const { state } = this;
+    const { app } = this;
+    this.restoreTracks(app.tracks.all());
     if (state.view) app.view.set(state.view[0], state.view[1]);
     if (state.filter) byId<HTMLInputElement>("filter").value = app.tracks.filter = state.filter;
     if (state.search) this.search.set(state.search);
@@ -184,7 +236,7 @@ class Page {
   private save(): void {
     clearTimeout(this.saved);
     this.saved = window.setTimeout(() => {
-      const hash = writeState(this.app, this.search.text, this.panel.openTab, this.inside);
+      const hash = writeState(this.app, this.search.text, this.panel.openTab, this.inside, this.state.draw);
       if (this.loaded && hash !== location.hash) history.replaceState(null, "", hash);
     }, 300);
   }
@@ -199,6 +251,11 @@ class Page {
     });
   }
 
+  private layOut(): void {
+    const { store, tracks } = this.app;
+    tracks.layOut((track) => store.depths.get(`${track.capture} ${track.thread.thread}`) ?? 0);
+  }
+
   private frame(): void {
     const began = performance.now();
     const { app } = this;
@@ -207,8 +264,9 @@ class Page {
     if (!this.loaded || width < 10) return;
     app.view.width = width;
     app.store.beginFrame();
+    app.memory.beginFrame();
     if (app.view.step(app.still)) this.draw();
-    app.tracks.layOut((track) => app.store.depths.get(`${track.capture} ${track.thread.thread}`) ?? 0);
+    this.layOut();
     byId("space").style.height = `${Math.max(app.tracks.height, height)}px`;
     const scroll = this.scroller.scrollTop;
     const step = drawAxis(app, byId<HTMLCanvasElement>("axis"));
@@ -220,8 +278,9 @@ class Page {
     this.minimap.draw(style.getPropertyValue("--line"), style.getPropertyValue("--select"), style.getPropertyValue("--veil"));
     this.heads.draw(scroll, height);
     app.store.endFrame();
+    app.memory.endFrame();
     this.panel.resized();
-    byId("busy").hidden = !app.store.busy;
+    byId("busy").hidden = !app.store.busy && !app.memory.busy;
     this.save();
     if (this.frames.push(performance.now() - began) > 2000) this.frames.splice(0, 1000);
   }
@@ -241,7 +300,7 @@ class Page {
     // Several calls together: show them apart.
     const around = hit.end - hit.start;
     if (zoom) app.view.glide(hit.start + shift - around * 0.05, hit.end + shift + around * 0.05);
-    else if (!(hit.flags & CALL)) place.start = Math.floor((hit.start + hit.end) / 2);
+    else if (!(hit.flags & CALL)) place.start = Math.floor(hit.track.samples ? hit.from : (hit.start + hit.end) / 2);
     app.select(place);
   }
 
@@ -356,8 +415,8 @@ const data = JSON.parse(byId("data").textContent || "{}") as PageData & { server
 if (data.server || data.overview) {
   const page = new Page(data.server ? new ServerSource() : new PageSource(data));
   (window as unknown as { kymograph: Page }).kymograph = page;
-  page.load().catch((error: Error) => {
+  page.load().catch((error: unknown) => {
     byId("notes").hidden = false;
-    byId("notes").textContent = `This page could not be filled: ${error.message}`;
+    byId("notes").textContent = `This page could not be filled: ${(error as Error).message}`;
   });
 }

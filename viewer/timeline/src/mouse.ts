@@ -19,7 +19,7 @@ export class Mouse {
   ) {
     this.x = 400;
     canvas.addEventListener("pointerdown", (event) => this.press(event, event.shiftKey));
-    byId("axis").addEventListener("pointerdown", (event) => this.press(event as PointerEvent, true));
+    byId("axis").addEventListener("pointerdown", (event) => this.press(event, true));
     canvas.addEventListener("pointermove", (event) => this.hover(event));
     canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     canvas.addEventListener("dblclick", (event) => {
@@ -27,7 +27,7 @@ export class Mouse {
       if (hit) this.chosen(hit, true);
     });
     for (const element of [canvas, byId("axis"), byId("minimap")]) {
-      element.addEventListener("wheel", (event) => this.wheel(event as WheelEvent), { passive: false });
+      element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     }
   }
 

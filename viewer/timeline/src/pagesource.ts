@@ -2,9 +2,11 @@
 
 import { duration } from "./format";
 import type { Marks } from "./marks";
+import type { Memory } from "./memory";
+import type { Sample, SampleInfo } from "./samples";
 import type { Source } from "./source";
 import { CALL, firstPart, LEVELS, parseTile, tileLength, type Tile } from "./tile";
-import type { Call, CallDurations, Found, Overview, Range, Stats } from "./types";
+import type { Call, CallDurations, Found, Overview, Range, Row, Stats } from "./types";
 
 export interface PageData {
   overview: Overview;
@@ -148,6 +150,22 @@ export class PageSource implements Source {
     return stats;
   }
 
+  async samples(): Promise<SampleInfo> {
+    return { samples: 0 };
+  }
+
+  async sample(): Promise<Sample> {
+    throw new Error("Samples need kymograph view and the capture.");
+  }
+
+  async memory(): Promise<Memory> {
+    return { mode: "none" };
+  }
+
+  async memoryTile(): Promise<ArrayBuffer> {
+    throw new Error("Memory needs kymograph view and the capture.");
+  }
+
   async counts(capture: number): Promise<[number, number][]> {
     return this.data.stats[capture].counts;
   }
@@ -182,7 +200,7 @@ export class PageSource implements Source {
     throw new Error("The durations of all calls of a function need kymograph view and the capture.");
   }
 
-  async query(): Promise<Record<string, unknown>[]> {
+  async query(): Promise<Row[]> {
     throw new Error("SQL needs kymograph view and the capture.");
   }
 

@@ -1,4 +1,4 @@
-// The panel below the tracks: the call that was clicked, the figures of a range, SQL.
+// The panel below the tracks: the call that was clicked, the figures of a range.
 
 import type { App } from "./app";
 import { differences, type Difference } from "./compare";
@@ -7,15 +7,21 @@ import { Durations } from "./durations";
 import { familyColour, familyOf } from "./colours";
 import { Flame, sandwich, treeOf } from "./flame";
 import { duration, fileName, grouped, moment } from "./format";
+import { SqlPanel } from "./sqlpanel";
 import { table, type Column } from "./table";
 import type { Group, Track } from "./tracks";
 import type { Span } from "./marks";
+import { showMemory } from "./memorytab";
+import { callersOf, sourceOf } from "./callparts";
+import { SamplePanel } from "./samplepanel";
+import { numbered, onlySamples, sampleColumns, SAMPLES, threadOf, words } from "./samples";
 import type { Call, FunctionCost, Place, Range, Stats } from "./types";
 
 /** In place of a capture: the difference of both. */
 const BOTH = 2;
 
-type Tab = "call" | "functions" | "flame" | "sql";
+const TABS = ["call", "functions", "flame", "memory", "sql"] as const;
+type Tab = (typeof TABS)[number];
 
 export interface Actions {
   /** Show PLACE and select it. */
@@ -23,8 +29,6 @@ export interface Actions {
   /** Search for a function and go to its next call. */
   seek(capture: number, name: number): void;
 }
-
-const SQL_EXAMPLE = "SELECT id, name, dur_ns, start_ns, thread, depth FROM slices ORDER BY dur_ns DESC LIMIT 20";
 
 export class Panel {
   private tab: Tab = "call";
@@ -38,8 +42,10 @@ export class Panel {
   private durations: Durations;
   /** A function that was chosen in a table, until one of its calls is selected. */
   private chosen: { capture: number; name: number } | null = null;
-  private sqlBox = h("textarea", { id: "sql", rows: 3, spellcheck: "false", "aria-label": "SQL", placeholder: SQL_EXAMPLE });
-  private sqlResult = h("div", { class: "sql-result" });
+  private sql: SqlPanel;
+  private sample: SamplePanel;
+  /** Figures of samples instead of calls; null: of what there is. */
+  private sampled: boolean | null = null;
   call: Call | null = null;
   callCapture = 0;
 
@@ -52,20 +58,21 @@ export class Panel {
       () => this.asking().capture,
       (name) => this.actions.seek(this.asking().capture, name),
     );
+    this.sample = new SamplePanel(
+      app,
+      (...children) => this.show(...children),
+      (capture, name) => this.actions.seek(capture, name),
+    );
+    this.sql = new SqlPanel(app, (place, length) => this.actions.go(place, length));
     this.durations = new Durations(app, (place, length) => this.actions.go(place, length));
-    for (const tab of ["call", "functions", "flame", "sql"] as Tab[]) {
+    for (const tab of TABS) {
       byId(`tab-${tab}`).addEventListener("click", () => this.open(tab));
     }
     if (!app.source.live) byId("tab-sql").hidden = true;
     byId("panel-close").addEventListener("click", () => this.toggle(false));
-    this.sqlBox.value = SQL_EXAMPLE;
-    this.sqlBox.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void this.runQuery();
-      event.stopPropagation();
-    });
     app.on("select", () => void this.showCall());
     app.on("range", () => {
-      if (app.range && this.tab !== "flame") this.open("functions");
+      if (app.range && this.tab !== "flame" && this.tab !== "memory") this.open("functions");
       else this.refresh();
     });
     this.drag();
@@ -95,7 +102,7 @@ export class Panel {
   open(tab: Tab): void {
     this.tab = tab;
     this.toggle(true);
-    for (const other of ["call", "functions", "flame", "sql"]) {
+    for (const other of TABS) {
       byId(`tab-${other}`).setAttribute("aria-selected", String(other === tab));
     }
     this.refresh();
@@ -114,7 +121,8 @@ export class Panel {
 
   refresh(): void {
     if (this.tab === "call") this.drawCall();
-    else if (this.tab === "sql") this.drawSql();
+    else if (this.tab === "sql") this.body(...this.sql.elements);
+    else if (this.tab === "memory") void this.showMemory();
     else void this.showStats();
   }
 
@@ -124,6 +132,12 @@ export class Panel {
     const place = this.app.selected;
     const asked = ++this.asked;
     this.chosen = null;
+    this.sample.forget();
+    if (place && place.thread >= SAMPLES) {
+      this.call = null;
+      void this.sample.open(place);
+      return;
+    }
     if (!place) {
       this.call = null;
       if (this.tab === "call") this.drawCall();
@@ -138,16 +152,22 @@ export class Panel {
       this.open("call");
       this.app.emit("draw");
     } catch (error) {
-      if (asked === this.asked) this.body(h("p", { class: "problem" }, String((error as Error).message)));
+      if (asked === this.asked) this.body(h("p", { class: "problem" }, (error as Error).message));
     }
   }
 
-  /** Something that is no call: all about it is here already. */
-  showSpan(span: Span, capture: number): void {
+  /** Show what is no call. */
+  private show(...children: (Node | string)[]): void {
     this.asked++;
     this.call = null;
     this.chosen = null;
     this.open("call");
+    this.body(...children);
+  }
+
+  /** Something that is no call: all about it is here already. */
+  showSpan(span: Span, capture: number): void {
+    this.sample.forget();
     const name = this.app.name(capture, span.name);
     const args = Object.entries(span.args ?? {}).map(([key, value]) => this.row(key, typeof value === "string" ? value : JSON.stringify(value)));
     const facts = h(
@@ -160,7 +180,7 @@ export class Panel {
       ...args,
     );
     const where = h("span", { class: "where", title: name[1] }, name[1] ? `${fileName(name[1])}${name[2] ? `:${name[2]}` : ""}` : name[3]);
-    this.body(h("div", { class: "call-head" }, h("h2", {}, name[0]), where), h("div", { class: "columns" }, h("section", {}, facts)));
+    this.show(h("div", { class: "call-head" }, h("h2", {}, name[0]), where), h("div", { class: "columns" }, h("section", {}, facts)));
   }
 
   private row(title: string, ...content: (Node | string)[]): HTMLElement {
@@ -177,9 +197,9 @@ export class Panel {
   }
 
   /** The durations of the calls of a function: in the range, or in all of the capture. */
-  private durationsOf(capture: number, name: number, duration: number | null): HTMLElement {
+  private durationsOf(capture: number, name: number, here: number | null): HTMLElement {
     const { range, threads } = this.asking(capture);
-    this.durations.show({ capture, name, range: this.app.range ? range : null, threads }, duration);
+    this.durations.show({ capture, name, range: this.app.range ? range : null, threads }, here);
     return this.durations.element;
   }
 
@@ -247,33 +267,9 @@ export class Panel {
       );
     }
     columns.push(this.durationsOf(capture, call.name, call.duration));
-    columns.push(this.callersOf(call, capture));
-    if (call.source) columns.push(this.sourceOf(call, name[2]));
+    columns.push(callersOf(this.app, call, capture, (place) => this.actions.go(place, 0)));
+    if (call.source) columns.push(sourceOf(call.source, name[2]));
     this.body(head, h("div", { class: "columns" }, ...columns));
-  }
-
-  private callersOf(call: Call, capture: number): HTMLElement {
-    const list = h("ol", { class: "callers" });
-    for (const [name, start, depth] of [...call.callers].reverse()) {
-      const known = this.app.name(capture, name);
-      list.append(
-        h(
-          "li",
-          {},
-          h("button", { class: "link", title: known[1], onclick: () => this.actions.go({ capture, thread: call.thread, start, depth }, 0) }, known[0]),
-          h("span", { class: "where" }, known[1] ? ` ${fileName(known[1])}${known[2] ? `:${known[2]}` : ""}` : ""),
-        ),
-      );
-    }
-    return h("section", {}, h("h3", {}, "Called by"), call.callers.length ? list : h("p", { class: "hint" }, "nobody: outermost"));
-  }
-
-  private sourceOf(call: Call, line: number): HTMLElement {
-    const source = call.source as { first: number; lines: string[] };
-    const lines = source.lines.map((text, i) =>
-      h("div", { class: source.first + i === line ? "here" : "" }, h("span", { class: "number" }, String(source.first + i)), text || " "),
-    );
-    return h("section", { class: "source" }, h("h3", {}, "Source"), h("pre", {}, ...lines));
   }
 
   // ----------------------------------------------------------------- a range
@@ -285,30 +281,38 @@ export class Panel {
     const range = app.range ?? { from: app.view.from, to: app.view.to };
     const shift = app.offset[capture];
     const real = (item: Track | Group): item is Track => item.kind === "thread" && item.capture === capture && item.thread.thread >= 0;
-    const shown = app.tracks.shown.filter(real);
-    const all = app.tracks.all().filter(real).length;
+    const threads = (items: (Track | Group)[]) => [...new Set(items.filter(real).map((item) => threadOf(item.thread.thread)))];
+    const shown = threads(app.tracks.shown);
+    const all = threads(app.tracks.all()).length;
     return {
       capture,
       range: { from: Math.max(0, range.from - shift), to: range.to - shift },
-      threads: shown.length === all ? null : shown.map((item) => item.thread.thread),
+      threads: shown.length === all ? null : shown,
     };
+  }
+
+  /** Are the figures of CAPTURE those of samples? */
+  private ofSamples(capture: number): boolean {
+    const info = this.app.samples[capture];
+    return Boolean(info?.samples) && (this.sampled ?? onlySamples(info, this.app.captures[capture].threads));
   }
 
   private async showStats(): Promise<void> {
     const { capture, range, threads } = this.asking();
-    const key = JSON.stringify([capture, range, threads, this.app.captures[capture]?.generation]);
+    const samples = this.ofSamples(capture);
+    const key = JSON.stringify([capture, range, threads, samples, this.app.captures[capture]?.generation]);
     if (key !== this.statsKey) {
       const asked = ++this.asked;
       this.body(h("p", { class: "hint" }, "Adding up…"));
       try {
-        const stats = await this.app.source.stats(capture, range, threads);
+        const stats = await this.app.source.stats(capture, range, threads, samples);
         if (asked !== this.asked) return;
-        this.stats = stats;
+        this.stats = samples ? numbered(stats, this.app.named[capture]) : stats;
         this.statsKey = key;
         this.flameRoot = null;
         this.sandwiched = -1;
       } catch (error) {
-        if (asked === this.asked) this.body(h("p", { class: "problem" }, String((error as Error).message)));
+        if (asked === this.asked) this.body(h("p", { class: "problem" }, (error as Error).message));
         return;
       }
     }
@@ -317,12 +321,40 @@ export class Panel {
     else if (this.tab === "flame") this.drawFlame();
   }
 
+  private async showMemory(): Promise<void> {
+    const { app } = this;
+    const { capture, range } = this.asking();
+    const asked = ++this.asked;
+    const text = `${app.range ? "Selected" : "In sight"}: ${moment(range.from, 1000)} to ${moment(range.to, 1000)}, `;
+    const head = h("div", { class: "stats-head" }, h("span", {}, text, h("strong", {}, duration(range.to - range.from))));
+    if (app.captures.length > 1) head.prepend(this.captureChoice(app.captures.map((one) => one.file)));
+    if (!app.range) head.append(h("button", { onclick: () => this.refresh() }, "Update"));
+    try {
+      const nodes = await showMemory(app, capture, range.from, range.to, head);
+      if (asked === this.asked) this.body(...nodes);
+    } catch (error) {
+      if (asked === this.asked) this.body(h("p", { class: "problem" }, (error as Error).message));
+    }
+  }
+
+  private captureChoice(files: string[]): HTMLElement {
+    const choice = h("select", { "aria-label": "Capture" }, ...files.map((file, i) => h("option", { value: i, selected: i === this.statsOf }, file)));
+    choice.addEventListener("change", () => {
+      this.statsOf = Number(choice.value);
+      this.refresh();
+    });
+    return choice;
+  }
+
   /** The same stretch of both captures, as they lie on the screen. */
   private async showDifferences(): Promise<void> {
     const { app } = this;
     const asked = ++this.asked;
     const [first, second] = [this.asking(0), this.asking(1)];
-    const stats = [await app.source.stats(0, first.range, first.threads), await app.source.stats(1, second.range, second.threads)] as [Stats, Stats];
+    const stats = [await app.source.stats(0, first.range, first.threads, false), await app.source.stats(1, second.range, second.threads, false)] as [
+      Stats,
+      Stats,
+    ];
     if (asked !== this.asked) return;
     const rows = differences(stats, [app.captures[0].names, app.captures[1].names]);
     const signed = (ns: number) => (ns > 0 ? "+" : "") + duration(ns);
@@ -352,10 +384,18 @@ export class Panel {
     const range = app.source.live ? asked : stats;
     const head = h("div", { class: "stats-head" });
     if (app.captures.length > 1) {
-      const files = [...app.captures.map((c) => c.file), "both: the difference"];
-      const choice = h("select", { "aria-label": "Capture" }, ...files.map((file, i) => h("option", { value: i, selected: i === this.statsOf }, file)));
+      head.append(this.captureChoice([...app.captures.map((c) => c.file), "both: the difference"]));
+    }
+    const samples = this.ofSamples(capture);
+    if (app.samples[capture]?.samples && this.statsOf !== BOTH) {
+      const choice = h(
+        "select",
+        { "aria-label": "Calls or samples" },
+        h("option", { value: "calls", selected: !samples }, "calls"),
+        h("option", { value: "samples", selected: samples }, "samples"),
+      );
       choice.addEventListener("change", () => {
-        this.statsOf = Number(choice.value);
+        this.sampled = choice.value === "samples";
         this.refresh();
       });
       head.append(choice);
@@ -367,7 +407,9 @@ export class Panel {
         `${!app.source.live ? "On this page" : app.range ? "Selected" : "In sight"}: ${moment(range.from, 1000)} to ${moment(range.to, 1000)}, `,
         h("strong", {}, duration(range.to - range.from)),
       ),
-      h("span", {}, `${grouped(stats.calls)} calls, ${grouped(stats.functions_all)} functions, ${duration(stats.busy)} busy on all threads`),
+      samples
+        ? h("span", {}, `${words(stats.calls, stats.busy)}, ${grouped(stats.functions_all)} functions`)
+        : h("span", {}, `${grouped(stats.calls)} calls, ${grouped(stats.functions_all)} functions, ${duration(stats.busy)} busy on all threads`),
     );
     if (!app.range) head.append(h("button", { onclick: () => this.refresh() }, "Update"));
     const cut = app.source.cutAddress(capture, range);
@@ -380,7 +422,12 @@ export class Panel {
     const stats = this.stats as Stats;
     const capture = this.asking().capture;
     const name = (row: FunctionCost) => this.app.name(capture, row.name);
-    const time = (title: string, key: keyof FunctionCost, hint: string): Column<FunctionCost> => ({
+    if (this.ofSamples(capture)) {
+      const seek = (row: FunctionCost) => this.actions.seek(capture, row.name);
+      this.body(this.statsHead(), table(sampleColumns(stats, name), stats.functions, 1, seek, "Functions by samples in the range"));
+      return;
+    }
+    const time = (title: string, key: "self" | "total" | "mean" | "p50" | "p90" | "p99" | "max", hint: string): Column<FunctionCost> => ({
       title,
       hint,
       right: true,
@@ -436,52 +483,5 @@ export class Panel {
 
   resized(): void {
     if (this.tab === "flame" && !byId("panel").hidden) this.flame.draw();
-  }
-
-  // -------------------------------------------------------------------- SQL
-
-  private drawSql(): void {
-    this.body(h("div", { class: "sql" }, this.sqlBox, h("button", { onclick: () => void this.runQuery() }, "Run (Ctrl-Enter)")), this.sqlResult);
-  }
-
-  private async runQuery(): Promise<void> {
-    const asked = ++this.asked;
-    this.sqlResult.replaceChildren(h("p", { class: "hint" }, "Running…"));
-    try {
-      const rows = await this.app.source.query(0, this.sqlBox.value);
-      if (asked === this.asked) this.showRows(rows);
-    } catch (error) {
-      this.sqlResult.replaceChildren(h("p", { class: "problem" }, String((error as Error).message)));
-    }
-  }
-
-  private showRows(rows: Record<string, unknown>[]): void {
-    const most = 2000;
-    const keys = Object.keys(rows[0] ?? {});
-    const leads = keys.includes("start_ns") && keys.includes("thread") && keys.includes("depth");
-    const columns = keys.map<Column<Record<string, unknown>>>((key) => ({
-      title: key,
-      right: typeof rows[0][key] === "number",
-      text: (row) => (row[key] === null ? "–" : String(row[key])),
-      sort: (row) => row[key] as number | string,
-    }));
-    const words = rows.length === 0 ? "No rows." : `${grouped(rows.length)} rows${rows.length > most ? `, the first ${most} shown` : ""}.`;
-    const hint = leads ? " Click a row to go to its call." : " Select start_ns, thread and depth of slices, and rows lead to their calls.";
-    this.sqlResult.replaceChildren(
-      h("p", { class: "hint" }, words + (rows.length ? hint : "")),
-      rows.length
-        ? table(
-            columns,
-            rows.slice(0, most),
-            -1,
-            (row) => {
-              if (!leads) return;
-              const place = { capture: 0, thread: Number(row.thread), start: Number(row.start_ns), depth: Number(row.depth) };
-              this.actions.go(place, Number(row.dur_ns ?? 0));
-            },
-            "Rows",
-          )
-        : "",
-    );
   }
 }

@@ -127,14 +127,14 @@ export class Search {
   async next(back: boolean): Promise<void> {
     const { app } = this;
     const capture = app.selected?.capture ?? (app.highlighted[0]?.size ? 0 : 1);
-    const names = app.highlighted[capture];
-    if (!names?.size || !app.captures[capture]) return;
+    const names = [...(app.highlighted[capture] ?? [])].filter((name) => name < app.named[capture]);
+    if (!names.length || !app.captures[capture]) return;
     const asked = ++this.running;
     let time = app.selected ? app.selected.start : back ? app.view.to - app.offset[capture] : app.view.from - app.offset[capture] - 1;
     time = Math.max(-1, time);
     const before = this.hits.textContent ?? "";
     for (;;) {
-      const found = await app.source.find(capture, [...names], time, back);
+      const found = await app.source.find(capture, names, time, back);
       if (asked !== this.running) return;
       if (found.found) {
         this.hits.textContent = before.replace(/ · .*/, "");

@@ -1,6 +1,7 @@
 // The place on the timeline, in the address: so that it can be sent, and survives a reload.
 
 import type { App } from "./app";
+import type { Wanted } from "./renderer";
 
 export interface State {
   view?: [number, number];
@@ -11,11 +12,26 @@ export interface State {
   folded?: string[];
   pinned?: string[];
   tab?: string;
+  /** Who draws, if the page is not to decide. */
+  draw?: Wanted;
 }
 
 function numbers(text: string | null, count: number): number[] | undefined {
   const list = (text ?? "").split(",").map(Number);
   return list.length === count && list.every(Number.isFinite) ? list : undefined;
+}
+
+/** Keys of tracks. A title may be in one, and there may be spaces in it. */
+function keys(text: string | null): string[] | undefined {
+  try {
+    return text?.split(" ").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+function wanted(text: string | null): Wanted {
+  return text === "webgl" || text === "canvas" ? text : undefined;
 }
 
 export function readState(hash: string): State {
@@ -26,9 +42,10 @@ export function readState(hash: string): State {
     range: numbers(values.get("r"), 2) as [number, number] | undefined,
     search: values.get("q") ?? undefined,
     filter: values.get("t") ?? undefined,
-    folded: values.get("f")?.split(" ").filter(Boolean),
-    pinned: values.get("p")?.split(" ").filter(Boolean),
+    folded: keys(values.get("f")),
+    pinned: keys(values.get("p")),
     tab: values.get("tab") ?? undefined,
+    draw: wanted(values.get("draw")),
   };
 }
 
@@ -37,7 +54,7 @@ export function isInside(hash: string): boolean {
   return new URLSearchParams(hash.replace(/^#/, "")).get("view") === "timeline";
 }
 
-export function writeState(app: App, search: string, tab: string | null, inside: boolean): string {
+export function writeState(app: App, search: string, tab: string | null, inside: boolean, draw: Wanted): string {
   const values = new URLSearchParams();
   if (inside) values.set("view", "timeline");
   values.set("v", `${Math.round(app.view.from)},${Math.round(app.view.to)}`);
@@ -47,10 +64,11 @@ export function writeState(app: App, search: string, tab: string | null, inside:
   if (search) values.set("q", search);
   if (app.tracks.filter) values.set("t", app.tracks.filter);
   const all = app.tracks.all();
-  const folded = all.filter((track) => track.folded).map((track) => track.key);
-  const pinned = all.filter((track) => track.pinned).map((track) => track.key);
+  const folded = all.filter((track) => track.folded).map((track) => encodeURIComponent(track.key));
+  const pinned = all.filter((track) => track.pinned).map((track) => encodeURIComponent(track.key));
   if (folded.length && folded.length < 100) values.set("f", folded.join(" "));
   if (pinned.length && pinned.length < 100) values.set("p", pinned.join(" "));
   if (tab) values.set("tab", tab);
+  if (draw) values.set("draw", draw);
   return `#${values}`;
 }

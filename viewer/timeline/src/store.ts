@@ -1,5 +1,6 @@
 // Tiles in memory: asked for when they come into sight, kept up to a limit.
 
+import { SAMPLES } from "./samples";
 import type { Source } from "./source";
 import { parseTile, tileLength, type Tile } from "./tile";
 
@@ -28,6 +29,8 @@ export class TileStore {
   private bytes = 0;
   private frame = 0;
   generation: number[] = [];
+  /** By capture: where the names of samples begin. */
+  sampleNames: number[] = [];
   /** Deepest row seen, by capture and thread. */
   readonly depths = new Map<string, number>();
 
@@ -39,6 +42,11 @@ export class TileStore {
   /** True while something that was asked for has not come. */
   get busy(): boolean {
     return this.underWay > 0 || this.wishes.length > 0;
+  }
+
+  /** Wait until everything that was asked for has come. */
+  async idle(): Promise<void> {
+    while (this.busy) await new Promise((done) => setTimeout(done, 30));
   }
 
   /** Begin a frame: what was wanted before and is not wanted now need not be fetched. */
@@ -93,6 +101,16 @@ export class TileStore {
     }
   }
 
+  /** The names of the samples of a capture have changed. */
+  forgetSamples(capture: number): void {
+    for (const [key, entry] of this.entries) {
+      const [c, thread] = key.split(" ").map(Number);
+      if (c !== capture || thread < SAMPLES) continue;
+      this.bytes -= entry.tile?.bytes ?? 0;
+      this.entries.delete(key);
+    }
+  }
+
   private pump(): void {
     while (this.underWay < AT_ONCE && this.wishes.length) {
       const wish = this.wishes.shift() as Wish;
@@ -107,7 +125,9 @@ export class TileStore {
     try {
       const generation = this.generation[wish.capture] ?? 0;
       const bytes = await this.source.tile(wish.capture, wish.thread, wish.level, wish.index, generation);
-      if (bytes) this.keep(wish, entry, parseTile(bytes));
+      const tile = bytes && parseTile(bytes);
+      if (tile && wish.thread >= SAMPLES) for (let i = 0; i < tile.count; i++) tile.name[i] += this.sampleNames[wish.capture] ?? 0;
+      if (tile) this.keep(wish, entry, tile);
       else entry.failed = true;
     } catch {
       // Ask again when it is next wanted, but not at once.

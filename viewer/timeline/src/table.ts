@@ -10,8 +10,9 @@ export interface Column<T> {
   hint?: string;
 }
 
-export function table<T>(columns: Column<T>[], rows: T[], by: number, chosen: (row: T) => void, label: string): HTMLTableElement {
+export function table<T>(columns: Column<T>[], all: T[], by: number, chosen: (row: T) => void, label: string): HTMLTableElement {
   const body = h("tbody");
+  let rows = all;
   let sorted = by;
   let down = true;
   const heads = columns.map((column, i) =>

@@ -49,7 +49,7 @@ export function parseTile(buffer: ArrayBuffer): Tile {
   if (buffer.byteLength !== HEADER + count * 28) throw new Error("a tile is cut short");
   const at = (n: number) => HEADER + n * count;
   const depth = new Uint16Array(buffer, at(24), count);
-  return {
+  const tile: Tile = {
     from: head.getFloat64(16, true),
     length: head.getFloat64(24, true),
     unit: 2 ** head.getUint32(12, true),
@@ -67,6 +67,7 @@ export function parseTile(buffer: ArrayBuffer): Tile {
     rows: rowsOf(depth, count),
     bytes: buffer.byteLength,
   };
+  return tile.fromSummaries ? joinParts(tile) : tile;
 }
 
 /** The level whose columns are at most NS long. */
@@ -78,14 +79,58 @@ export function tileLength(level: number): number {
   return 2 ** level * COLUMNS;
 }
 
-/** The first part of row DEPTH that ends after TIME (in units of the tile). */
-export function firstPart(tile: Tile, depth: number, time: number): number {
-  let low = tile.rows[depth];
-  let high = tile.rows[depth + 1];
+/** The first part of row DEPTH that ends after TIME (in units of the tile); of a list of parts, if there is one. */
+export function firstPart(tile: Tile, depth: number, time: number, list: { index: Uint32Array; rows: Uint32Array } | null = null): number {
+  const rows = list ? list.rows : tile.rows;
+  let low = rows[depth];
+  let high = rows[depth + 1];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (tile.start[middle] + tile.span[middle] < time) low = middle + 1;
+    const part = list ? list.index[middle] : middle;
+    if (tile.start[part] + tile.span[part] < time) low = middle + 1;
     else high = middle;
   }
   return low;
+}
+
+/** Does a part go on with the call before it, which has the same name? Summaries have a part for each of their columns, and
+ * between them calls that are cut where a summary begins or ends. */
+export function continues(before: number, flags: number, calls: number): boolean {
+  const all = (value: number, bits: number) => (value & bits) === bits;
+  const goesOn = all(before, SUMMARY) || all(before, CALL | AFTER);
+  const began = all(flags, SUMMARY) ? calls === 0 : all(flags, CALL | BEFORE);
+  return goesOn && began && all(before | flags, SUMMARY);
+}
+
+/** The flags of two parts of one call. What comes from a summary is not known exactly. */
+export function joined(before: number, flags: number): number {
+  const both = (before & ~AFTER) | (flags & ~BEFORE);
+  return both & SUMMARY ? both & ~CALL : both;
+}
+
+/** Join the parts of a call that a summary has in several columns. */
+function joinParts(tile: Tile): Tile {
+  const { start, span, busy, name, calls, number, high, flags, rows } = tile;
+  let count = 0;
+  for (let depth = 0; depth + 1 < rows.length; depth++) {
+    const begin = count;
+    for (let i = rows[depth]; i < rows[depth + 1]; i++) {
+      const last = count - 1;
+      const end = last >= begin ? start[last] + span[last] : 0;
+      if (last >= begin && name[last] === name[i] && continues(flags[last], flags[i], calls[i]) && end + 1 >= start[i]) {
+        span[last] = Math.max(end, start[i] + span[i]) - start[last];
+        busy[last] += busy[i];
+        flags[last] = joined(flags[last], flags[i]);
+        if (!number[last] && !high[last]) [number[last], high[last]] = [number[i], high[i]];
+        continue;
+      }
+      if (count !== i) {
+        for (const column of [start, span, busy, name, calls, number, high, flags]) column[count] = column[i];
+      }
+      count++;
+    }
+    rows[depth] = begin;
+  }
+  rows[rows.length - 1] = count;
+  return { ...tile, count };
 }

@@ -1,6 +1,8 @@
 // The tracks: which there are, in which order, folded or not, and where they are on the screen.
 
 import { lanesOf, type Arrow, type Extra, type Series, type Span } from "./marks";
+import { memoryGroup, type Memory, type MemoryOf } from "./memory";
+import { samplesThread } from "./samples";
 import type { Tile } from "./tile";
 import type { Capture, Thread } from "./types";
 
@@ -29,6 +31,10 @@ export interface Track {
   tile?: Tile;
   spans?: Span[];
   series?: Series;
+  /** It shows live memory. */
+  memory?: MemoryOf;
+  /** It shows the samples of its thread. */
+  samples?: boolean;
 }
 
 export interface Group {
@@ -52,6 +58,10 @@ export class Tracks {
 
   /** By capture: arrows between calls. */
   arrows: Arrow[][] = [];
+  /** By capture: live memory. */
+  memory: Memory[] = [];
+  /** By capture: samples by thread. */
+  samples: Map<number, number>[] = [];
   /** By capture: tracks of what is no call. */
   extras: Extra[][] = [];
 
@@ -62,7 +72,12 @@ export class Tracks {
       known.set(group.key, group);
       for (const track of group.tracks) known.set(track.key, track);
     }
-    this.groups = captures.flatMap((capture, which) => this.groupsOf(capture, which, captures.length > 1, known));
+    this.groups = captures.flatMap((capture, which) => {
+      const groups = this.groupsOf(capture, which, captures.length > 1, known);
+      const memory = this.memory[which];
+      if (!memory?.series?.length) return groups;
+      return [memoryGroup(memory, which, captures.length > 1 ? capture.file : "", capture.duration, known), ...groups];
+    });
     for (const [which, capture] of captures.entries()) this.addExtras(capture, which, known);
   }
 
@@ -86,24 +101,35 @@ export class Tracks {
         };
         groups.set(thread.process, group);
       }
-      const key = `${which}:${thread.thread}`;
-      const before = known.get(key) as Track | undefined;
-      group.tracks.push({
-        kind: "thread",
-        key,
-        capture: which,
-        thread,
-        title: thread.name || (thread.device ? `stream ${thread.thread}` : `thread ${thread.tid}`),
-        detail: String(thread.tid),
-        group,
-        folded: before?.folded ?? false,
-        pinned: before?.pinned ?? false,
-        y: 0,
-        height: 0,
-        depths: before?.depths ?? 0,
-      });
+      const title = thread.name || (thread.device ? `stream ${thread.thread}` : `thread ${thread.tid}`);
+      const samples = this.samples[which]?.get(thread.thread) ?? 0;
+      const only = samples > 0 && samples === thread.records;
+      if (!only) group.tracks.push(this.trackOf(thread, which, group, title, String(thread.tid), known));
+      if (samples) {
+        const names = only ? [title, "samples"] : ["samples", title];
+        group.tracks.push({ ...this.trackOf(samplesThread(thread, samples), which, group, names[0], names[1], known), samples: true });
+      }
     }
     return [...groups.values()];
+  }
+
+  private trackOf(thread: Thread, which: number, group: Group, title: string, detail: string, known: Map<string, Track | Group>): Track {
+    const key = `${which}:${thread.thread}`;
+    const before = known.get(key) as Track | undefined;
+    return {
+      kind: "thread",
+      key,
+      capture: which,
+      thread,
+      title,
+      detail,
+      group,
+      folded: before?.folded ?? false,
+      pinned: before?.pinned ?? false,
+      y: 0,
+      height: 0,
+      depths: before?.depths ?? 0,
+    };
   }
 
   private addExtras(capture: Capture, which: number, known: Map<string, Track | Group>): void {
@@ -157,6 +183,15 @@ export class Tracks {
     return this.groups.flatMap((group) => group.tracks);
   }
 
+  /** TRACK as it is now: when more of a capture is known, tracks are made anew. */
+  now(track: Track): Track {
+    return this.all().find((one) => one.key === track.key) ?? track;
+  }
+
+  groupNow(group: Group): Group {
+    return this.groups.find((one) => one.key === group.key) ?? group;
+  }
+
   find(capture: number, thread: number): Track | undefined {
     return this.all().find((track) => track.capture === capture && track.thread.thread === thread);
   }
@@ -183,7 +218,7 @@ export class Tracks {
     const place = (track: Track) => {
       track.depths = Math.min(DEPTHS_SHOWN, track.tile ? track.tile.rows.length - 1 : depths(track));
       track.y = y;
-      track.height = track.folded ? FOLDED : track.series ? COUNTER : Math.max(EMPTY, track.depths * ROW + GAP);
+      track.height = track.folded ? FOLDED : track.series || track.memory ? COUNTER : Math.max(EMPTY, track.depths * ROW + GAP);
       this.shown.push(track);
       y += track.height;
     };

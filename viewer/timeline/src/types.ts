@@ -70,6 +70,8 @@ export interface FunctionCost {
   name: number;
   calls: number;
   resumes: number;
+  /** Of samples: those directly in it. */
+  own?: number;
   self: number;
   total: number;
   mean: number;
@@ -132,6 +134,9 @@ export interface Place {
   start: number;
   depth: number;
 }
+
+/** A row of the answer to SQL. */
+export type Row = Record<string, number | string | null>;
 
 export interface Range {
   from: number;

@@ -10,7 +10,7 @@ import { duration, grouped, moment, roundStep } from "../src/format";
 import { arrowsOf, lanesOf, tasksOf } from "../src/marks";
 import { matcher } from "../src/search";
 import { readState } from "../src/state";
-import { firstPart, levelFor, parseTile, tileLength } from "../src/tile";
+import { AFTER, BEFORE, CALL, firstPart, levelFor, parseTile, SUMMARY, tileLength } from "../src/tile";
 import type { Name, Stats } from "../src/types";
 import { Viewport } from "../src/viewport";
 
@@ -47,6 +47,27 @@ test("a tile has rows by depth, also where a depth is empty", () => {
   assert.equal(firstPart(tile, 0, 10), 0);
   assert.equal(firstPart(tile, 1, 0), 2);
   assert.deepEqual([...parseTile(bytes([])).rows], [0]);
+});
+
+test("a call that summaries and calls between them have in pieces is one part", () => {
+  const buffer = bytes([
+    [0, 0, 10],
+    [0, 10, 5],
+    [0, 15, 20],
+    [0, 35, 5],
+    [0, 40, 5],
+  ]);
+  const count = 5;
+  const view = new DataView(buffer);
+  view.setUint32(4, 1, true); // from summaries
+  [1, 0, 0, 0, 1].forEach((calls, i) => view.setUint32(32 + 16 * count + 4 * i, calls, true));
+  [0, 77, 0, 77, 78].forEach((number, i) => view.setUint32(32 + 20 * count + 4 * i, number, true));
+  const flags = [SUMMARY, CALL | BEFORE | AFTER, SUMMARY, CALL | BEFORE, CALL];
+  flags.forEach((flag, i) => view.setUint8(32 + 26 * count + i, flag));
+  const tile = parseTile(buffer);
+  assert.equal(tile.count, 2);
+  assert.deepEqual([tile.start[0], tile.span[0], tile.number[0], tile.flags[0]], [0, 40, 77, SUMMARY]);
+  assert.deepEqual([tile.start[1], tile.span[1], tile.number[1], tile.flags[1]], [40, 5, 78, CALL]);
 });
 
 test("bytes that are no tile are refused", () => {

@@ -1,13 +1,16 @@
 /* proto.c — see proto.h. */
 #include "proto.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "utf8.h"
 #include "varint.h"
 
-enum { VARINT = 0, FIXED64 = 1, BYTES = 2, LENGTH = 4 };
+static_assert(KYMO__PROTO_LENGTH == sizeof(uint32_t), "a length is stored as a word");
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, LENGTH = KYMO__PROTO_LENGTH };
 
 /* Return room for a tag, a number and MORE bytes, or NULL. */
 static uint8_t *room(struct kymo_proto *p, size_t more)
@@ -66,8 +69,8 @@ void kymo__proto_bytes(struct kymo_proto *p, unsigned field, const void *bytes, 
 /* The length has four bytes, so all but the last have the continuation bit. */
 static inline void length_put(uint8_t *at, size_t len)
 {
-    for (unsigned i = 0; i < LENGTH; i++)
-        at[i] = (uint8_t)((len >> 7 * i & 0x7f) | (i + 1 < LENGTH ? 0x80 : 0));
+    uint32_t bytes = (uint32_t)kymo__varint_apart(len) | 0x808080; /* the low byte first */
+    memcpy(at, &bytes, sizeof(bytes));
 }
 
 void kymo__proto_ascii(struct kymo_proto *p, unsigned field, const char *text, size_t len)
@@ -85,7 +88,12 @@ void kymo__proto_ascii(struct kymo_proto *p, unsigned field, const char *text, s
 static size_t ascii_length(const char *text, size_t most)
 {
     size_t len = 0;
-    uint64_t word;
+    uint64_t word, words[4];
+    for (; len + sizeof(words) <= most; len += sizeof(words)) {
+        memcpy(words, text + len, sizeof(words));
+        if ((words[0] | words[1] | words[2] | words[3]) & UINT64_C(0x8080808080808080))
+            break;
+    }
     for (; len + sizeof(word) <= most; len += sizeof(word)) {
         memcpy(&word, text + len, sizeof(word));
         if (word & UINT64_C(0x8080808080808080))
@@ -96,14 +104,9 @@ static size_t ascii_length(const char *text, size_t most)
     return len;
 }
 
-void kymo__proto_text(struct kymo_proto *p, unsigned field, const char *text)
+/* Append TEXT as valid UTF-8. */
+static void add_utf8(struct kymo_proto *p, const char *text)
 {
-    size_t length = strnlen(text, KYMO__PROTO_TEXT_MOST);
-    if (ascii_length(text, length) == length) {
-        kymo__proto_ascii(p, field, text, length);
-        return;
-    }
-    size_t opened = kymo__proto_open(p, field);
     for (size_t total = 0; *text && total < KYMO__PROTO_TEXT_MOST;) {
         size_t plain = 0;
         while ((unsigned char)text[plain] - 1u < 0x7f && total + plain < KYMO__PROTO_TEXT_MOST)
@@ -124,6 +127,17 @@ void kymo__proto_text(struct kymo_proto *p, unsigned field, const char *text)
         }
         end_message(p, at);
     }
+}
+
+void kymo__proto_text(struct kymo_proto *p, unsigned field, const char *text)
+{
+    size_t length = strnlen(text, KYMO__PROTO_TEXT_MOST);
+    if (ascii_length(text, length) == length) {
+        kymo__proto_ascii(p, field, text, length);
+        return;
+    }
+    size_t opened = kymo__proto_open(p, field);
+    add_utf8(p, text);
     kymo__proto_close(p, opened);
 }
 
@@ -146,4 +160,23 @@ void kymo__proto_close(struct kymo_proto *p, size_t opened)
         return;
     }
     length_put(p->out->bytes + opened - LENGTH, len);
+}
+
+void kymo__proto_close_text(struct kymo_proto *p, size_t opened)
+{
+    struct kymo_buffer text = {0};
+    if (p->error)
+        return;
+    size_t length = p->out->len - opened;
+    const char *from = (const char *)p->out->bytes + opened;
+    if (length > KYMO__PROTO_TEXT_MOST || ascii_length(from, length) != length) {
+        p->error = kymo__buffer_add(&text, from, length);
+        if (!p->error)
+            p->error = kymo__buffer_add(&text, "", 1);
+        p->out->len = opened;
+        if (!p->error)
+            add_utf8(p, (const char *)text.bytes);
+        kymo__buffer_fini(&text);
+    }
+    kymo__proto_close(p, opened);
 }

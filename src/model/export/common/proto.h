@@ -7,7 +7,10 @@
 
 #include "buffer.h"
 
-enum { KYMO__PROTO_TEXT_MOST = 1 << 20 }; /* bytes of a text; longer ones are cut */
+enum {
+    KYMO__PROTO_TEXT_MOST = 1 << 20, /* bytes of a text; longer ones are cut */
+    KYMO__PROTO_LENGTH = 4,          /* bytes of the length of a message or text */
+};
 
 struct kymo_proto {
     struct kymo_buffer *out; /* the caller's */
@@ -28,5 +31,9 @@ void kymo__proto_ascii(struct kymo_proto *proto, unsigned field, const char *tex
 /* Open a nested message. Pass the result to kymo__proto_close. */
 size_t kymo__proto_open(struct kymo_proto *proto, unsigned field);
 void kymo__proto_close(struct kymo_proto *proto, size_t opened);
+
+/* Close what was opened in the same way and filled with a text, without zero bytes: it becomes what
+   kymo__proto_text would have written. */
+void kymo__proto_close_text(struct kymo_proto *proto, size_t opened);
 
 #endif

@@ -43,10 +43,20 @@ enum {
 
 enum { TYPE_METADATA = 1, TYPE_COMPUTE = 4 }; /* Chakra's NodeType */
 
+/* The attributes of our own that every node has; op_schema is between FW_TID and IS_CPU_OP. */
+enum usual { RF_ID, FW_PARENT, SEQ_ID, SCOPE, TID, FW_TID, IS_CPU_OP, STREAM, USUAL };
+
+/* One of them as it is written, up to its value: only the length is not known before. */
+struct usual_start {
+    uint8_t bytes[32];
+    size_t length;
+};
+
 struct chakra {
     struct kymo_outfile *out;
     struct kymo_buffer message, text;
     kymo_ns shift; /* from monotonic time to nanoseconds since 1970 */
+    struct usual_start usual[USUAL];
 };
 
 /* ---- messages ---- */
@@ -71,15 +81,6 @@ static void add_number(struct kymo_proto *p, unsigned field, const char *name, u
     kymo__proto_close(p, attribute);
 }
 
-/* The same for one of our own names, which are short and ASCII. */
-static void add_known(struct kymo_proto *p, const char *name, unsigned type, uint64_t value)
-{
-    size_t attribute = kymo__proto_open(p, NODE_ATTRIBUTE);
-    kymo__proto_ascii(p, ATTRIBUTE_NAME, name, strlen(name));
-    kymo__proto_uint(p, type, value);
-    kymo__proto_close(p, attribute);
-}
-
 static void add_text(struct kymo_proto *p, unsigned field, const char *name, const char *text)
 {
     size_t attribute = kymo__proto_open(p, field);
@@ -90,45 +91,89 @@ static void add_text(struct kymo_proto *p, unsigned field, const char *name, con
 
 /* ---- nodes ---- */
 
-static void add_list(struct chakra *c, struct kymo_proto *p, unsigned field,
-                     const struct kymo_opdata *values, enum kymo_et_list list,
-                     const int64_t *stream)
+static void add_list(struct kymo_proto *p, unsigned field, const struct kymo_opdata *values,
+                     enum kymo_et_list list, const int64_t *stream)
 {
     if (!values->count && !stream) {
         kymo__proto_ascii(p, field, "[]", 2);
         return;
     }
-    c->text.len = 0;
-    int rc = kymo__et_add_list(&c->text, values, list, KYMO__ET_PYTHON, stream);
-    if (rc == 0)
-        rc = kymo__buffer_add(&c->text, "", 1);
-    if (rc < 0)
-        p->error = rc;
-    else
-        kymo__proto_text(p, field, (const char *)c->text.bytes);
+    size_t opened = kymo__proto_open(p, field);
+    if (!p->error)
+        p->error = kymo__et_add_list(p->out, values, list, KYMO__ET_PYTHON, stream);
+    kymo__proto_close_text(p, opened);
 }
 
-static void add_values(struct chakra *c, struct kymo_proto *p, unsigned field,
-                       const struct kymo_opdata *values, const int64_t *stream)
+static void add_values(struct kymo_proto *p, unsigned field, const struct kymo_opdata *values,
+                       const int64_t *stream)
 {
     size_t io = kymo__proto_open(p, field);
-    add_list(c, p, VALUES_VALUES, values, KYMO__ET_VALUES, stream);
-    add_list(c, p, VALUES_SHAPES, values, KYMO__ET_SHAPES, stream);
-    add_list(c, p, VALUES_TYPES, values, KYMO__ET_TYPES, stream);
+    add_list(p, VALUES_VALUES, values, KYMO__ET_VALUES, stream);
+    add_list(p, VALUES_SHAPES, values, KYMO__ET_SHAPES, stream);
+    add_list(p, VALUES_TYPES, values, KYMO__ET_TYPES, stream);
     kymo__proto_close(p, io);
 }
 
-static void add_attributes(struct kymo_proto *p, const struct kymo_opcall *op, int64_t stream)
+static int prepare_usual(struct chakra *c)
 {
-    add_known(p, "rf_id", ATTRIBUTE_INT64, op->rf_id);
-    add_known(p, "fw_parent", ATTRIBUTE_INT64, op->forward);
-    add_known(p, "seq_id", ATTRIBUTE_INT64, (uint64_t)op->seq);
-    add_known(p, "scope", ATTRIBUTE_INT64, op->scope);
-    add_known(p, "tid", ATTRIBUTE_INT64, op->tid);
-    add_known(p, "fw_tid", ATTRIBUTE_INT64, op->fw_tid);
+    static const struct {
+        const char *name;
+        unsigned type;
+    } all[USUAL] = {
+        [RF_ID] = {"rf_id", ATTRIBUTE_INT64},
+        [FW_PARENT] = {"fw_parent", ATTRIBUTE_INT64},
+        [SEQ_ID] = {"seq_id", ATTRIBUTE_INT64},
+        [SCOPE] = {"scope", ATTRIBUTE_INT64},
+        [TID] = {"tid", ATTRIBUTE_INT64},
+        [FW_TID] = {"fw_tid", ATTRIBUTE_INT64},
+        [IS_CPU_OP] = {"is_cpu_op", ATTRIBUTE_BOOL},
+        [STREAM] = {"stream", ATTRIBUTE_INT64},
+    };
+    struct kymo_proto p = {.out = &c->message};
+    for (size_t i = 0; !p.error && i < USUAL; i++) {
+        struct usual_start *start = &c->usual[i];
+        c->message.len = 0;
+        add_number(&p, NODE_ATTRIBUTE, all[i].name, all[i].type, 0);
+        start->length = c->message.len - 1; /* the value is a byte */
+        if (!p.error)
+            memcpy(start->bytes, c->message.bytes, start->length);
+    }
+    c->message.len = 0;
+    return p.error;
+}
+
+/* Write a usual attribute at AT, where there is room. */
+static inline uint8_t *put_usual(uint8_t *at, const struct usual_start *start, uint64_t value)
+{
+    enum { HEAD = 1 + KYMO__PROTO_LENGTH };
+    memcpy(at, start->bytes, sizeof(start->bytes));
+    uint8_t *end = kymo__varint_put(at + start->length, value);
+    at[1] = (uint8_t)(0x80 | (end - at - HEAD)); /* the other bytes of the length are 0 */
+    return end;
+}
+
+static void add_attributes(const struct chakra *c, struct kymo_proto *p,
+                           const struct kymo_opcall *op, int64_t stream)
+{
+    enum { ROOM = USUAL * (sizeof(c->usual[0].bytes) + KYMO__VARINT_MAX) };
+    const struct usual_start *usual = c->usual;
+    if (p->error || (p->error = kymo__buffer_reserve(p->out, ROOM)))
+        return;
+    uint8_t *at = p->out->bytes + p->out->len;
+    at = put_usual(at, &usual[RF_ID], op->rf_id);
+    at = put_usual(at, &usual[FW_PARENT], op->forward);
+    at = put_usual(at, &usual[SEQ_ID], (uint64_t)op->seq);
+    at = put_usual(at, &usual[SCOPE], op->scope);
+    at = put_usual(at, &usual[TID], op->tid);
+    at = put_usual(at, &usual[FW_TID], op->fw_tid);
+    p->out->len = (size_t)(at - p->out->bytes);
     add_text(p, NODE_ATTRIBUTE, "op_schema", op->schema);
-    add_known(p, "is_cpu_op", ATTRIBUTE_BOOL, 1);
-    add_known(p, "stream", ATTRIBUTE_INT64, (uint64_t)stream);
+    if (p->error || (p->error = kymo__buffer_reserve(p->out, ROOM)))
+        return;
+    at = p->out->bytes + p->out->len;
+    at = put_usual(at, &usual[IS_CPU_OP], 1);
+    at = put_usual(at, &usual[STREAM], (uint64_t)stream);
+    p->out->len = (size_t)(at - p->out->bytes);
 }
 
 /* Attributes of the operator itself, such as those of collectives. */
@@ -158,6 +203,12 @@ static uint64_t micros(kymo_ns ns)
     return ns > 0 ? ((uint64_t)ns + 500) / 1000 : 0;
 }
 
+static bool is_metadata(const char *name)
+{
+    static const char part[] = "process_group:init";
+    return strlen(name) >= sizeof(part) - 1 && strstr(name, part);
+}
+
 static int on_end(void *arg, const struct kymo_opcall *op)
 {
     struct chakra *c = arg;
@@ -167,7 +218,7 @@ static int on_end(void *arg, const struct kymo_opcall *op)
     bool takes_stream = kymo__et_stream(op, &stream);
     if (on && !kymo__op_attribute_integer(on, &device_stream))
         device_stream = 0;
-    bool metadata = strstr(op->name, "process_group:init") != NULL;
+    bool metadata = is_metadata(op->name);
     kymo__proto_uint(&p, NODE_ID, op->id);
     kymo__proto_text(&p, NODE_NAME, op->name);
     kymo__proto_uint(&p, NODE_TYPE, metadata ? TYPE_METADATA : TYPE_COMPUTE);
@@ -178,9 +229,9 @@ static int on_end(void *arg, const struct kymo_opcall *op)
         kymo__proto_uint(&p, NODE_DATA, op->before);
     kymo__proto_uint(&p, NODE_START, micros(op->start + c->shift));
     kymo__proto_uint(&p, NODE_DURATION, micros(op->own));
-    add_values(c, &p, NODE_INPUTS, &op->inputs, takes_stream ? &stream : NULL);
-    add_values(c, &p, NODE_OUTPUTS, &op->outputs, NULL);
-    add_attributes(&p, op, device_stream);
+    add_values(&p, NODE_INPUTS, &op->inputs, takes_stream ? &stream : NULL);
+    add_values(&p, NODE_OUTPUTS, &op->outputs, NULL);
+    add_attributes(c, &p, op, device_stream);
     add_own_attributes(c, &p, op);
     return write_message(c, &p);
 }
@@ -194,9 +245,9 @@ static int on_thread(void *arg, const struct kymo_op_thread *thread)
     kymo__proto_uint(&p, NODE_ID, thread->id);
     kymo__proto_text(&p, NODE_NAME, KYMO__ET_THREAD_NAME);
     kymo__proto_uint(&p, NODE_TYPE, TYPE_COMPUTE);
-    add_values(c, &p, NODE_INPUTS, &node.inputs, NULL);
-    add_values(c, &p, NODE_OUTPUTS, &node.outputs, NULL);
-    add_attributes(&p, &node, 0);
+    add_values(&p, NODE_INPUTS, &node.inputs, NULL);
+    add_values(&p, NODE_OUTPUTS, &node.outputs, NULL);
+    add_attributes(c, &p, &node, 0);
     return write_message(c, &p);
 }
 
@@ -226,7 +277,9 @@ int kymo__chakra_write(struct kymo_capture *capture, const struct kymo_export_op
     const struct kymo_ops_visitor visitor = {.arg = &c, .thread = on_thread, .end = on_end};
     kymo_capture_info(capture, &info);
     c.shift = info.wall_start - info.start;
-    int rc = write_metadata(&c, &info, options->to < info.end ? options->to : info.end);
+    int rc = prepare_usual(&c);
+    if (rc == 0)
+        rc = write_metadata(&c, &info, options->to < info.end ? options->to : info.end);
     if (rc == 0)
         rc = kymo__operators_read(capture, options, &visitor);
     kymo__buffer_fini(&c.message);

@@ -12,10 +12,10 @@
 
 /* What differs between the two forms. */
 static const struct {
-    const char *comma, *true_, *false_;
+    const char *true_, *false_;
 } words[] = {
-    [KYMO__ET_JSON] = {",", "true", "false"},
-    [KYMO__ET_PYTHON] = {", ", "True", "False"},
+    [KYMO__ET_JSON] = {"true", "false"},
+    [KYMO__ET_PYTHON] = {"True", "False"},
 };
 
 /* ---- texts ---- */
@@ -76,6 +76,50 @@ static int add_word(struct kymo_buffer *b, const char *text, enum kymo_et_form f
     return kymo__et_add_text(b, text, strlen(text), form);
 }
 
+/* ---- pieces, written where there is room ---- */
+
+static inline char *put_comma(char *at, enum kymo_et_form form)
+{
+    at[0] = ',';
+    at[1] = ' ';
+    return at + (form == KYMO__ET_PYTHON ? 2 : 1);
+}
+
+enum { SHORT = 64 };
+
+/* Write TEXT, without quotes, if it has at most SHORT bytes that both forms write as they are;
+   otherwise return NULL. */
+static inline char *put_short(char *at, const char *text)
+{
+    for (size_t i = 0; i <= SHORT; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (!c)
+            return at;
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\'' || c == '\\')
+            return NULL;
+        *at++ = (char)c;
+    }
+    return NULL;
+}
+
+/* Make room for MOST bytes in B: where they go, or NULL. */
+static inline char *room_for(struct kymo_buffer *b, size_t most)
+{
+    return kymo__buffer_reserve(b, most) < 0 ? NULL : (char *)b->bytes + b->len;
+}
+
+static inline int end_at(struct kymo_buffer *b, const char *at)
+{
+    b->len = (size_t)((const uint8_t *)at - b->bytes);
+    return 0;
+}
+
+static inline int add_comma(struct kymo_buffer *b, enum kymo_et_form form)
+{
+    char *at = room_for(b, 2);
+    return at ? end_at(b, put_comma(at, form)) : -ENOMEM;
+}
+
 /* ---- values ---- */
 
 static int add_int(struct kymo_buffer *b, int64_t value)
@@ -124,19 +168,27 @@ static int add_complex(struct kymo_buffer *b, const struct kymo_opdatum *value,
 static int add_tensor(struct kymo_buffer *b, const struct kymo_opdatum *value,
                       enum kymo_et_form form)
 {
-    const char *comma = words[form].comma;
-    const size_t width = strlen(comma);
+    const char quote = form == KYMO__ET_PYTHON ? '\'' : '"';
     const bool stored = value->storage_id != 0;
-    char text[5 * (KYMO__JSON_NUMBER + 2) + 1], *at = text;
+    const char *device = stored ? value->device : "";
+    char *at = room_for(b, 5 * (KYMO__JSON_NUMBER + 2) + SHORT + 4);
+    if (!at)
+        return -ENOMEM;
     *at++ = '[';
-    at = kymo__json_put(kymo__json_uint(at, value->tensor_id), comma, width);
-    at = kymo__json_put(kymo__json_uint(at, value->storage_id), comma, width);
-    at = kymo__json_put(kymo__json_int(at, stored ? value->offset : 0), comma, width);
-    at = kymo__json_put(kymo__json_uint(at, stored ? value->numel : 0), comma, width);
-    at = kymo__json_put(kymo__json_uint(at, stored ? value->itemsize : 0), comma, width);
-    int rc = kymo__buffer_add(b, text, (size_t)(at - text));
-    if (rc == 0)
-        rc = add_word(b, stored ? value->device : "", form);
+    at = put_comma(kymo__json_uint(at, value->tensor_id), form);
+    at = put_comma(kymo__json_uint(at, value->storage_id), form);
+    at = put_comma(kymo__json_int(at, stored ? value->offset : 0), form);
+    at = put_comma(kymo__json_uint(at, stored ? value->numel : 0), form);
+    at = put_comma(kymo__json_uint(at, stored ? value->itemsize : 0), form);
+    end_at(b, at);
+    *at++ = quote;
+    at = put_short(at, device);
+    if (at) {
+        *at++ = quote;
+        *at++ = ']';
+        return end_at(b, at);
+    }
+    int rc = add_word(b, device, form);
     return rc < 0 ? rc : kymo__json_text(b, "]");
 }
 
@@ -180,12 +232,17 @@ static int add_value(struct kymo_buffer *b, const struct kymo_opdatum *value,
 
 static int add_sizes(struct kymo_buffer *b, struct kymo_op_list sizes, enum kymo_et_form form)
 {
-    int rc = kymo__json_text(b, "[");
-    for (bool more = false; rc == 0 && sizes.left; more = true) {
-        rc = more ? kymo__json_text(b, words[form].comma) : 0;
-        rc = rc < 0 ? rc : add_int(b, kymo__op_list_int(&sizes));
+    char *at = room_for(b, (sizes.left + 1) * (KYMO__JSON_NUMBER + 2));
+    if (!at)
+        return -ENOMEM;
+    *at++ = '[';
+    for (bool more = false; sizes.left; more = true) {
+        if (more)
+            at = put_comma(at, form);
+        at = kymo__json_int(at, kymo__op_list_int(&sizes));
     }
-    return rc < 0 ? rc : kymo__json_text(b, "]");
+    *at++ = ']';
+    return end_at(b, at);
 }
 
 /* Append the type of the value at AT, which may be a list of others. */
@@ -229,12 +286,34 @@ static bool is_plain_type(const uint8_t *at, const uint8_t *end)
     return true;
 }
 
+/* Append the type of a tensor with its quotes. Returns 1, or 0 if it is not written as it is. */
+static int add_tensor_type(struct kymo_buffer *b, const char *dtype, enum kymo_et_form form)
+{
+    const char quote = form == KYMO__ET_PYTHON ? '\'' : '"';
+    char *at = room_for(b, SHORT + 16);
+    if (!at)
+        return -ENOMEM;
+    *at++ = quote;
+    at = put_short(KYMO__JSON_PUT(at, "Tensor("), dtype);
+    if (!at)
+        return 0;
+    *at++ = ')';
+    *at++ = quote;
+    end_at(b, at);
+    return 1;
+}
+
 static int add_type_text(struct kymo_buffer *b, const struct kymo_opdata *values, size_t at,
                          enum kymo_et_form form)
 {
     const char *quote = form == KYMO__ET_PYTHON ? "'" : "\"";
     size_t before = b->len;
-    int rc = kymo__json_text(b, quote) | add_type(b, values, at) | kymo__json_text(b, quote);
+    int rc = values->all[at].kind == KYMO_OP_TENSOR
+                 ? add_tensor_type(b, values->all[at].dtype, form)
+                 : 0;
+    if (rc)
+        return rc < 0 ? rc : 0;
+    rc = kymo__json_text(b, quote) | add_type(b, values, at) | kymo__json_text(b, quote);
     if (rc || is_plain_type(b->bytes + before + 1, b->bytes + b->len - 1))
         return rc ? -ENOMEM : 0;
     /* Its name came from the program: write it again, escaped. */
@@ -259,7 +338,7 @@ static int add_item(struct kymo_buffer *b, const struct kymo_opdata *values, siz
         int rc = kymo__json_text(b, "[");
         at++;
         for (uint32_t i = 0; rc == 0 && i < value->count; i++, at = values->all[at].after) {
-            rc = i ? kymo__json_text(b, words[form].comma) : 0;
+            rc = i ? add_comma(b, form) : 0;
             rc = rc < 0 ? rc : add_item(b, values, at, list, form);
         }
         return rc < 0 ? rc : kymo__json_text(b, "]");
@@ -283,11 +362,11 @@ int kymo__et_add_list(struct kymo_buffer *b, const struct kymo_opdata *values,
 {
     int rc = kymo__json_text(b, "[");
     for (size_t at = 0; rc == 0 && at < values->count; at = values->all[at].after) {
-        rc = at ? kymo__json_text(b, words[form].comma) : 0;
+        rc = at ? add_comma(b, form) : 0;
         rc = rc < 0 ? rc : add_item(b, values, at, list, form);
     }
     if (rc == 0 && stream) {
-        rc = values->count ? kymo__json_text(b, words[form].comma) : 0;
+        rc = values->count ? add_comma(b, form) : 0;
         rc = rc < 0 ? rc : add_stream(b, list, form, *stream);
     }
     return rc < 0 ? rc : kymo__json_text(b, "]");

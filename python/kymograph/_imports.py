@@ -1,14 +1,16 @@
-"""Call a function when torch, or a module of it, has been imported."""
+"""Call a function when a module has been imported. A new interpreter that is recorded imports this
+before its program starts."""
 
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
+    from typing import Any
 
 
 class _Finder:
@@ -31,7 +33,7 @@ class _Finder:
             if spec is not None:
                 self._wrap(spec)
                 return spec
-        sys.meta_path.insert(0, self)  # there is no torch; perhaps later
+        sys.meta_path.insert(0, self)  # it is not there; perhaps later
         return None
 
     def _wrap(self, spec: ModuleSpec) -> None:
@@ -55,7 +57,7 @@ class _Finder:
             return
 
 
-def after_import(function: Callable[[], None], module: str = "torch") -> None:
+def after_import(function: Callable[[], None], module: str) -> None:
     """Call `function` when `module` has been imported; does nothing if that is arranged already."""
     for finder in sys.meta_path:
         if isinstance(finder, _Finder) and (finder.module, finder.function) == (module, function):

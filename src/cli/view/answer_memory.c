@@ -1,0 +1,124 @@
+/* answer_memory.c — live memory: what it was in a range, with values from and to; and a tile of it, with
+   values level and index (heaplog.h). Both have the value capture. */
+#include <errno.h>
+
+#include "answers.h"
+#include "heaplog.h"
+#include "heapview.h"
+#include "tilecache.h"
+
+/* Each series: its word, and the values before the range, at its end, the least and the most in it, and
+   when that was. */
+static void put_series(struct kymo_jsonout *json, const struct kymo_heaplog *log,
+                       const struct kymo_heaplog_piece *piece)
+{
+    kymo__jsonout_array(json, "series");
+    for (unsigned i = 0; i < KYMO__HEAPLOG_SERIES; i++) {
+        if (!log->used[i])
+            continue;
+        kymo__jsonout_object(json, NULL);
+        kymo__jsonout_uint(json, "series", i);
+        kymo__jsonout_string(json, "name", kymo__heaplog_word(i));
+        kymo__jsonout_uint(json, "start", piece->start[i]);
+        kymo__jsonout_uint(json, "end", piece->end[i]);
+        kymo__jsonout_uint(json, "least", piece->least[i]);
+        kymo__jsonout_uint(json, "most", piece->most[i]);
+        kymo__jsonout_int(json, "most_at", piece->most_at[i]);
+        kymo__jsonout_end(json);
+    }
+    kymo__jsonout_end(json);
+}
+
+static int put_memory(struct kymo_jsonout *json, struct view *view, const struct view_lease *lease,
+                      unsigned which, kymo_ns from, kymo_ns to)
+{
+    struct view_memory *memory;
+    struct kymo_heaplog_piece piece;
+    kymo__jsonout_string(json, "mode", kymo__heap_mode_word(lease->capture));
+    if (kymo__heap_mode(lease->capture) == KYMO_HEAP_NONE)
+        return 0;
+    int rc = kymo__view_memory(view, lease, which, kymo__answer_stop, &memory);
+    if (rc < 0)
+        return rc;
+    rc = kymo__heaplog_pieces(memory->log, from, to - from, 1, &piece);
+    if (rc == 0) {
+        kymo__jsonout_uint(json, "changes", memory->log->changes);
+        put_series(json, memory->log, &piece);
+    }
+    kymo__view_memory_back(view, memory);
+    return rc;
+}
+
+void kymo__answer_memory(const struct view_request *request, struct view_answer *answer)
+{
+    struct view_lease lease;
+    struct kymo_shown_capture shown;
+    struct kymo_jsonout json;
+    int64_t capture, from, to;
+    if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
+        !kymo__request_number(request, "from", 0, (int64_t)1 << 61, 0, &from) ||
+        !kymo__request_number(request, "to", 0, (int64_t)1 << 61, (int64_t)1 << 61, &to) ||
+        from >= to) {
+        kymo__answer_problem(answer, 400, "memory needs from and to, the later one last");
+        return;
+    }
+    if (!kymo__answer_capture(request, answer, &lease, &shown))
+        return;
+    if (kymo__answer_json_begin(answer, &json))
+        kymo__answer_end(answer, &json,
+                         put_memory(&json, request->view, &lease, (unsigned)capture, from, to));
+    kymo__view_give_back(request->view, &lease);
+}
+
+/* Find the tile in the cache, or make it. */
+static int take_tile(struct view *view, const struct view_lease *lease, unsigned capture,
+                     unsigned level, uint64_t index, struct view_answer *answer)
+{
+    const struct view_tile_key key = {
+        .generation = lease->state->generation,
+        .index = index,
+        .capture = capture,
+        .level = level,
+        .kind = 'm',
+    };
+    bool growing = lease->state->info.ending == KYMO_ENDED_RUNNING;
+    int rc = growing ? 0 : kymo__tile_cache_find(view->tiles, &key, &answer->bytes);
+    if (rc != 0)
+        return rc;
+    struct view_memory *memory;
+    rc = kymo__view_memory(view, lease, capture, kymo__answer_stop, &memory);
+    if (rc < 0)
+        return rc;
+    rc = kymo__heaplog_tile(memory->log, level, index, &answer->bytes);
+    kymo__view_memory_back(view, memory);
+    if (rc == 0 && !growing)
+        kymo__tile_cache_keep(view->tiles, &key, answer->bytes.bytes, answer->bytes.len);
+    return rc;
+}
+
+void kymo__answer_memory_tile(const struct view_request *request, struct view_answer *answer)
+{
+    struct view_lease lease;
+    struct kymo_shown_capture shown;
+    int64_t capture, level, index;
+    if (!kymo__request_number(request, "capture", 0, VIEW_CAPTURES - 1, 0, &capture) ||
+        !kymo__request_number(request, "level", 0, KYMO__HEAPLOG_LEVELS - 1, -1, &level) ||
+        !kymo__request_number(request, "index", 0, INT64_MAX, -1, &index)) {
+        kymo__answer_problem(answer, 400, "memorytile needs capture, level and index");
+        return;
+    }
+    if (!kymo__answer_capture(request, answer, &lease, &shown))
+        return;
+    int rc = take_tile(request->view, &lease, (unsigned)capture, (unsigned)level, (uint64_t)index,
+                       answer);
+    bool growing = lease.state->info.ending == KYMO_ENDED_RUNNING;
+    kymo__view_give_back(request->view, &lease);
+    if (rc < 0) {
+        answer->bytes.len = 0;
+        kymo__answer_problem(answer, rc == -EINVAL ? 404 : 503, kymo_strerror(rc));
+        return;
+    }
+    answer->status = 200;
+    answer->type = "application/octet-stream";
+    answer->lasting = !growing;
+}

@@ -1,0 +1,94 @@
+"""export_memory_timeline beside torch's, both recording the same code at once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import kymograph
+
+TORCH = torch.profiler
+CREATE, INCREMENT, DESTROY = 2, 3, 4
+UNKNOWN = 7
+
+
+def both() -> tuple[Any, Any]:
+    if not hasattr(TORCH.profile, "export_memory_timeline"):
+        pytest.skip("this torch has no export_memory_timeline any more")
+    model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.ReLU(), torch.nn.Linear(30, 7))
+    adam = torch.optim.Adam(model.parameters())
+
+    def work() -> None:
+        model(torch.ones(11, 20)).sum().backward()
+        adam.step()
+        adam.zero_grad()
+
+    work()
+    cpu = [TORCH.ProfilerActivity.CPU]
+    asked = {"activities": cpu, "record_shapes": True, "profile_memory": True, "with_stack": True}
+    ours, theirs = kymograph.profile(**asked), TORCH.profile(**asked)
+    ours.start()
+    theirs.start()
+    work()
+    theirs.stop()
+    ours.stop()
+    return ours, theirs
+
+
+def export(prof: Any, path: Path) -> Any:
+    prof.export_memory_timeline(str(path), "cpu")
+    data = path.read_bytes()
+    return json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_blocks_are_those_of_torch(tmp_path: Path) -> None:
+    ours, theirs = both()
+
+    mine = export(ours, tmp_path / "ours.raw.json.gz")
+    wanted = export(theirs, tmp_path / "theirs.raw.json.gz")
+
+    for action in (CREATE, DESTROY):
+        sizes = sorted(each[2] for each in mine if each[1] == action)
+        assert len(sizes) > 10
+        assert sizes == sorted(each[2] for each in wanted if each[1] == action)
+    assert {each[3] for each in mine} == {UNKNOWN}
+    times = {action: [e[0] for e in wanted if e[1] == action] for action in (CREATE, DESTROY)}
+    assert abs(mine[0][0] - min(times[CREATE])) < 1e9  # the same clock
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
+def test_sizes_have_the_form_of_torch(tmp_path: Path, name: str) -> None:
+    ours, theirs = both()
+
+    times, sizes = export(ours, tmp_path / name)
+    other_times, other_sizes = export(theirs, tmp_path / f"theirs-{name}")
+
+    assert len(times) == len(sizes) > 10
+    assert {len(row) for row in sizes} == {len(row) for row in other_sizes}
+    assert times == sorted(times)
+    assert abs(times[0] - other_times[0]) < 1e6
+    # torch's has what was there before, too.
+    before = sum(other_sizes[0])
+    assert sum(sizes[-1]) == sum(other_sizes[-1]) - before
+
+
+def test_a_page_has_a_picture(tmp_path: Path) -> None:
+    ours, _ = both()
+    ours.export_memory_timeline(tmp_path / "t.html")
+    page = (tmp_path / "t.html").read_text()
+    assert "<svg" in page and "MiB" in page and "Memory of tensors on cpu" in page
+
+
+def test_an_unknown_device_is_refused(tmp_path: Path) -> None:
+    ours, _ = both()
+    with pytest.raises(ValueError, match="device should be like"):
+        ours.export_memory_timeline(tmp_path / "t.json", "gpu zero")
+    ours.export_memory_timeline(tmp_path / "t.json", "cuda:3")
+    assert json.loads((tmp_path / "t.json").read_text()) == [[], []]
