@@ -334,7 +334,7 @@ def test_run_and_report_mention_the_budget(tmp_path: Path, monkeypatch: pytest.M
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "switched off to stay within the overhead budget" in report.stdout
     assert "tiny" in report.stdout
-    assert MONITORING or "budget: (all C calls), " in report.stdout
+    assert MONITORING or " (all C calls), " in report.stdout
 
 
 @pytest.mark.parametrize("share", ["0", "-5%", "much", "2000%"])

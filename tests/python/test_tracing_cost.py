@@ -138,6 +138,11 @@ def test_a_recorded_call_costs_what_the_capture_says(capture_path: Path) -> None
     assert any(agrees() for _ in range(6))
 
 
+def widest_of_header(text: str) -> int:
+    """Of what follows the capture's path, which may be as long as it likes."""
+    return max(len(line) for line in text.partition("\n\n")[0].splitlines()[1:])
+
+
 def test_the_report_warns_when_tracing_distorts(capture_path: Path) -> None:
     for _ in range(20):  # what others take of the processor is in the times, too
         with kymograph.trace(capture_path, gc=False):
@@ -152,6 +157,7 @@ def test_the_report_warns_when_tracing_distorts(capture_path: Path) -> None:
     assert "small calls look too slow" in text
     assert "tracing cost subtracted; times are estimates" in corrected
     assert "look too slow" not in corrected
+    assert widest_of_header(text) <= 80
 
 
 def escaped(count: int) -> Iterator[str]:
@@ -178,6 +184,7 @@ def test_time_in_calls_switched_off_is_not_their_callers_own(capture_path: Path)
     assert blamed["unrecorded_ns"] > 0.5 * blamed["self_ns"]
     assert "is in calls that were not recorded" in text
     assert "Self time in calls that were not recorded" in text
+    assert widest_of_header(text) <= 80
     assert text.index("Samples") < text.index("Functions by self time")
 
 

@@ -62,8 +62,7 @@ static void print_own(const struct cli_report *report)
         return;
     kymo__cli_label("");
     puts(report->samples ? "small calls look too slow; rely on the samples"
-                         : "small calls look too slow; 'run --calls off --sample 1000' is more "
-                           "accurate");
+                         : "small calls look too slow; try 'run --calls off --sample 1000'");
 }
 
 static void print_elsewhere(const struct cli_report *report)
@@ -72,7 +71,7 @@ static void print_elsewhere(const struct cli_report *report)
     if (!is_above((kymo_ns)u->all_elsewhere, (kymo_ns)u->all, WORTH_SAYING))
         return;
     kymo__cli_label("off");
-    printf("%s %% is in calls that were not recorded; it is counted as their callers'\n",
+    printf("%s %% is in calls that were not recorded: their callers have it\n",
            kymo__cli_percent((kymo_ns)u->all_elsewhere, (kymo_ns)u->all).text);
 }
 

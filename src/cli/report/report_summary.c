@@ -65,8 +65,9 @@ static void print_off(const struct cli_report *report)
     if (count == 0)
         return;
     kymo__cli_label("budget");
-    printf("%s switched off to stay within the overhead budget: ",
+    printf("%s switched off to stay within the overhead budget:\n",
            kymo__cli_count(count, "function was", "functions were").text);
+    kymo__cli_label("");
     uint64_t named = 0;
     put_off(s, true, &named);
     put_off(s, false, &named);
