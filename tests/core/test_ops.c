@@ -46,7 +46,7 @@ static void copy_text(char to[64], const char *text, size_t length)
     snprintf(to, 64, "%.*s", (int)length, text);
 }
 
-static int on_end(void *arg, const struct kymo_opcall *op)
+static int on_end(void *arg, struct kymo_opcall *op)
 {
     (void)arg;
     struct seen *s = &seen[seen_count++];

@@ -64,11 +64,11 @@ struct kymo_op_thread {
 };
 
 /* A reader's callbacks; any may be NULL. A negative result stops the reading and is returned. What
-   they get is lent for the call. */
+   they get is lent for the call; `end` may keep OP's buffers if it leaves others in their place. */
 struct kymo_ops_visitor {
     void *arg;
     int (*thread)(void *arg, const struct kymo_op_thread *thread); /* before its operators */
-    int (*end)(void *arg, const struct kymo_opcall *op);
+    int (*end)(void *arg, struct kymo_opcall *op);
     int (*link)(void *arg, const struct kymo_op_link *link);
 };
 
@@ -77,6 +77,8 @@ struct kymo_ops_visitor {
 struct kymo_export_options;
 int kymo__operators_read(struct kymo_capture *capture, const struct kymo_export_options *options,
                          const struct kymo_ops_visitor *visitor);
+
+void kymo__opcall_fini(struct kymo_opcall *op);
 
 /* Is ATTRIBUTE an integer of 64 bits? Store it in *VALUE. */
 bool kymo__op_attribute_integer(const struct kymo_opattribute *attribute, int64_t *value);

@@ -7,7 +7,7 @@
 
 #include "alloc.h"
 
-static void op_fini(struct kymo_opcall *op)
+void kymo__opcall_fini(struct kymo_opcall *op)
 {
     kymo__op_values_fini(&op->inputs);
     kymo__op_values_fini(&op->outputs);
@@ -19,7 +19,7 @@ void kymo__op_lane_fini(struct kymo_op_lane *lane)
 {
     kymo__nest_fini(&lane->nest);
     for (size_t i = 0; i < lane->capacity; i++)
-        op_fini(&lane->open[i].op);
+        kymo__opcall_fini(&lane->open[i].op);
     kymo__free(lane->open);
     kymo__free(lane->carried);
 }

@@ -12,6 +12,7 @@
 #include "et.h"
 #include "et_text.h"
 #include "jsontext.h"
+#include "opahead.h"
 #include "proto.h"
 #include "varint.h"
 
@@ -209,7 +210,7 @@ static bool is_metadata(const char *name)
     return strlen(name) >= sizeof(part) - 1 && strstr(name, part);
 }
 
-static int on_end(void *arg, const struct kymo_opcall *op)
+static int on_end(void *arg, struct kymo_opcall *op)
 {
     struct chakra *c = arg;
     struct kymo_proto p = {.out = &c->message};
@@ -281,7 +282,7 @@ int kymo__chakra_write(struct kymo_capture *capture, const struct kymo_export_op
     if (rc == 0)
         rc = write_metadata(&c, &info, options->to < info.end ? options->to : info.end);
     if (rc == 0)
-        rc = kymo__operators_read(capture, options, &visitor);
+        rc = kymo__operators_read_ahead(capture, options, &visitor);
     kymo__buffer_fini(&c.message);
     kymo__buffer_fini(&c.text);
     return rc;

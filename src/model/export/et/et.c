@@ -12,6 +12,7 @@
 
 #include "et_text.h"
 #include "jsontext.h"
+#include "opahead.h"
 
 #define PROCESS_NAME "[pytorch|profiler|execution_trace|process]"
 
@@ -165,7 +166,7 @@ static int write_node(struct et *et, const struct kymo_opcall *op, bool timed)
     return et->out->error;
 }
 
-static int on_end(void *arg, const struct kymo_opcall *op)
+static int on_end(void *arg, struct kymo_opcall *op)
 {
     return write_node(arg, op, true);
 }
@@ -243,7 +244,7 @@ int kymo__et_write(struct kymo_capture *capture, const struct kymo_export_option
     et.shift = info.wall_start - info.start;
     int rc = write_beginning(&et, &info, options->extra);
     if (rc == 0)
-        rc = kymo__operators_read(capture, options, &visitor);
+        rc = kymo__operators_read_ahead(capture, options, &visitor);
     if (rc == 0)
         rc = write_process(&et);
     if (rc == 0)

@@ -1,0 +1,152 @@
+/* opahead.c — see opahead.h.
+
+   Operators go from one thread to the other in batches, which are used again and again. An operator
+   is not copied: it changes places with an old one, whose buffers the reader fills next. */
+#include "opahead.h"
+
+#include <errno.h>
+
+#include "alloc.h"
+#include "thread.h"
+
+enum { BATCH = 256, BATCHES = 4 };
+
+struct item {
+    struct kymo_op_thread thread; /* id 0: it is the operator */
+    struct kymo_opcall op;
+};
+
+struct batch {
+    struct item items[BATCH];
+    size_t count;
+};
+
+struct ahead {
+    const struct kymo_ops_visitor *visitor;
+    struct batch *batches; /* a ring of BATCHES */
+    pthread_mutex_t lock;  /* of what follows */
+    pthread_cond_t changed;
+    size_t filled, emptied; /* batches so far */
+    bool all;               /* the last batch is filled */
+    int error;              /* the visitor's */
+};
+
+/* ---- the reader ---- */
+
+static struct batch *being_filled(const struct ahead *a)
+{
+    return &a->batches[a->filled % BATCHES];
+}
+
+/* Pass on the batch that is being filled, and wait until there is an empty one. */
+static int pass_on(struct ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->filled++;
+    pthread_cond_broadcast(&a->changed);
+    while (a->filled - a->emptied == BATCHES)
+        pthread_cond_wait(&a->changed, &a->lock);
+    int rc = a->error;
+    pthread_mutex_unlock(&a->lock);
+    being_filled(a)->count = 0;
+    return rc;
+}
+
+static int on_thread(void *arg, const struct kymo_op_thread *thread)
+{
+    struct ahead *a = arg;
+    struct batch *batch = being_filled(a);
+    batch->items[batch->count++].thread = *thread;
+    return batch->count == BATCH ? pass_on(a) : 0;
+}
+
+static int on_end(void *arg, struct kymo_opcall *op)
+{
+    struct ahead *a = arg;
+    struct batch *batch = being_filled(a);
+    struct item *item = &batch->items[batch->count++];
+    struct kymo_opcall old = item->op;
+    item->thread.id = 0;
+    item->op = *op;
+    *op = old;
+    return batch->count == BATCH ? pass_on(a) : 0;
+}
+
+/* ---- the visitor's thread ---- */
+
+static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < batch->count; i++) {
+        struct item *item = &batch->items[i];
+        if (!item->thread.id)
+            rc = visitor->end ? visitor->end(visitor->arg, &item->op) : 0;
+        else
+            rc = visitor->thread ? visitor->thread(visitor->arg, &item->thread) : 0;
+    }
+    return rc;
+}
+
+static void *visit(void *arg)
+{
+    struct ahead *a = arg;
+    pthread_mutex_lock(&a->lock);
+    for (;;) {
+        while (a->emptied == a->filled && !a->all)
+            pthread_cond_wait(&a->changed, &a->lock);
+        if (a->emptied == a->filled)
+            break;
+        struct batch *batch = &a->batches[a->emptied % BATCHES];
+        int rc = a->error;
+        pthread_mutex_unlock(&a->lock);
+        if (rc == 0)
+            rc = visit_all(a->visitor, batch);
+        pthread_mutex_lock(&a->lock);
+        a->error = rc;
+        a->emptied++;
+        pthread_cond_broadcast(&a->changed);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+/* ---- both ---- */
+
+static int read_and_visit(struct ahead *a, struct kymo_capture *capture,
+                          const struct kymo_export_options *options)
+{
+    const struct kymo_ops_visitor to_batches = {.arg = a, .thread = on_thread, .end = on_end};
+    pthread_t visiting;
+    int rc = kymo__thread_start(&visiting, "kymo operators", 0, visit, a);
+    if (rc < 0)
+        return kymo__operators_read(capture, options, a->visitor);
+    rc = kymo__operators_read(capture, options, &to_batches);
+    if (rc == 0 && being_filled(a)->count)
+        rc = pass_on(a);
+    pthread_mutex_lock(&a->lock);
+    a->all = true;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    pthread_join(visiting, NULL);
+    return a->error ? a->error : rc;
+}
+
+int kymo__operators_read_ahead(struct kymo_capture *capture,
+                               const struct kymo_export_options *options,
+                               const struct kymo_ops_visitor *visitor)
+{
+    struct ahead a = {.visitor = visitor};
+    a.batches = kymo__alloc_zeroed(BATCHES * sizeof(*a.batches));
+    if (!a.batches)
+        return -ENOMEM;
+    pthread_mutex_init(&a.lock, NULL);
+    pthread_cond_init(&a.changed, NULL);
+    int rc = read_and_visit(&a, capture, options);
+    pthread_cond_destroy(&a.changed);
+    pthread_mutex_destroy(&a.lock);
+    for (size_t i = 0; i < BATCHES; i++)
+        for (size_t j = 0; j < BATCH; j++)
+            kymo__opcall_fini(&a.batches[i].items[j].op);
+    kymo__free(a.batches);
+    return rc;
+}
