@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import random
-import re
 import signal
 import socket
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +17,7 @@ from viewed import (
     CALL,
     Server,
     capture_of,
+    data_of,
     read_tile,
     served,
     slices_of,
@@ -292,16 +289,6 @@ def test_damaged_captures_are_served(tmp_path: Path, captures: list[Path]) -> No
 
 
 # --------------------------------------------------------------- a page to be sent
-
-
-def data_of(page: Path) -> dict[str, Any]:
-    """What is in a saved page; `stream` inflated."""
-    found = re.findall(
-        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S
-    )
-    data = json.loads(found[0])
-    data["stream"] = zlib.decompress(base64.b64decode(data["stream"]), wbits=-15)
-    return data
 
 
 def test_a_saved_page_has_every_call(captures: list[Path], tmp_path: Path) -> None:

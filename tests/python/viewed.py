@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import json
 import os
+import re
 import struct
 import subprocess
 import urllib.parse
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +167,16 @@ def settled(browser: Browser) -> None:
     browser.ask("kymograph.framesBefore = kymograph.frames.length; kymograph.draw()")
     ready = "kymograph.frames.length !== kymograph.framesBefore && busy.hidden && !kymograph.asked"
     browser.wait(lambda: browser.ask(ready), 400)
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    """What is in a saved page; `stream` inflated."""
+    found = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S
+    )
+    data = json.loads(found[-1])  # a flame graph may be before it
+    data["stream"] = zlib.decompress(base64.b64decode(data["stream"]), wbits=-15)
+    return data
 
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -7,44 +7,16 @@
 #include "heapview.h"
 #include "tilecache.h"
 
-/* Each series: its word, and the values before the range, at its end, the least and the most in it, and
-   when that was. */
-static void put_series(struct kymo_jsonout *json, const struct kymo_heaplog *log,
-                       const struct kymo_heaplog_piece *piece)
-{
-    kymo__jsonout_array(json, "series");
-    for (unsigned i = 0; i < KYMO__HEAPLOG_SERIES; i++) {
-        if (!log->used[i])
-            continue;
-        kymo__jsonout_object(json, NULL);
-        kymo__jsonout_uint(json, "series", i);
-        kymo__jsonout_string(json, "name", kymo__heaplog_word(i));
-        kymo__jsonout_uint(json, "start", piece->start[i]);
-        kymo__jsonout_uint(json, "end", piece->end[i]);
-        kymo__jsonout_uint(json, "least", piece->least[i]);
-        kymo__jsonout_uint(json, "most", piece->most[i]);
-        kymo__jsonout_int(json, "most_at", piece->most_at[i]);
-        kymo__jsonout_end(json);
-    }
-    kymo__jsonout_end(json);
-}
-
 static int put_memory(struct kymo_jsonout *json, struct view *view, const struct view_lease *lease,
                       unsigned which, kymo_ns from, kymo_ns to)
 {
     struct view_memory *memory;
-    struct kymo_heaplog_piece piece;
-    kymo__jsonout_string(json, "mode", kymo__heap_mode_word(lease->capture));
     if (kymo__heap_mode(lease->capture) == KYMO_HEAP_NONE)
-        return 0;
+        return kymo__heaplog_shown(NULL, lease->capture, from, to, json);
     int rc = kymo__view_memory(view, lease, which, kymo__answer_stop, &memory);
     if (rc < 0)
         return rc;
-    rc = kymo__heaplog_pieces(memory->log, from, to - from, 1, &piece);
-    if (rc == 0) {
-        kymo__jsonout_uint(json, "changes", memory->log->changes);
-        put_series(json, memory->log, &piece);
-    }
+    rc = kymo__heaplog_shown(memory->log, lease->capture, from, to, json);
     kymo__view_memory_back(view, memory);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include <kymo/heap.h>
 
 #include "buffer.h"
+#include "jsonout.h"
 #include "spool.h"
 
 /* What is followed: the sum of everything that counts, each category, and resident memory. */
@@ -62,6 +63,11 @@ struct kymo_heaplog_piece {
    thread. */
 int kymo__heaplog_pieces(const struct kymo_heaplog *log, kymo_ns from, kymo_ns step, size_t count,
                          struct kymo_heaplog_piece *pieces);
+
+/* How memory was recorded and what it was from FROM to TO: members of an object. LOG is that of
+   CAPTURE, or NULL if that has no memory. Returns 0 or a negative code. */
+int kymo__heaplog_shown(const struct kymo_heaplog *log, const struct kymo_capture *capture,
+                        kymo_ns from, kymo_ns to, struct kymo_jsonout *json);
 
 /* A tile: 512 pieces of 2^LEVEL nanoseconds, INDEX tiles after the origin. All numbers are
    little-endian:

@@ -19,6 +19,11 @@ struct kymo_shown_capture {
     kymo_ns origin;      /* the start, as it was first seen */
     kymo_ns from, to;    /* the part to show in full */
     const bool *chosen;  /* by thread: which to show; NULL for all */
+    /* For pages with their data inside. */
+    const struct kymo_samplebook *book; /* NULL: there are no samples */
+    /* Append a tile of live memory to OUT; NULL: there is none. */
+    int (*memory_tile)(void *arg, unsigned level, uint64_t index, struct kymo_buffer *out);
+    void *memory_arg;
     /* Called now and then; a negative result ends what is going on. May be NULL. */
     int (*stop)(void *arg);
     void *stop_arg;
@@ -49,6 +54,12 @@ int kymo__shown_samples(const struct kymo_shown_capture *shown, const struct kym
                         struct kymo_jsonout *json);
 int kymo__shown_sample(const struct kymo_shown_capture *shown, const struct kymo_samplebook *book,
                        const struct kymo_event *sample, struct kymo_jsonout *json);
+
+/* Every sample of the part, as [thread, time, name, stack, periods, time that they represent, clock],
+   and the stacks by number: members "all" and "stacks" of an object. If there are more than a page
+   should have, nothing. */
+int kymo__shown_every_sample(const struct kymo_shown_capture *shown,
+                             const struct kymo_samplebook *book, struct kymo_jsonout *json);
 
 /* What kymo__shown_stats gives of calls, of the samples of the part: times are estimates, "calls" are
    samples with the function anywhere on the stack and "own" those directly in it. */

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <zlib.h>
 
+#include "alloc.h"
 #include "capture.h"
 #include "tile.h"
 
@@ -17,10 +18,19 @@ enum {
     CHUNK = 1 << 16,
 };
 
+enum kind { CALLS, SAMPLES, MEMORY };
+
+struct track {
+    unsigned capture;
+    enum kind kind;
+    uint32_t thread; /* memory: of no meaning */
+    kymo_ns from, to;
+};
+
 /* A tile, while its level is being tried. */
 struct entry {
-    unsigned capture, level;
-    uint32_t thread;
+    const struct track *track;
+    unsigned level;
     uint64_t index;
     size_t length;
     bool full;
@@ -30,10 +40,62 @@ struct packing {
     struct kymo_tile_pack *packed;
     const struct kymo_shown_capture *captures;
     unsigned count; /* of them */
+    struct track *tracks;
+    size_t track_count, track_capacity;
     z_stream stream;
     struct kymo_buffer tile;
     struct kymo_buffer entries; /* of struct entry */
 };
+
+/* ---- tracks ---- */
+
+static int add_track(struct packing *p, const struct track *track)
+{
+    int rc = kymo__array_grow(&p->tracks, &p->track_capacity, p->track_count, sizeof(*p->tracks));
+    if (rc == 0 && track->from >= 0 && track->to >= track->from)
+        p->tracks[p->track_count++] = *track;
+    return rc;
+}
+
+static bool has_samples(const struct kymo_shown_capture *shown, uint32_t thread)
+{
+    const struct kymo_survey *survey = shown->book ? shown->book->samples->survey : NULL;
+    return survey && thread < survey->thread_count && survey->threads[thread].calls;
+}
+
+static int add_thread(struct packing *p, unsigned capture, uint32_t thread)
+{
+    const struct kymo_shown_capture *shown = &p->captures[capture];
+    struct kymo_thread_info info = {.size = sizeof(info)};
+    kymo_capture_thread(shown->capture, thread, &info);
+    if ((shown->chosen && !shown->chosen[thread]) || !info.records)
+        return 0;
+    struct track track = {
+        .capture = capture,
+        .thread = thread,
+        .from = info.first - shown->origin,
+        .to = info.last - shown->origin,
+    };
+    int rc = add_track(p, &track);
+    track.kind = SAMPLES;
+    return rc == 0 && has_samples(shown, thread) ? add_track(p, &track) : rc;
+}
+
+static int find_tracks(struct packing *p)
+{
+    int rc = 0;
+    for (unsigned c = 0; rc == 0 && c < p->count; c++) {
+        const struct kymo_shown_capture *shown = &p->captures[c];
+        const struct track memory = {
+            .capture = c, .kind = MEMORY, .to = shown->info->end - shown->origin};
+        for (uint32_t t = 0; rc == 0 && t < shown->info->threads && t < KYMO__SHOWN_THREADS; t++)
+            rc = add_thread(p, c, t);
+        rc = rc == 0 && shown->memory_tile ? add_track(p, &memory) : rc;
+    }
+    return rc;
+}
+
+/* ---- tiles ---- */
 
 /* Compress LENGTH BYTES; FLUSH as in zlib. */
 static int deflate_bytes(struct packing *p, const void *bytes, size_t length, int flush)
@@ -54,20 +116,33 @@ static int deflate_bytes(struct packing *p, const void *bytes, size_t length, in
     return 0;
 }
 
-static int pack_tile(struct packing *p, const struct entry *place)
+static int make_tile(struct packing *p, const struct entry *entry)
 {
-    const struct kymo_shown_capture *shown = &p->captures[place->capture];
+    const struct track *track = entry->track;
+    const struct kymo_shown_capture *shown = &p->captures[track->capture];
     const struct kymo_tile_place at = {
-        .thread = place->thread,
-        .level = place->level,
-        .index = place->index,
+        .thread = track->thread,
+        .level = entry->level,
+        .index = entry->index,
         .origin = shown->origin,
         .events = KYMO__TILE_EVENTS,
-        .full = place->full,
+        .full = entry->full,
     };
+    switch (track->kind) {
+    case SAMPLES:
+        return kymo__sample_tile_make(shown->capture, shown->book, &at, &p->tile);
+    case MEMORY:
+        return shown->memory_tile(shown->memory_arg, entry->level, entry->index, &p->tile);
+    default:
+        return kymo__tile_make(shown->capture, shown->callables, &at, &p->tile);
+    }
+}
+
+static int pack_tile(struct packing *p, const struct entry *place)
+{
     struct entry entry = *place;
     p->tile.len = 0;
-    int rc = kymo__tile_make(shown->capture, shown->callables, &at, &p->tile);
+    int rc = make_tile(p, place);
     if (rc < 0)
         return rc;
     entry.length = p->tile.len;
@@ -75,61 +150,47 @@ static int pack_tile(struct packing *p, const struct entry *place)
     return rc < 0 ? rc : kymo__buffer_add(&p->entries, &entry, sizeof entry);
 }
 
-/* Store thread T and the time of it to pack: all, or what is in the part. False if there is none. */
-static bool find_time(const struct kymo_shown_capture *shown, uint32_t t, bool whole, kymo_ns *from,
-                      kymo_ns *to)
+/* Store the numbers of the first and last tile of TRACK at LEVEL: of all of it, or of the part. False
+   if there is none. */
+static bool find_tiles(const struct packing *p, const struct track *track, unsigned level,
+                       bool whole, uint64_t *first, uint64_t *last)
 {
-    struct kymo_thread_info info = {.size = sizeof(info)};
-    if (shown->chosen && !shown->chosen[t])
-        return false;
-    kymo_capture_thread(shown->capture, t, &info);
-    *from = info.first - shown->origin;
-    *to = info.last - shown->origin;
-    *from = !whole && shown->from > *from ? shown->from : *from;
-    *to = !whole && shown->to < *to ? shown->to : *to;
-    return info.records && *to >= *from && *from >= 0;
-}
-
-static uint32_t count_threads(const struct kymo_shown_capture *shown)
-{
-    uint64_t all = shown->info->threads;
-    return (uint32_t)(all < KYMO__SHOWN_THREADS ? all : KYMO__SHOWN_THREADS);
+    const struct kymo_shown_capture *shown = &p->captures[track->capture];
+    const unsigned bits = level + KYMO__TILE_BITS;
+    kymo_ns from = !whole && shown->from > track->from ? shown->from : track->from;
+    kymo_ns to = !whole && shown->to < track->to ? shown->to : track->to;
+    *first = (uint64_t)from >> bits;
+    *last = (uint64_t)to >> bits;
+    return to >= from;
 }
 
 /* How many tiles LEVEL has, of everything or of the part. */
 static uint64_t count_tiles(const struct packing *p, unsigned level, bool whole)
 {
-    const unsigned bits = level + KYMO__TILE_BITS;
-    uint64_t count = 0;
-    for (unsigned c = 0; c < p->count; c++)
-        for (uint32_t t = 0; t < count_threads(&p->captures[c]); t++) {
-            kymo_ns from, to;
-            if (find_time(&p->captures[c], t, whole, &from, &to))
-                count += ((uint64_t)to >> bits) - ((uint64_t)from >> bits) + 1;
-        }
+    uint64_t count = 0, first, last;
+    for (size_t i = 0; i < p->track_count; i++)
+        if (find_tiles(p, &p->tracks[i], level, whole, &first, &last))
+            count += last - first + 1;
     return count;
 }
 
-/* Pack LEVEL of all threads, of everything or of the part; FULL with every call. Stops early with
+/* Pack LEVEL of all tracks, of everything or of the part; FULL with every call. Stops early with
    -EFBIG. */
 static int pack_level(struct packing *p, unsigned level, bool whole, bool full, size_t most)
 {
-    const unsigned bits = level + KYMO__TILE_BITS;
     int rc = 0;
-    for (unsigned c = 0; rc == 0 && c < p->count; c++) {
-        const struct kymo_shown_capture *shown = &p->captures[c];
-        for (uint32_t t = 0; rc == 0 && t < count_threads(shown); t++) {
-            kymo_ns from, to;
-            if (!find_time(shown, t, whole, &from, &to))
-                continue;
-            for (uint64_t i = (uint64_t)from >> bits; rc == 0 && i <= (uint64_t)to >> bits; i++) {
-                const struct entry place = {
-                    .capture = c, .level = level, .thread = t, .index = i, .full = full};
-                rc = shown->stop ? shown->stop(shown->stop_arg) : 0;
-                rc = rc < 0 ? rc : pack_tile(p, &place);
-                if (rc == 0 && p->packed->stream.len > most)
-                    rc = -EFBIG;
-            }
+    for (size_t t = 0; rc == 0 && t < p->track_count; t++) {
+        const struct track *track = &p->tracks[t];
+        const struct kymo_shown_capture *shown = &p->captures[track->capture];
+        uint64_t i, last;
+        if (!find_tiles(p, track, level, whole, &i, &last))
+            continue;
+        for (; rc == 0 && i <= last; i++) {
+            const struct entry place = {.track = track, .level = level, .index = i, .full = full};
+            rc = shown->stop ? shown->stop(shown->stop_arg) : 0;
+            rc = rc < 0 ? rc : pack_tile(p, &place);
+            if (rc == 0 && p->packed->stream.len > most)
+                rc = -EFBIG;
         }
     }
     return rc < 0 ? rc : deflate_bytes(p, "", 0, Z_SYNC_FLUSH);
@@ -149,14 +210,21 @@ static unsigned coarsest_level(const struct packing *p)
     return level;
 }
 
+static uint64_t track_number(const struct track *track)
+{
+    return track->kind == MEMORY    ? KYMO__PACKED_MEMORY
+           : track->kind == SAMPLES ? KYMO__PACKED_SAMPLES + track->thread
+                                    : track->thread;
+}
+
 static void put_entries(const struct packing *p, struct kymo_jsonout *json)
 {
     const struct entry *entries = (const struct entry *)(const void *)p->entries.bytes;
     kymo__jsonout_array(json, "tiles");
     for (size_t i = 0; i < p->entries.len / sizeof *entries; i++) {
         kymo__jsonout_array(json, NULL);
-        kymo__jsonout_uint(json, NULL, entries[i].capture);
-        kymo__jsonout_uint(json, NULL, entries[i].thread);
+        kymo__jsonout_uint(json, NULL, entries[i].track->capture);
+        kymo__jsonout_uint(json, NULL, track_number(entries[i].track));
         kymo__jsonout_uint(json, NULL, entries[i].level);
         kymo__jsonout_uint(json, NULL, entries[i].index);
         kymo__jsonout_uint(json, NULL, entries[i].length);
@@ -171,18 +239,16 @@ static void put_entries(const struct packing *p, struct kymo_jsonout *json)
 static unsigned full_level(const struct packing *p, unsigned coarsest)
 {
     unsigned level = coarsest;
-    for (unsigned c = 0; c < p->count; c++) {
-        const struct kymo_shown_capture *shown = &p->captures[c];
-        for (uint32_t t = 0; t < count_threads(shown); t++) {
-            struct kymo_thread_info info = {.size = sizeof(info)};
-            if (shown->chosen && !shown->chosen[t])
-                continue;
-            kymo_capture_thread(shown->capture, t, &info);
-            double length = (double)(info.last - info.first) + 1;
-            while (level > 0 && (double)info.records * (double)(1ull << (level + KYMO__TILE_BITS)) >
-                                    FULL_EVENTS * length)
-                level--;
-        }
+    for (size_t i = 0; i < p->track_count; i++) {
+        const struct track *track = &p->tracks[i];
+        struct kymo_thread_info info = {.size = sizeof(info)};
+        if (track->kind != CALLS)
+            continue;
+        kymo_capture_thread(p->captures[track->capture].capture, track->thread, &info);
+        double length = (double)(track->to - track->from) + 1;
+        while (level > 0 && (double)info.records * (double)(1ull << (level + KYMO__TILE_BITS)) >
+                                FULL_EVENTS * length)
+            level--;
     }
     return level;
 }
@@ -239,11 +305,13 @@ int kymo__tile_pack_fill(struct kymo_tile_pack *packed, const struct kymo_shown_
     struct packing p = {.packed = packed, .captures = captures, .count = count};
     if (deflateInit2(&p.stream, 6, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
         return -ENOMEM;
-    int rc = pack_levels(&p, most);
+    int rc = find_tracks(&p);
+    rc = rc < 0 ? rc : pack_levels(&p, most);
     rc = rc < 0 ? rc : deflate_bytes(&p, "", 0, Z_FINISH);
     if (rc == 0)
         put_entries(&p, json);
     deflateEnd(&p.stream);
+    kymo__free(p.tracks);
     kymo__buffer_fini(&p.tile);
     kymo__buffer_fini(&p.entries);
     return rc;

@@ -166,6 +166,9 @@ export function memoryGroup(memory: Memory, which: number, file: string, whole: 
   return group;
 }
 
+/** The number that live memory has among the tracks of a page with its data inside. */
+export const MEMORY = 2 ** 33;
+
 const TILES_MOST = 400;
 
 /** Tiles of memory, asked for one at a time. */
@@ -220,7 +223,7 @@ export class MemoryStore {
     this.tiles.set(key, null);
     try {
       const data = await this.app.source.memoryTile(capture, level, index, this.app.store.generation[capture] ?? 0);
-      this.tiles.set(key, parseMemoryTile(data));
+      if (data) this.tiles.set(key, parseMemoryTile(data));
       for (const old of this.tiles.keys()) {
         if (this.tiles.size <= TILES_MOST) break;
         this.tiles.delete(old);
@@ -237,7 +240,7 @@ export class MemoryStore {
 /** The tiles in sight of CAPTURE, with the part of time that each is for. */
 function* inSight(app: App, capture: number): Generator<[MemoryTile, number, number]> {
   const shift = app.offset[capture];
-  const level = levelFor(app.view.nsPerPixel);
+  const level = app.source.level(levelFor(app.view.nsPerPixel));
   const length = tileLength(level);
   const from = Math.max(0, app.view.from - shift);
   const to = Math.min(app.view.to - shift, app.captures[capture].duration);

@@ -2,17 +2,26 @@
 
 import { duration } from "./format";
 import type { Marks } from "./marks";
-import type { Memory } from "./memory";
-import type { Sample, SampleInfo } from "./samples";
+import { MEMORY, type Memory } from "./memory";
+import { SAMPLES, type Sample, type SampleInfo } from "./samples";
 import type { Source } from "./source";
 import { CALL, firstPart, LEVELS, parseTile, tileLength, type Tile } from "./tile";
 import type { Call, CallDurations, Found, Overview, Range, Row, Stats } from "./types";
+
+/** Every sample by thread and time, and their stacks, unless they are too many. */
+interface PageSamples extends SampleInfo {
+  all?: [thread: number, time: number, name: number, stack: number, periods: number, weight: number, clock: string][];
+  stacks?: Record<string, Sample["stack"]>;
+}
 
 export interface PageData {
   overview: Overview;
   marks: Marks[];
   stats: (Stats & { counts: [number, number][] })[];
-  /** Capture, thread, level, index, length in the stream, 1 if it has every call. */
+  samples: PageSamples[];
+  sample_stats: Stats[];
+  memory: Memory[];
+  /** Capture, track, level, index, length in the stream, 1 if it has every call. */
   tiles: [number, number, number, number, number, number][];
   stream: string;
   /** The length from which on every call is here; 0 if all are. */
@@ -144,26 +153,32 @@ export class PageSource implements Source {
     };
   }
 
-  async stats(capture: number, range: Range): Promise<Stats> {
-    const stats = this.data.stats[capture];
+  async stats(capture: number, range: Range, threads: number[] | null, samples: boolean): Promise<Stats> {
     void range;
-    return stats;
+    void threads;
+    return (samples ? this.data.sample_stats : this.data.stats)[capture];
   }
 
-  async samples(): Promise<SampleInfo> {
-    return { samples: 0 };
+  async samples(capture: number): Promise<SampleInfo> {
+    return this.data.samples[capture];
   }
 
-  async sample(): Promise<Sample> {
-    throw new Error("Samples need kymograph view and the capture.");
+  async sample(capture: number, thread: number, time: number, back: boolean): Promise<Sample> {
+    const { all, stacks } = this.data.samples[capture];
+    if (!all || !stacks) throw new Error("There are too many samples for this page: their stacks need kymograph view and the capture.");
+    const ofThread = all.filter((sample) => sample[0] === thread);
+    const found = back ? ofThread.findLast((sample) => sample[1] < time) : ofThread.find((sample) => sample[1] >= time);
+    if (!found) throw new Error(back ? "no earlier sample" : "no later sample");
+    const [, at, name, number, periods, weight, clock] = found;
+    return { thread, time: at, name, number, periods, weight, clock, stack: stacks[number] };
   }
 
-  async memory(): Promise<Memory> {
-    return { mode: "none" };
+  async memory(capture: number): Promise<Memory> {
+    return this.data.memory[capture];
   }
 
-  async memoryTile(): Promise<ArrayBuffer> {
-    throw new Error("Memory needs kymograph view and the capture.");
+  async memoryTile(capture: number, level: number, index: number): Promise<ArrayBuffer | null> {
+    return this.tile(capture, MEMORY, level, index);
   }
 
   async counts(capture: number): Promise<[number, number][]> {
@@ -178,7 +193,7 @@ export class PageSource implements Source {
     const wanted = new Set(names);
     const found: Found = { found: false, done: true, time, thread: 0, depth: 0, name: 0, number: 0 };
     for (const [c, thread, level, index] of this.data.tiles) {
-      if (c !== capture || level !== this.finest) continue;
+      if (c !== capture || thread >= SAMPLES || level !== this.finest) continue;
       const bytes = await this.tile(c, thread, level, index);
       const tile = bytes && parseTile(bytes);
       if (!tile) continue;

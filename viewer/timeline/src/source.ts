@@ -26,7 +26,8 @@ export interface Source {
   durations(capture: number, name: number, range: Range | null, threads: number[] | null, events: number): Promise<CallDurations>;
   /** Live memory in RANGE, null for always. */
   memory(capture: number, range: Range | null): Promise<Memory>;
-  memoryTile(capture: number, level: number, index: number, generation: number): Promise<ArrayBuffer>;
+  /** The bytes of a tile of memory; null if there is none. */
+  memoryTile(capture: number, level: number, index: number, generation: number): Promise<ArrayBuffer | null>;
   find(capture: number, names: number[], time: number, back: boolean): Promise<Found>;
   /** How often each name was called, in all of the capture. */
   counts(capture: number): Promise<[name: number, calls: number][]>;

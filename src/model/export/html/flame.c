@@ -167,12 +167,10 @@ static int write_timeline(struct flame *f, bool *chosen)
     return rc;
 }
 
-/* The same of the thread that was chosen, if there is one. Samples and memory have no timeline. */
+/* The same of the thread that was chosen, if there is one. */
 static int add_timeline(struct flame *f)
 {
     int64_t thread = f->g.options->thread;
-    if (f->g.samples || f->g.heap)
-        return 0;
     bool *chosen = thread < 0 ? NULL : kymo__alloc_zeroed(f->g.capture->reader->thread_count + 1);
     if (thread >= 0 && !chosen)
         return -ENOMEM;

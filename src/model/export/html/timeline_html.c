@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
+#include "heaplog.h"
+#include "heapview.h"
 #include "pages.h"
 #include "print.h"
+#include "stacks.h"
 #include "tilepack.h"
 
 /* LENGTH BYTES as base64. */
@@ -39,32 +43,45 @@ static int put_overview(struct kymo_jsonout *json, const struct kymo_shown_captu
     return rc;
 }
 
-static int put_marks(struct kymo_jsonout *json, const struct kymo_shown_capture *captures,
-                     unsigned count)
+/* A member NAME: for each of COUNT captures an object with the members that PUT writes. */
+static int put_each(struct kymo_jsonout *json, const char *name,
+                    const struct kymo_shown_capture *captures, unsigned count,
+                    int (*put)(const struct kymo_shown_capture *shown, struct kymo_jsonout *json))
 {
     int rc = 0;
-    kymo__jsonout_array(json, "marks");
+    kymo__jsonout_array(json, name);
     for (unsigned i = 0; rc == 0 && i < count; i++) {
         kymo__jsonout_object(json, NULL);
-        rc = kymo__shown_marks(&captures[i], json);
+        rc = put(&captures[i], json);
         kymo__jsonout_end(json);
     }
     kymo__jsonout_end(json);
     return rc;
 }
 
-static int put_stats(struct kymo_jsonout *json, const struct kymo_shown_capture *captures,
-                     unsigned count)
+static int put_stats(const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
 {
-    int rc = 0;
-    kymo__jsonout_array(json, "stats");
-    for (unsigned i = 0; rc == 0 && i < count; i++) {
-        kymo__jsonout_object(json, NULL);
-        rc = kymo__shown_stats(&captures[i], true, json);
-        kymo__jsonout_end(json);
+    return kymo__shown_stats(shown, true, json);
+}
+
+static int put_samples(const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
+{
+    if (!shown->book) {
+        kymo__jsonout_uint(json, "samples", 0);
+        return 0;
     }
-    kymo__jsonout_end(json);
-    return rc;
+    int rc = kymo__shown_samples(shown, shown->book, json);
+    return rc < 0 ? rc : kymo__shown_every_sample(shown, shown->book, json);
+}
+
+static int put_sample_stats(const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
+{
+    return shown->book ? kymo__shown_sample_stats(shown, shown->book, json) : 0;
+}
+
+static int put_memory(const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
+{
+    return kymo__heaplog_shown(shown->memory_arg, shown->capture, shown->from, shown->to, json);
 }
 
 /* Write the object of the page's data to OUT, in about BYTES. */
@@ -75,8 +92,11 @@ static int put_data(FILE *out, const struct kymo_shown_capture *captures, unsign
     struct kymo_tile_pack packed = {0};
     kymo__jsonout_object(&json, NULL);
     int rc = put_overview(&json, captures, count);
-    rc = rc < 0 ? rc : put_marks(&json, captures, count);
-    rc = rc < 0 ? rc : put_stats(&json, captures, count);
+    rc = rc < 0 ? rc : put_each(&json, "marks", captures, count, kymo__shown_marks);
+    rc = rc < 0 ? rc : put_each(&json, "stats", captures, count, put_stats);
+    rc = rc < 0 ? rc : put_each(&json, "samples", captures, count, put_samples);
+    rc = rc < 0 ? rc : put_each(&json, "sample_stats", captures, count, put_sample_stats);
+    rc = rc < 0 ? rc : put_each(&json, "memory", captures, count, put_memory);
     fflush(out);
     uint64_t used = (uint64_t)ftell(out);
     size_t most = bytes > used ? (size_t)((bytes - used) / 4 * 3) : 0; /* base64: 4 for 3 */
@@ -108,8 +128,8 @@ static void add_script(struct kymo_outfile *out, const char *json)
     }
 }
 
-int kymo__timeline_html_write(struct kymo_outfile *out, const struct kymo_shown_capture *captures,
-                              unsigned count, uint64_t bytes, kymo_ns *shortest)
+static int write_page(struct kymo_outfile *out, const struct kymo_shown_capture *captures,
+                      unsigned count, uint64_t bytes, kymo_ns *shortest)
 {
     char *text = NULL;
     size_t length, page = strlen(kymo__timeline_before) + strlen(kymo__timeline_after);
@@ -125,5 +145,55 @@ int kymo__timeline_html_write(struct kymo_outfile *out, const struct kymo_shown_
         kymo__print(out, kymo__timeline_after);
     }
     free(text);
+    return rc;
+}
+
+/* ---- samples and memory ---- */
+
+/* A capture with the samples and the memory it has. */
+struct with_others {
+    struct kymo_samplebook book;
+    struct kymo_heaplog *log;
+};
+
+static int make_memory_tile(void *arg, unsigned level, uint64_t index, struct kymo_buffer *out)
+{
+    return kymo__heaplog_tile(arg, level, index, out);
+}
+
+/* Read the samples and the memory of SHOWN into OTHERS, which it then refers to. */
+static int add_others(struct kymo_shown_capture *shown, struct with_others *others)
+{
+    int rc = 0;
+    if (kymo__may_have_samples(shown->capture)) {
+        rc = kymo__samplebook_init(&others->book, shown->capture, shown->stop, shown->stop_arg);
+        shown->book = &others->book;
+    }
+    if (rc < 0 || kymo__heap_mode(shown->capture) == KYMO_HEAP_NONE)
+        return rc;
+    rc = kymo__heaplog_new(shown->capture, shown->origin, shown->stop, shown->stop_arg,
+                           &others->log);
+    shown->memory_tile = make_memory_tile;
+    shown->memory_arg = others->log;
+    return rc;
+}
+
+int kymo__timeline_html_write(struct kymo_outfile *out, const struct kymo_shown_capture *given,
+                              unsigned count, uint64_t bytes, kymo_ns *shortest)
+{
+    struct kymo_shown_capture *captures = kymo__alloc_zeroed(count * sizeof(*captures));
+    struct with_others *others = kymo__alloc_zeroed(count * sizeof(*others));
+    int rc = captures && others ? 0 : -ENOMEM;
+    for (unsigned i = 0; rc == 0 && i < count; i++) {
+        captures[i] = given[i];
+        rc = add_others(&captures[i], &others[i]);
+    }
+    rc = rc < 0 ? rc : write_page(out, captures, count, bytes, shortest);
+    for (unsigned i = 0; others && i < count; i++) {
+        kymo__samplebook_fini(&others[i].book);
+        kymo__heaplog_free(others[i].log);
+    }
+    kymo__free(others);
+    kymo__free(captures);
     return rc;
 }
