@@ -187,20 +187,30 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Put all starts on the first rank's clock, and count from the earliest. */
-static void relate_clocks(struct cli_ranks *ranks)
+/* Put all starts on the first rank's clock, and count from the earliest. 0 or -ENOMEM. */
+static int relate_clocks(struct cli_ranks *ranks)
 {
+    struct kymo_hosts hosts = {0};
+    int *host_of = kymo__cli_array(ranks->count, sizeof *host_of), rc = 0;
+    for (size_t i = 0; i < ranks->count && rc == 0; i++) {
+        host_of[i] = kymo__hosts_add(&hosts, &ranks->all[i].clock);
+        rc = host_of[i] < 0 ? host_of[i] : 0;
+    }
+    if (rc == 0)
+        ranks->order = kymo__hosts_order(&hosts, host_of[0]);
     kymo_ns earliest = INT64_MAX;
-    for (size_t i = 0; i < ranks->count; i++) {
+    for (size_t i = 0; i < ranks->count && rc == 0; i++) {
         struct cli_rank *rank = &ranks->all[i];
-        rank->relation = i == 0 ? (struct kymo_relation){.sync = KYMO__SYNC_YES}
-                                : kymo__hostclock_relate(&ranks->all[0].clock, &rank->clock, false);
-        rank->start = kymo__ns_add(rank->start, rank->relation.shift);
+        rank->relation =
+            kymo__relation_from(kymo__hosts_relate(&hosts, host_of[0], host_of[i]), rank->start);
+        rank->start = kymo__relation_time(&rank->relation, rank->start);
         earliest = rank->start < earliest ? rank->start : earliest;
-        kymo__order_add(&ranks->order, &rank->clock);
     }
     for (size_t i = 0; i < ranks->count; i++)
         ranks->all[i].start = kymo__ns_between(earliest, ranks->all[i].start);
+    kymo__cli_free(host_of);
+    kymo__hosts_fini(&hosts);
+    return rc;
 }
 
 /* A straggler is at least 5 % slower than the median, and three times as far from it as ranks
@@ -341,9 +351,10 @@ int kymo__cli_report_ranks(const char *folder, const char *step, uint64_t limit,
         code = kymo__cli_capture_broken(g.paths[0], KYMO_EDAMAGED);
     } else {
         qsort(ranks.all, ranks.count, sizeof *ranks.all, by_rank);
-        relate_clocks(&ranks);
+        int error = relate_clocks(&ranks);
         find_stragglers(&ranks);
-        code = show_ranks(&ranks, limit, as_json);
+        code = error < 0 ? kymo__cli_capture_broken(folder, error)
+                         : show_ranks(&ranks, limit, as_json);
     }
     for (size_t i = 0; i < g.count; i++)
         kymo__cli_free(g.paths[i]);

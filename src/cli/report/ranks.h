@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hostclock.h"
+#include "hosts.h"
 
 /* A process that is compared with the others. Its texts are its own. */
 struct cli_rank {

@@ -187,13 +187,11 @@ static void write_relation(struct kymo_jsonout *json, const struct kymo_relation
         kymo__jsonout_null(json, "synchronised");
     else
         kymo__jsonout_bool(json, "synchronised", relation->sync == KYMO__SYNC_YES);
-    if (relation->drift_error < 0) {
-        kymo__jsonout_null(json, "drift_ppb");
+    kymo__jsonout_double(json, "drift_ppb", relation->drift);
+    if (relation->drift_error < 0)
         kymo__jsonout_null(json, "drift_error_ppb");
-    } else {
-        kymo__jsonout_double(json, "drift_ppb", relation->drift);
+    else
         kymo__jsonout_double(json, "drift_error_ppb", relation->drift_error);
-    }
     kymo__jsonout_end(json);
 }
 

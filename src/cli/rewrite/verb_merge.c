@@ -30,16 +30,10 @@ static bool read_align(const char *text, enum kymo_align *how)
 }
 
 /* What is known about the order of events on different hosts. */
-static void complain_error(const struct kymo_part *parts, int count)
+static void complain_error(const struct kymo_order *order)
 {
-    struct kymo_order order = {0};
-    for (int i = 0; i < count; i++) {
-        struct kymo_hostclock clock;
-        kymo__hostclock_read(parts[i].capture, &clock);
-        kymo__order_add(&order, &clock);
-    }
-    if (order.hosts) { /* not if --align wall was used on one host */
-        char *words = kymo__cli_order_words(&order);
+    if (order->hosts) { /* not if --align wall was used on one host */
+        char *words = kymo__cli_order_words(order);
         kymo__cli_complain("%s", words);
         kymo__cli_free(words);
     }
@@ -51,7 +45,12 @@ static bool align(struct kymo_part *parts, const char *const *paths, int count, 
                   const char **said)
 {
     struct kymo_alignment found;
-    if (kymo__align(parts, (size_t)count, how, &found) < 0) {
+    int error = kymo__align(parts, (size_t)count, how, &found);
+    if (error < 0 && error != -EDOM) {
+        kymo__cli_capture_broken(paths[0], error);
+        return false;
+    }
+    if (error < 0) {
         const char *strange = paths[found.strange];
         if (found.apart == 0)
             kymo__cli_complain("%s and %s are from different machines and do not both know the "
@@ -73,7 +72,7 @@ static bool align(struct kymo_part *parts, const char *const *paths, int count, 
     else if (found.wall) {
         kymo__cli_complain("captures from different machines or boots were aligned by the time "
                            "of day: times between them are only as accurate as those clocks");
-        complain_error(parts, count);
+        complain_error(&found.order);
     }
     return true;
 }

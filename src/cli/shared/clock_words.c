@@ -6,7 +6,7 @@
 
 char *kymo__cli_order_words(const struct kymo_order *order)
 {
-    struct cli_text within = kymo__cli_duration(kymo__order_error(order));
+    struct cli_text within = kymo__cli_duration(order->error);
     if (!order->hosts)
         return kymo__cli_format("one host, one clock");
     if (order->unsynchronised && order->unknown)
@@ -23,10 +23,9 @@ char *kymo__cli_order_words(const struct kymo_order *order)
 
 char *kymo__cli_clock_words(const struct kymo_hostclock *clock)
 {
-    char *moved = clock->spread < 1000000
-                      ? kymo__cli_format("%s", "")
-                      : kymo__cli_format("; it was moved by up to %s meanwhile",
-                                         kymo__cli_duration(clock->spread).text);
+    char *moved = clock->moved < 1000000 ? kymo__cli_format("%s", "")
+                                         : kymo__cli_format("; it was moved by up to %s meanwhile",
+                                                            kymo__cli_duration(clock->moved).text);
     struct cli_text most = kymo__cli_duration(clock->most);
     char *words =
         clock->sync == KYMO__SYNC_UNKNOWN
@@ -45,11 +44,12 @@ char *kymo__cli_describe_relation(const struct kymo_relation *r)
     static const char *const sync[] = {"unknown", "yes", "no"};
     char *error =
         r->error < 0 ? kymo__cli_format("unknown") : kymo__cli_format("%lld", (long long)r->error);
-    char *drift = r->drift_error < 0
-                      ? kymo__cli_format("unknown")
-                      : kymo__cli_format("%.0f drift_error_ppb=%.0f", r->drift, r->drift_error);
-    char *text = kymo__cli_format("by=%s offset_ns=%lld error_ns=%s synchronised=%s drift_ppb=%s",
-                                  by[r->how], (long long)r->shift, error, sync[r->sync], drift);
+    char *drift =
+        r->drift_error < 0 ? kymo__cli_format("unknown") : kymo__cli_format("%.0f", r->drift_error);
+    char *text =
+        kymo__cli_format("by=%s offset_ns=%lld error_ns=%s synchronised=%s drift_ppb=%.0f "
+                         "drift_error_ppb=%s",
+                         by[r->how], (long long)r->shift, error, sync[r->sync], r->drift, drift);
     kymo__cli_free(error);
     kymo__cli_free(drift);
     return text;

@@ -2,7 +2,7 @@
 #ifndef KYMO_CLI_CLOCK_WORDS_H
 #define KYMO_CLI_CLOCK_WORDS_H
 
-#include "hostclock.h"
+#include "hosts.h"
 
 /* "order between hosts is known within 3.2 ms", or why not. Free it. */
 char *kymo__cli_order_words(const struct kymo_order *order);

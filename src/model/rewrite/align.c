@@ -1,44 +1,84 @@
 /* align.c — align the clocks of several captures; see rewrite.h. */
 #include <errno.h>
 
+#include "alloc.h"
+#include "hosts.h"
 #include "rewrite.h"
+
+/* The relation of the clock of PART to that of the FIRST part, whose captures are of HOST and of the
+   first host. */
+static struct kymo_relation relate_part(const struct kymo_hosts *hosts, int host,
+                                        const struct kymo_part *first, const struct kymo_part *part,
+                                        enum kymo_align how)
+{
+    struct kymo_info one = {.size = sizeof(one)}, two = {.size = sizeof(two)};
+    kymo_capture_info(first->capture, &one);
+    kymo_capture_info(part->capture, &two);
+    if (how == KYMO__ALIGN_START)
+        return (struct kymo_relation){.how = KYMO__RELATED_START,
+                                      .shift = one.start - two.start,
+                                      .error = -1,
+                                      .drift_error = -1};
+    if (how == KYMO__ALIGN_BEST)
+        return kymo__relation_from(kymo__hosts_relate(hosts, 0, host), two.start);
+    struct kymo_hostclock a, b;
+    kymo__hostclock_read(first->capture, &a);
+    kymo__hostclock_read(part->capture, &b);
+    return kymo__relation_from(kymo__hostclock_relate(&a, &b, true), two.start);
+}
+
+/* Can the times of PART be compared with those of the FIRST? If not, ALIGNMENT says how far they are
+   apart. */
+static bool overlaps(const struct kymo_part *first, const struct kymo_part *part,
+                     struct kymo_alignment *alignment)
+{
+    struct kymo_info one = {.size = sizeof(one)}, two = {.size = sizeof(two)};
+    kymo_capture_info(first->capture, &one);
+    kymo_capture_info(part->capture, &two);
+    kymo_ns start = kymo__relation_time(&part->relation, two.start);
+    kymo_ns end = kymo__relation_time(&part->relation, two.end);
+    bool known = one.wall_start > 0 && two.wall_start > 0;
+    if (known && start <= one.end && end >= one.start)
+        return true;
+    alignment->apart = !known ? 0 : start > one.end ? start - one.end : one.start - end;
+    return false;
+}
+
+static int gather_hosts(const struct kymo_part *parts, size_t count, struct kymo_hosts *hosts,
+                        int *host_of)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct kymo_hostclock clock;
+        kymo__hostclock_read(parts[i].capture, &clock);
+        host_of[i] = kymo__hosts_add(hosts, &clock);
+        if (host_of[i] < 0)
+            return host_of[i];
+    }
+    return 0;
+}
 
 int kymo__align(struct kymo_part *parts, size_t count, enum kymo_align how,
                 struct kymo_alignment *alignment)
 {
     *alignment = (struct kymo_alignment){.start = how == KYMO__ALIGN_START};
-    struct kymo_info first = {.size = sizeof(first)};
-    kymo_capture_info(parts[0].capture, &first);
-    struct kymo_hostclock reference, clock;
-    kymo__hostclock_read(parts[0].capture, &reference);
-    parts[0].shift = 0;
-    parts[0].relation = (struct kymo_relation){.sync = KYMO__SYNC_YES};
-    for (size_t i = 1; i < count; i++) {
-        struct kymo_info info = {.size = sizeof(info)};
-        kymo_capture_info(parts[i].capture, &info);
-        if (how == KYMO__ALIGN_START) {
-            parts[i].shift = first.start - info.start;
-            parts[i].relation = (struct kymo_relation){.how = KYMO__RELATED_START,
-                                                       .shift = parts[i].shift,
-                                                       .error = -1,
-                                                       .drift_error = -1};
-            continue;
-        }
-        kymo__hostclock_read(parts[i].capture, &clock);
-        parts[i].relation = kymo__hostclock_relate(&reference, &clock, how == KYMO__ALIGN_WALL);
-        parts[i].shift = parts[i].relation.shift;
-        if (parts[i].relation.how == KYMO__RELATED_MONOTONIC)
+    struct kymo_hosts hosts = {0};
+    int *host_of = kymo__alloc(count * sizeof(*host_of));
+    int rc = host_of ? gather_hosts(parts, count, &hosts, host_of) : -ENOMEM;
+    if (rc == 0) {
+        parts[0].relation = (struct kymo_relation){.sync = KYMO__SYNC_YES};
+        alignment->order = kymo__hosts_order(&hosts, 0);
+    }
+    for (size_t i = 1; rc == 0 && i < count; i++) {
+        parts[i].relation = relate_part(&hosts, host_of[i], &parts[0], &parts[i], how);
+        if (parts[i].relation.how != KYMO__RELATED_WALL)
             continue;
         alignment->wall = true;
-        if (how == KYMO__ALIGN_WALL)
-            continue;
-        kymo_ns start = info.start + parts[i].shift, end = info.end + parts[i].shift;
-        bool known = first.wall_start > 0 && info.wall_start > 0;
-        if (known && start <= first.end && end >= first.start)
-            continue;
-        alignment->strange = i;
-        alignment->apart = !known ? 0 : start > first.end ? start - first.end : first.start - end;
-        return -EDOM;
+        if (how == KYMO__ALIGN_BEST && !overlaps(&parts[0], &parts[i], alignment)) {
+            alignment->strange = i;
+            rc = -EDOM;
+        }
     }
-    return 0;
+    kymo__free(host_of);
+    kymo__hosts_fini(&hosts);
+    return rc;
 }

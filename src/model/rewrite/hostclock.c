@@ -11,8 +11,13 @@
 /* The kernel lets the greatest error grow by 500 ppm while nobody corrects the clock. */
 #define GROWTH 2000
 
-/* Drift over less time says nothing: a snapshot is off by some tens of nanoseconds. */
+/* Drift over less time says nothing: a snapshot is off by some tens of nanoseconds. Nor does a
+   smaller distance: it may be such errors. */
 #define DRIFT_LEAST 1000000000
+#define DISTANCE_LEAST 10000
+
+/* A clock that moves faster is not corrected, but set, which a line cannot describe. */
+#define DRIFT_MOST 0.01
 
 typedef __int128 wide;
 
@@ -71,12 +76,76 @@ static void read_errors(const struct kymo_capture *capture, struct kymo_hostcloc
         if (stop.most_us * 1000 > most)
             most = stop.most_us * 1000;
     } else {
-        most = sum(most, clock->lasted / GROWTH);
+        most = sum(most, distance(clock->end, clock->begin) / GROWTH);
     }
     if (most < LIMIT_US * INT64_C(1000))
         clock->most = most;
     else
         clock->sync = KYMO__SYNC_NO;
+}
+
+/* ---- the wall clock against the monotonic clock ---- */
+
+/* How far snapshots are from a line, in both directions. */
+struct residue {
+    kymo_ns least, most;
+};
+
+static kymo_ns offset_of(const struct kymo_snapshot *s)
+{
+    return in_range((wide)s->wall - s->monotonic);
+}
+
+/* The distance of all snapshots from the line that begins at AT with FIRST and grows by DRIFT. */
+static struct residue residue_of(const struct kymo_reader *r, kymo_ns at, kymo_ns first,
+                                 double drift)
+{
+    struct residue found = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < r->snapshot_count; i++) {
+        const struct kymo_snapshot *s = &r->snapshots[i];
+        double grown = drift * (double)in_range((wide)s->monotonic - at);
+        kymo_ns left = in_range((wide)offset_of(s) - first - (wide)grown);
+        found.least = left < found.least ? left : found.least;
+        found.most = left > found.most ? left : found.most;
+    }
+    return found;
+}
+
+/* Put the line in the middle of what is around it. */
+static void set_line(struct kymo_hostclock *clock, kymo_ns first, double drift,
+                     const struct residue *around)
+{
+    kymo_ns middle = in_range(((wide)around->least + around->most) / 2);
+    clock->wall_offset = sum(first, middle);
+    clock->wall_drift = drift;
+    kymo_ns below = distance(middle, around->least), above = distance(around->most, middle);
+    clock->spread = below > above ? below : above;
+}
+
+/* The clock was usually left alone; if it was moved, then perhaps all the time. */
+static void fit_line(const struct kymo_reader *r, struct kymo_hostclock *clock)
+{
+    const struct kymo_snapshot *one = NULL, *last = NULL;
+    for (size_t i = 0; i < r->snapshot_count; i++) {
+        const struct kymo_snapshot *s = &r->snapshots[i];
+        one = !one || s->monotonic < one->monotonic ? s : one;
+        last = !last || s->monotonic >= last->monotonic ? s : last;
+    }
+    if (!one)
+        return;
+    clock->begin = one->monotonic;
+    clock->end = last->monotonic;
+    kymo_ns first = offset_of(one), lasted = distance(clock->end, clock->begin);
+    struct residue still = residue_of(r, clock->begin, first, 0);
+    clock->moved = -still.least > still.most ? -still.least : still.most;
+    set_line(clock, first, 0, &still);
+    double drift = (double)in_range((wide)offset_of(last) - first) / ((double)lasted + 1);
+    if (lasted < DRIFT_LEAST || clock->spread < DISTANCE_LEAST || drift > DRIFT_MOST ||
+        drift < -DRIFT_MOST)
+        return;
+    struct residue moving = residue_of(r, clock->begin, first, drift);
+    if (distance(moving.most, moving.least) < distance(still.most, still.least) / 2)
+        set_line(clock, first, drift, &moving);
 }
 
 void kymo__hostclock_read(const struct kymo_capture *capture, struct kymo_hostclock *clock)
@@ -85,19 +154,7 @@ void kymo__hostclock_read(const struct kymo_capture *capture, struct kymo_hostcl
     *clock = (struct kymo_hostclock){
         .wall_offset = capture->base.wall_offset, .most = -1, .estimate = -1};
     memcpy(clock->boot, r->header.boot, sizeof(clock->boot));
-    kymo_ns first = INT64_MAX, last = INT64_MIN;
-    for (size_t i = 0; i < r->snapshot_count; i++) {
-        const struct kymo_snapshot *s = &r->snapshots[i];
-        kymo_ns offset = in_range((wide)s->wall - s->monotonic);
-        kymo_ns far = distance(offset, clock->wall_offset);
-        clock->spread = far > clock->spread ? far : clock->spread;
-        first = s->monotonic < first ? s->monotonic : first;
-        if (s->monotonic >= last) {
-            last = s->monotonic;
-            clock->moved = in_range((wide)offset - clock->wall_offset);
-        }
-    }
-    clock->lasted = last > first ? distance(last, first) : 0;
+    fit_line(r, clock);
     read_errors(capture, clock);
 }
 
@@ -107,18 +164,85 @@ bool kymo__hostclock_same_boot(const struct kymo_hostclock *a, const struct kymo
     return memcmp(a->boot, b->boot, 16) == 0 && memcmp(a->boot, unknown, 16) != 0;
 }
 
-/* Both wall clocks are within their errors at the start and at the end. */
-static void relate_drift(const struct kymo_hostclock *first, const struct kymo_hostclock *clock,
-                         bool same, struct kymo_relation *relation)
+/* ---- several recordings of one host ---- */
+
+static kymo_ns line_at(const struct kymo_hostclock *clock, kymo_ns time)
 {
-    if (first->lasted < DRIFT_LEAST || clock->lasted < DRIFT_LEAST)
-        return;
-    double one = 1e9 / (double)first->lasted, two = 1e9 / (double)clock->lasted;
-    relation->drift = (double)clock->moved * two - (double)first->moved * one;
-    if (same)
-        relation->drift_error = 0;
-    else if (first->most >= 0 && clock->most >= 0)
-        relation->drift_error = 2 * ((double)first->most * one + (double)clock->most * two);
+    double grown = clock->wall_drift * (double)in_range((wide)time - clock->begin);
+    return sum(clock->wall_offset, in_range((wide)grown));
+}
+
+/* How far LINE is from the wall clock of OTHER while that was recorded, at most. */
+static kymo_ns furthest(const struct kymo_hostclock *line, const struct kymo_hostclock *other)
+{
+    kymo_ns begin = distance(line_at(line, other->begin), line_at(other, other->begin));
+    kymo_ns end = distance(line_at(line, other->end), line_at(other, other->end));
+    return sum(begin > end ? begin : end, other->spread);
+}
+
+void kymo__hostclock_extend(struct kymo_hostclock *clock, const struct kymo_hostclock *more)
+{
+    struct kymo_hostclock both = *clock;
+    const struct kymo_hostclock *other = more;
+    if (distance(more->end, more->begin) > distance(clock->end, clock->begin)) {
+        both = *more;
+        other = clock;
+    }
+    kymo_ns far = furthest(&both, other);
+    both.spread = far > both.spread ? far : both.spread;
+    kymo_ns begin = other->begin < both.begin ? other->begin : both.begin;
+    both.wall_offset = line_at(&both, begin);
+    both.begin = begin;
+    both.end = other->end > both.end ? other->end : both.end;
+    both.moved = other->moved > both.moved ? other->moved : both.moved;
+    both.most = both.most < 0 || other->most < 0 ? -1
+                : other->most > both.most        ? other->most
+                                                 : both.most;
+    if (both.sync != KYMO__SYNC_NO && other->sync != KYMO__SYNC_YES)
+        both.sync = other->sync;
+    *clock = both;
+}
+
+/* ---- two hosts ---- */
+
+kymo_ns kymo__relation_time(const struct kymo_relation *relation, kymo_ns time)
+{
+    double more = (double)((wide)time - relation->at) * relation->drift / 1e9;
+    return in_range((wide)time + relation->shift + (wide)more);
+}
+
+struct kymo_relation kymo__relation_from(struct kymo_relation relation, kymo_ns at)
+{
+    relation.shift = in_range((wide)kymo__relation_time(&relation, at) - at);
+    relation.at = at;
+    return relation;
+}
+
+/* What the line of CLOCK says outside of its recording, which is from its clock's FROM to TO,
+   changes by this at most if the clock was left alone there. */
+static kymo_ns beyond(const struct kymo_hostclock *clock, kymo_ns from, kymo_ns to)
+{
+    kymo_ns before = from < clock->begin ? distance(from, clock->begin) : 0;
+    kymo_ns after = to > clock->end ? distance(to, clock->end) : 0;
+    double drift = clock->wall_drift < 0 ? -clock->wall_drift : clock->wall_drift;
+    return in_range((wide)(drift * (double)(before > after ? before : after)));
+}
+
+/* Both have one wall clock, W: W = time + offset + drift * (time - begin) on each. */
+static void relate_lines(const struct kymo_hostclock *first, const struct kymo_hostclock *clock,
+                         struct kymo_relation *relation)
+{
+    double one = first->wall_drift, two = clock->wall_drift;
+    kymo_ns apart =
+        in_range((wide)clock->begin + clock->wall_offset - first->begin - first->wall_offset);
+    wide since = (wide)apart - (wide)((double)apart * one / (1 + one));
+    relation->at = clock->begin;
+    relation->shift = in_range((wide)first->begin + since - clock->begin);
+    relation->drift = ((1 + two) / (1 + one) - 1) * 1e9;
+    relation->error = sum(first->spread, clock->spread);
+    kymo_ns from = kymo__relation_time(relation, clock->begin);
+    kymo_ns to = kymo__relation_time(relation, clock->end);
+    relation->error = sum(relation->error, beyond(first, from, to));
 }
 
 struct kymo_relation kymo__hostclock_relate(const struct kymo_hostclock *first,
@@ -129,35 +253,22 @@ struct kymo_relation kymo__hostclock_relate(const struct kymo_hostclock *first,
     if (same && !wall)
         return relation;
     relation.how = KYMO__RELATED_WALL;
-    relation.shift = clock->wall_offset - first->wall_offset;
-    relation.error = sum(first->spread, clock->spread);
     relation.drift_error = -1;
-    relate_drift(first, clock, same, &relation);
-    if (same)
+    relate_lines(first, clock, &relation);
+    kymo_ns lasted = distance(clock->end, clock->begin);
+    bool drifts = lasted >= DRIFT_LEAST;
+    if (same) {
+        relation.drift_error = drifts ? 0 : -1;
         return relation;
+    }
     relation.sync = first->sync == KYMO__SYNC_NO || clock->sync == KYMO__SYNC_NO ? KYMO__SYNC_NO
                     : first->sync && clock->sync                                 ? KYMO__SYNC_YES
                                                  : KYMO__SYNC_UNKNOWN;
     relation.error = first->most < 0 || clock->most < 0
                          ? -1
                          : sum(relation.error, sum(first->most, clock->most));
+    /* A time is within its error at the beginning and at the end. */
+    if (drifts && relation.error >= 0)
+        relation.drift_error = 2e9 * (double)relation.error / (double)lasted;
     return relation;
-}
-
-void kymo__order_add(struct kymo_order *order, const struct kymo_hostclock *clock)
-{
-    kymo_ns error = clock->most < 0 ? 0 : sum(clock->most, clock->spread);
-    bool same = order->any && kymo__hostclock_same_boot(&order->worst, clock);
-    order->hosts |= order->any && !same;
-    order->unsynchronised |= clock->sync == KYMO__SYNC_NO;
-    order->unknown |= clock->most < 0;
-    if (!order->any || error > order->worst_error) {
-        if (order->any && !same)
-            order->next_error = order->worst_error;
-        order->worst = *clock;
-        order->worst_error = error;
-    } else if (!same && error > order->next_error) {
-        order->next_error = error;
-    }
-    order->any = true;
 }

@@ -45,7 +45,7 @@ struct copying {
 /* Convert TIME on the part's clock to a tick of the result. */
 static uint64_t tick_of(const struct copying *c, kymo_ns time)
 {
-    kymo_ns tick = kymo__ns_add(kymo__ns_add(time, c->part->shift), c->work->base);
+    kymo_ns tick = kymo__ns_add(kymo__relation_time(&c->part->relation, time), c->work->base);
     return tick > 0 ? (uint64_t)tick : 0;
 }
 
@@ -386,8 +386,8 @@ static void range_of(const struct kymo_part *parts, size_t count, kymo_ns *first
         kymo_capture_info(parts[i].capture, &info);
         kymo_ns from = parts[i].from > info.start ? parts[i].from : info.start;
         kymo_ns to = parts[i].to < info.end ? parts[i].to : info.end;
-        from = kymo__ns_add(from, parts[i].shift);
-        to = kymo__ns_add(to, parts[i].shift);
+        from = kymo__relation_time(&parts[i].relation, from);
+        to = kymo__relation_time(&parts[i].relation, to);
         *first = from < *first ? from : *first;
         *last = to > *last ? to : *last;
     }
@@ -420,7 +420,7 @@ int kymo__rewrite(const struct kymo_part *parts, size_t count, const char *path,
         .ticks_rate = 1000000000,
         .ticks = (uint64_t)(first + work.base),
         .monotonic = first + work.base,
-        .wall = kymo__ns_add(first - parts[0].shift, parts[0].capture->base.wall_offset),
+        .wall = kymo__ns_add(first, parts[0].capture->base.wall_offset),
     };
     memcpy(header.boot, from->boot, sizeof(header.boot));
     int rc = kymo__writer_new(path, &header, &work.writer);

@@ -8,15 +8,14 @@
 #ifndef KYMO_REWRITE_H
 #define KYMO_REWRITE_H
 
-#include "hostclock.h"
+#include "hosts.h"
 
 /* A part of a capture. */
 struct kymo_part {
     struct kymo_capture *capture;
     kymo_ns from, to;              /* on the capture's clock; INT64_MIN and INT64_MAX for all */
     const bool *chosen;            /* by thread; NULL for all */
-    kymo_ns shift;                 /* from its clock to that of the result */
-    struct kymo_relation relation; /* to the first part's clock; set by kymo__align */
+    struct kymo_relation relation; /* to the clock of the result; set by kymo__align */
 };
 
 struct kymo_rewrite_options {
@@ -51,11 +50,12 @@ struct kymo_alignment {
     size_t strange; /* with -EDOM: the capture that cannot be related to the first */
     kymo_ns apart;  /* with -EDOM: time of day from the end of one to the start of the other; 0 if
                        unknown */
+    struct kymo_order order; /* of events on different hosts */
 };
 
-/* Set the shift and the relation of COUNT parts so that all are on the first one's clock. Returns 0 or -EDOM: with
-   KYMO__ALIGN_BEST, one was recorded on another machine or boot and its time of day is unknown, or
-   the two do not overlap. */
+/* Set the relation of COUNT parts so that all are on the first one's clock. Returns 0, -ENOMEM or
+   -EDOM: with KYMO__ALIGN_BEST, one was recorded on another machine or boot and its time of day is
+   unknown, or the two do not overlap. */
 int kymo__align(struct kymo_part *parts, size_t count, enum kymo_align how,
                 struct kymo_alignment *alignment);
 
