@@ -276,6 +276,20 @@ static PyObject *flight_write(PyObject *module, PyObject *const *args, Py_ssize_
     return NULL;
 }
 
+/* compare_clocks(folder): returns whether that is possible. */
+static PyObject *compare_clocks(PyObject *module, PyObject *arg)
+{
+    PyObject *bytes, *path = kymo__text_path(arg, &bytes);
+    if (!path)
+        return NULL;
+    int code = kymo_compare_clocks(PyBytes_AS_STRING(bytes));
+    Py_DECREF(bytes);
+    if (code < 0 && code != -ENOTSUP)
+        kymo__raise(kymo__core_of_module(module), code, path);
+    Py_DECREF(path);
+    return code < 0 && code != -ENOTSUP ? NULL : PyBool_FromLong(code == 0);
+}
+
 /* flight_on_signal(number, end): returns False if the program handles that signal itself. */
 static PyObject *flight_on_signal(PyObject *module, PyObject *args)
 {
@@ -349,6 +363,7 @@ PyMethodDef kymo__session_methods[] = {
      "Write what the flight recorder has kept so far, and continue.\n\n"
      "WHY is marked in the capture. Raises SessionError if no flight recorder is running, and\n"
      "OSError if the write failed; then everything is still kept."},
+    {"compare_clocks", compare_clocks, METH_O, "compare_clocks(folder)"},
     {"flight_on_signal", flight_on_signal, METH_VARARGS, "flight_on_signal(number, end)"},
     {"end_on_signal", end_on_signal, METH_VARARGS, "end_on_signal(number, grace_ms, message)"},
     {"crash_message", crash_message, METH_O, "crash_message(message)"},

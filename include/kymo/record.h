@@ -105,6 +105,15 @@ KYMO_API int kymo_writer_work(void);
    stops. */
 KYMO_API int kymo_writer_work_at_once(void);
 
+/* Compare the clock of this host with those of other hosts that do the same in FOLDER, an existing
+   directory that they share, until the session ends. FOLDER is copied. Kymograph's own thread
+   exchanges small files with them, in a hidden directory there, and stores in the capture what that
+   says about the clocks. If the directory cannot be used, nothing is stored.
+
+   Returns 0, also when that is done already; KYMO_EIDLE; -EINVAL for no folder; or -ENOTSUP when
+   this host cannot be told from others, or there is no memory. Any thread. */
+KYMO_API int kymo_compare_clocks(const char *folder);
+
 /* Write what a flight recorder has kept until now, mark this moment on the calling thread as
    "kymograph flight: WHY", and continue with nothing kept; nothing is written twice. WHY is UTF-8
    and copied; NULL means "". Kymograph's own thread does the work and the caller waits for it.

@@ -177,8 +177,11 @@ class Recording:
     def _start(self) -> None:
         _core.memory_apart(True)  # until the program begins
         known = _ranks.of_this_process()
+        shared = os.path.dirname(self.capture) if "dir" in self.given else ""
         session = kymograph.start(self.capture, **self.settings)
         self.session = _session.apart(session)
+        if shared:
+            _core.compare_clocks(shared)
         for key, value in known.items():
             kymograph.metadata(key, value)
         if self.family is not None:

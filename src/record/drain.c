@@ -5,12 +5,14 @@
 #include "drain.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "busfault.h"
 #include "capfile.h"
+#include "clockpings.h"
 #include "endsignal.h"
 #include "flight.h"
 #include "follow.h"
@@ -49,6 +51,7 @@ int kymo__drain_init(struct kymo_drain *d, int level, bool help, const struct ky
 
 void kymo__drain_fini(struct kymo_drain *d)
 {
+    kymo__pinger_free(d->pinger);
     kymo__packer_free(d->packer);
     for (int i = 0; i < KYMO__HELPERS; i++)
         kymo__packer_free(d->helpers[i]);
@@ -241,21 +244,42 @@ static int write_all(struct kymo_drain *d)
     return rc;
 }
 
+/* Exchange notes with other hosts, and note what is found. Returns when the next one is due. */
+static int64_t serve_pings(struct kymo_drain *d, bool ending)
+{
+    struct kymo_pinger *pinger = kymo__load_acquire(&d->pinger);
+    if (!pinger || !kymo__load_acquire(&d->published))
+        return INT64_MAX;
+    int64_t next = ending ? INT64_MAX : kymo__pinger_serve(pinger);
+    char key[32], text[256];
+    while (kymo__pinger_take(pinger, ending, text, sizeof(text))) {
+        snprintf(key, sizeof(key), "clock_ping.%u", d->pings++);
+        kymo__names_meta(d->names, key, text);
+    }
+    return next;
+}
+
+/* Wait until TIME, or for somebody who wakes this thread: then false. */
+static bool wait_until(int64_t time)
+{
+    struct timespec until = {.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000};
+    while (sem_clockwait(&kymo__wake, CLOCK_MONOTONIC, &until) < 0)
+        if (errno != EINTR)
+            return true;
+    return false;
+}
+
 static void wait_for_work(struct kymo_drain *d)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PERIOD_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
+    const int64_t end = kymo__clock_ns(CLOCK_MONOTONIC) + PERIOD_NS;
+    for (bool over = false; !over;) {
+        int64_t due = is_leaving(d) ? INT64_MAX : serve_pings(d, false);
+        over = wait_until(due < end ? due : end) ? kymo__clock_ns(CLOCK_MONOTONIC) >= end
+                                                 /* While the file cannot be written, waking up
+                                                    early does not help. */
+                                                 : !kymo__load_relaxed(&d->file->failing) ||
+                                                       kymo__flight_on(d->flight) || is_leaving(d);
     }
-    /* While the file cannot be written, waking up early does not help. */
-    while (sem_clockwait(&kymo__wake, CLOCK_MONOTONIC, &until) < 0
-               ? errno == EINTR
-               : kymo__load_relaxed(&d->file->failing) && !kymo__flight_on(d->flight) &&
-                     !kymo__load_acquire(&d->finishing) && !kymo__load_acquire(&d->resting))
-        continue;
     kymo__store_release(&d->pool->awake, 0u);
 }
 
@@ -294,6 +318,7 @@ static void *drain_body(void *arg)
             follow_written(d);
         dies = kymo__endsignal_due() && d->conclude();
     }
+    serve_pings(d, true);
     struct kymo_snapshot end = kymo__clock_snapshot();
     if (!d->names->clock_ended) /* another so soon would change how the last ticks are converted */
         kymo__names_snapshot(d->names, &end);
@@ -304,6 +329,7 @@ static void *drain_body(void *arg)
         kymo__follow_finish(d->follow, d->packer, dies);
         rc = kymo__capfile_finish(d->file, d->packer);
     }
+    kymo__pinger_free(kymo__exchange(&d->pinger, (struct kymo_pinger *)NULL));
     if (dies) {
         kymo__live_forsake(&d->pool->live, rc < 0);
         kymo__endsignal_die();

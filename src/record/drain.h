@@ -16,6 +16,7 @@ struct kymo_names;
 struct kymo_capfile;
 struct kymo_packer;
 struct kymo_pens;
+struct kymo_pinger;
 struct kymo_plans;
 struct kymo_pool;
 struct kymo_stackdesk;
@@ -35,6 +36,8 @@ struct kymo_drain {
     struct kymo_packer *packer;                 /* used by the writer thread only */
     struct kymo_packer *helpers[KYMO__HELPERS]; /* NULL while in use; taken by atomic exchange */
     struct kymo_wall_worst wall;                /* used by the writer thread only */
+    struct kymo_pinger *pinger;                 /* NULL, or set once, while the thread may run */
+    uint32_t pings; /* exchanges noted; used by the writer thread only */
     uint64_t helped_chunks;
 
     /* A signal is about to end the process: stop recording, so that the rest can be written. False

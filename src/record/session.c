@@ -8,10 +8,12 @@
 
 #include "arena.h"
 #include "busfault.h"
+#include "clockpings.h"
 #include "crashnote.h"
 #include "endsignal.h"
 #include "local.h"
 #include "lock.h"
+#include "procid.h"
 #include "sources.h"
 
 const struct kymo_running *kymo__running; /* under the life lock; read inside claims */
@@ -325,4 +327,23 @@ __attribute__((destructor)) static void stop_at_exit(void)
 {
     if (kymo__running && !kymo__switch_forked())
         kymo_stop();
+}
+
+int kymo_compare_clocks(const char *folder)
+{
+    if (kymo__switch_forked())
+        return KYMO_EIDLE;
+    if (!folder || !*folder)
+        return -EINVAL;
+    kymo__life_lock();
+    struct kymo_session *s = kymo__session();
+    int rc = s ? 0 : KYMO_EIDLE;
+    if (s && !s->drain.pinger) {
+        uint8_t boot[16];
+        kymo__boot_id(boot);
+        kymo__store_release(&s->drain.pinger, kymo__pinger_new(folder, boot, NULL));
+        rc = s->drain.pinger ? 0 : -ENOTSUP;
+    }
+    kymo__life_unlock();
+    return rc;
 }

@@ -27,6 +27,9 @@ struct host {
     int64_t stepped;      /* its wall clock was set by this in the middle, and back at the end */
     const char *at_start; /* metadata, or NULL */
     const char *at_stop;
+    const struct host *peer; /* NULL, or with whom it exchanges notes, */
+    int peer_number;
+    int64_t delay; /* which reach the other this long after they were written, at most */
 };
 
 static void note(struct kymo_writer *w, const char *key, const char *value)
@@ -38,7 +41,33 @@ static void note(struct kymo_writer *w, const char *key, const char *value)
 /* The monotonic clock of a host, SINCE nanoseconds after START. */
 static int64_t monotonic_at(const struct host *h, int64_t since)
 {
-    return h->uptime + since + since / SECOND * h->drift;
+    return h->uptime + since + (int64_t)((double)since / SECOND * (double)h->drift);
+}
+
+static void name_boot(int number, char *text)
+{
+    snprintf(text, 33, "%02x%030d", number + 1, 0);
+}
+
+/* Exchanges of notes with its peer, every ten seconds, of which some take long. */
+static void note_pings(struct kymo_writer *w, const struct host *h)
+{
+    uint64_t seed = (uint64_t)h->uptime;
+    for (int i = 0; h->peer && i < 10; i++) {
+        char peer[33], key[32], text[512];
+        int64_t sent = LENGTH / 10 * i;
+        int64_t seen = sent + (int64_t)(random_next(&seed) % (uint64_t)h->delay);
+        int64_t answered = seen + 1000;
+        int64_t received = answered + (int64_t)(random_next(&seed) % (uint64_t)h->delay);
+        name_boot(h->peer_number, peer);
+        snprintf(key, sizeof(key), "clock_ping.%d", i);
+        snprintf(text, sizeof(text),
+                 "peer=%s sent=%" PRId64 " seen=%" PRId64 " answered=%" PRId64 " received=%" PRId64
+                 " raw=%" PRId64 " peer_raw=%" PRId64,
+                 peer, monotonic_at(h, sent), monotonic_at(h->peer, seen),
+                 monotonic_at(h->peer, answered), monotonic_at(h, received), sent, answered);
+        note(w, key, text);
+    }
 }
 
 /* A host on which one call begins at START and ends with the capture, with shorter ones inside. */
@@ -64,6 +93,7 @@ static void make_host(const char *path, int number, const struct host *h)
         note(w, "wall_clock.start", h->at_start);
     if (h->at_stop)
         note(w, "wall_clock.stop", h->at_stop);
+    note_pings(w, h);
     for (int i = 0; i <= 100; i++) {
         int64_t since = LENGTH / 100 * i;
         uint64_t then = (uint64_t)monotonic_at(h, since);
@@ -99,7 +129,7 @@ static struct kymo_relation relate_hosts(const struct host *first, const struct 
     struct kymo_part parts[2] = {open_host("a.kymo", 0, first), open_host("b.kymo", 1, second)};
     struct kymo_alignment alignment;
     CHECK_OK(kymo__align(parts, 2, KYMO__ALIGN_BEST, &alignment));
-    CHECK(alignment.wall);
+    CHECK(alignment.wall || alignment.pings);
     kymo_close(parts[0].capture);
     kymo_close(parts[1].capture);
     return parts[1].relation;
@@ -276,6 +306,94 @@ static void the_error_of_a_killed_program_grows_until_its_end(void)
     CHECK_EQ(relate_hosts(&good, &killed).error, 8000000 + LENGTH / 2000);
 }
 
+/* ---- notes in a shared folder ---- */
+
+/* HOSTS hosts with clocks that nobody sets. All exchange notes with the host NUMBER HUB. */
+static void ping_hosts(int hub)
+{
+    uint64_t seed = 7;
+    struct host hosts[HOSTS];
+    struct kymo_part parts[HOSTS];
+    for (int i = 0; i < HOSTS; i++)
+        hosts[i] = (struct host){
+            .uptime = (i + 1) * 1000 * SECOND,
+            .off = (int64_t)(random_next(&seed) % 100) * SECOND - 50 * SECOND,
+            .drift = (int64_t)(random_next(&seed) % 400000) - 200000,
+            .at_start = UNSYNCED,
+            .at_stop = UNSYNCED,
+            .peer = i == hub ? NULL : &hosts[hub],
+            .peer_number = hub,
+            .delay = 5000000 + i * 100000,
+        };
+    for (int i = 0; i < HOSTS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "p%d.kymo", i);
+        parts[i] = open_host(name, i, &hosts[i]);
+    }
+    struct kymo_alignment alignment;
+    CHECK_OK(kymo__align(parts, HOSTS, KYMO__ALIGN_BEST, &alignment));
+    CHECK(alignment.pings && !alignment.wall);
+    for (int i = 1; i < HOSTS; i++) {
+        const struct kymo_relation *r = &parts[i].relation;
+        CHECK_EQ(r->how, KYMO__RELATED_PINGS);
+        CHECK_LE(misplaced(r, &hosts[0], &hosts[i]), r->error);
+        CHECK_LE(r->error, hosts[i].delay + (hub ? hosts[0].delay : 0));
+        double drift = ((double)SECOND + (double)hosts[0].drift) * 1e9 /
+                           ((double)SECOND + (double)hosts[i].drift) -
+                       1e9;
+        CHECK(drift - r->drift <= r->drift_error && r->drift - drift <= r->drift_error);
+    }
+    CHECK(!alignment.order.unsynchronised && !alignment.order.unknown);
+    CHECK_LE(alignment.order.error, 30000000);
+    for (int i = 0; i < HOSTS; i++)
+        kymo_close(parts[i].capture);
+}
+
+static void hosts_that_exchange_notes_with_the_first_are_related_within_the_error(void)
+{
+    ping_hosts(0);
+}
+
+static void hosts_that_exchange_notes_with_another_are_related_within_the_error(void)
+{
+    ping_hosts(17);
+}
+
+static void wall_clocks_narrow_what_notes_say(void)
+{
+    const struct host first = {.uptime = SECOND, .at_start = SYNCED, .at_stop = SYNCED};
+    struct host other = {.uptime = 2 * SECOND,
+                         .at_start = SYNCED,
+                         .at_stop = SYNCED,
+                         .peer = &first,
+                         .delay = 100000000};
+    struct kymo_relation slow = relate_hosts(&first, &other);
+    CHECK_LE(slow.error, 8000000 + 1000);
+    CHECK_LE(misplaced(&slow, &first, &other), slow.error);
+    other.delay = 1000000;
+    struct kymo_relation fast = relate_hosts(&first, &other);
+    CHECK_EQ(fast.how, KYMO__RELATED_PINGS);
+    CHECK_LE(fast.error, 1000000);
+    CHECK_LE(misplaced(&fast, &first, &other), fast.error);
+}
+
+/* It says that it is right within 4 ms, but is off by 100. */
+static void a_wall_clock_that_contradicts_the_notes_is_left_out(void)
+{
+    const struct host first = {.uptime = SECOND, .at_start = SYNCED, .at_stop = SYNCED};
+    const struct host wrong = {.uptime = 2 * SECOND,
+                               .off = 100000000,
+                               .at_start = SYNCED,
+                               .at_stop = SYNCED,
+                               .peer = &first,
+                               .delay = 3000000};
+    struct kymo_relation r = relate_hosts(&first, &wrong);
+    CHECK(r.contradicted);
+    CHECK_EQ(r.how, KYMO__RELATED_PINGS);
+    CHECK_LE(misplaced(&r, &first, &wrong), r.error);
+    CHECK_LE(r.error, 3100000);
+}
+
 /* ---- the command ---- */
 
 /* Make COUNT hosts in a new folder; every other one has the metadata SECOND_ONE. */
@@ -351,6 +469,32 @@ static void the_command_says_what_is_not_known(void)
            "the error of some clock was not recorded");
 }
 
+static void the_command_shows_what_notes_say(void)
+{
+    const struct host first = {.uptime = SECOND, .at_start = UNSYNCED, .at_stop = UNSYNCED};
+    const struct host other = {.uptime = 2 * SECOND,
+                               .off = 3 * SECOND,
+                               .at_start = UNSYNCED,
+                               .at_stop = UNSYNCED,
+                               .peer = &first,
+                               .delay = 2000000};
+    static char folder[4096];
+    char path[5000];
+    snprintf(folder, sizeof(folder), "%s", check_path("pinged"));
+    CHECK_OK(mkdir(folder, 0700));
+    snprintf(path, sizeof(path), "%s/h00.kymo", folder);
+    make_host(path, 0, &first);
+    snprintf(path, sizeof(path), "%s/h01.kymo", folder);
+    make_host(path, 1, &other);
+    PRINTS(folder, "report %s", "order between hosts is known within ");
+    PRINTS(folder, "report -j %s", "\"by\": \"pings\"");
+    PRINTS(folder, "info %s/h01.kymo", "10 exchanges with other hosts noted; the fastest took ");
+    PRINTS(folder, "merge %s/h00.kymo %s/h01.kymo -o %s/m.kymo",
+           "order between hosts is known within ");
+    PRINTS(folder, "info %s/m.kymo", "1.merged_clock = by=pings offset_ns=-",
+           "aligned by notes in a shared folder");
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(sixty_four_hosts_that_drift_are_related_within_the_stated_error),
     CHECK_CASE(a_merged_capture_is_corrected_for_drift),
@@ -359,6 +503,11 @@ static const struct check_case cases[] = {
     CHECK_CASE(an_unsynchronised_clock_is_said_to_be),
     CHECK_CASE(without_an_estimate_the_error_is_unknown),
     CHECK_CASE(the_error_of_a_killed_program_grows_until_its_end),
+    CHECK_CASE(hosts_that_exchange_notes_with_the_first_are_related_within_the_error),
+    CHECK_CASE(hosts_that_exchange_notes_with_another_are_related_within_the_error),
+    CHECK_CASE(wall_clocks_narrow_what_notes_say),
+    CHECK_CASE(a_wall_clock_that_contradicts_the_notes_is_left_out),
+    CHECK_CASE(the_command_shows_what_notes_say),
     CHECK_CASE(the_command_shows_the_error_of_every_host),
     CHECK_CASE(the_command_says_what_is_not_known),
 };

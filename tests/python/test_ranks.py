@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -229,3 +230,42 @@ def test_where_system_calls_are_filtered_the_clock_is_not_asked_for() -> None:
         pytest.skip("this kernel has no filters of system calls")
     assert (done.returncode, done.stderr) == (0, "")
     assert "error unknown: it was not recorded" in program.good("info", "filtered.kymo")
+
+
+# A host of its own: with another boot id, and a monotonic clock that is 1000 s ahead.
+OTHER_HOST = [
+    *("unshare", "--mount", "--time", "--monotonic", "1000", "--fork", "--kill-child"),
+    *("sh", "-c", 'mount --bind boot /proc/sys/kernel/random/boot_id && exec "$@"', "sh"),
+]
+
+
+def test_hosts_that_share_a_directory_compare_their_clocks() -> None:
+    Path("boot").write_text("00000000-2222-3333-4444-555555555555\n")
+    if not shutil.which("unshare") or execute(*OTHER_HOST, "true").returncode:
+        pytest.skip("no time namespaces here")
+    write("script.py", "import time; time.sleep(8)")
+    processes = [
+        subprocess.Popen(
+            [*host, *RUN, "-q", "--dir", "runs/7", "script.py"],
+            env={**os.environ, "RANK": str(rank)},
+        )
+        for rank, host in enumerate(([], OTHER_HOST))
+    ]
+    assert [process.wait(400) for process in processes] == [0, 0]
+
+    clock = json.loads(program.good("report", "-j", "runs/7"))["ranks"][1]["clock"]
+    info = program.good("info", str(next(Path("runs/7").glob("*rank00000.kymo"))))
+
+    assert clock["by"] in ("pings", "wall")
+    assert abs(clock["offset_ns"] + 1000 * 10**9) <= clock["error_ns"] < 10**9
+    assert re.search(r"^  pings +\d+ exchanges? with other hosts noted", info, re.M)
+    assert not [path for path in Path("runs/7").iterdir() if path.suffix != ".kymo"]
+
+
+def test_a_directory_that_vanishes_does_not_stop_the_program() -> None:
+    write("script.py", "import shutil, time; time.sleep(1); shutil.rmtree('runs'); time.sleep(1)")
+
+    done = execute(*RUN, "-q", "--dir", "runs/7", "script.py")
+
+    assert done.returncode == 0
+    assert not Path("runs").exists()

@@ -90,7 +90,7 @@ static void print_metadata(const struct kymo_capture *capture)
     const char *key, *value;
     bool first = true;
     for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++) {
-        if (strncmp(key, "interpreter.", 12) == 0)
+        if (strncmp(key, "interpreter.", 12) == 0 || kymo__is_ping(key))
             continue; /* long lists, of use to programs only */
         if (first) {
             kymo__cli_label("metadata");
@@ -202,6 +202,19 @@ static void print_memory(const struct cli_facts *facts)
            kymo__cli_colour(CLI_PLAIN));
 }
 
+static void print_pings(const struct kymo_capture *capture)
+{
+    struct kymo_pings pings = {0};
+    kymo__pings_read(&pings, capture);
+    char *words = kymo__cli_ping_words(&pings);
+    if (words) {
+        kymo__cli_label("pings");
+        puts(words);
+    }
+    kymo__cli_free(words);
+    kymo__pings_fini(&pings);
+}
+
 void kymo__cli_info_text(const struct cli_facts *facts)
 {
     const struct kymo_info *info = &facts->info;
@@ -235,6 +248,7 @@ void kymo__cli_info_text(const struct cli_facts *facts)
     kymo__cli_label("wall");
     puts(words);
     kymo__cli_free(words);
+    print_pings(facts->capture);
     print_format(facts);
     print_metadata(facts->capture);
     print_processes(facts);

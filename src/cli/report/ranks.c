@@ -84,6 +84,7 @@ static int measure_rank(struct kymo_capture *capture, const char *path, const ch
         .lasted = info.end - info.start,
     };
     kymo__hostclock_read(capture, &rank->clock);
+    error = kymo__pings_read(&rank->pings, capture);
     struct kymo_function_figures f = {.size = sizeof f};
     for (uint64_t i = 0; kymo_figures_function(figures, i, &f) == 0; i++) {
         rank->calls += f.calls;
@@ -94,7 +95,7 @@ static int measure_rank(struct kymo_capture *capture, const char *path, const ch
         rank->step_most = f.most > rank->step_most ? f.most : rank->step_most;
     }
     kymo_figures_free(figures);
-    return 0;
+    return error;
 }
 
 /* ---- all of them, on all cores ---- */
@@ -193,7 +194,7 @@ static int relate_clocks(struct cli_ranks *ranks)
     struct kymo_hosts hosts = {0};
     int *host_of = kymo__cli_array(ranks->count, sizeof *host_of), rc = 0;
     for (size_t i = 0; i < ranks->count && rc == 0; i++) {
-        host_of[i] = kymo__hosts_add(&hosts, &ranks->all[i].clock);
+        host_of[i] = kymo__hosts_add(&hosts, &ranks->all[i].clock, &ranks->all[i].pings);
         rc = host_of[i] < 0 ? host_of[i] : 0;
     }
     if (rc == 0)
@@ -363,6 +364,7 @@ int kymo__cli_report_ranks(const char *folder, const char *step, uint64_t limit,
         kymo__cli_free(ranks.all[i].path);
         kymo__cli_free(ranks.all[i].name);
         kymo__cli_free(ranks.all[i].host);
+        kymo__pings_fini(&ranks.all[i].pings);
     }
     kymo__cli_free(ranks.all);
     return code;

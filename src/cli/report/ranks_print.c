@@ -79,7 +79,7 @@ static void add_rank(struct cli_table *table, const struct cli_rank *rank, kymo_
     struct cli_text start = kymo__cli_duration(rank->start), error = {"exact"};
     if (relation->error < 0)
         error = (struct cli_text){"unknown"};
-    else if (relation->how == KYMO__RELATED_WALL)
+    else if (relation->how != KYMO__RELATED_MONOTONIC)
         error = kymo__cli_duration(relation->error);
     struct cli_text lasted = kymo__cli_duration(rank->lasted);
     struct cli_text calls = kymo__cli_grouped(rank->calls);
@@ -177,7 +177,7 @@ void kymo__cli_ranks_text(const struct cli_ranks *ranks, const struct cli_rank_c
 static void write_relation(struct kymo_jsonout *json, const struct kymo_relation *relation)
 {
     kymo__jsonout_object(json, "clock");
-    kymo__jsonout_string(json, "by", relation->how == KYMO__RELATED_WALL ? "wall" : "monotonic");
+    kymo__jsonout_string(json, "by", kymo__cli_related_by(relation));
     kymo__jsonout_int(json, "offset_ns", relation->shift);
     if (relation->error < 0)
         kymo__jsonout_null(json, "error_ns");

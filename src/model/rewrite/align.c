@@ -49,8 +49,11 @@ static int gather_hosts(const struct kymo_part *parts, size_t count, struct kymo
 {
     for (size_t i = 0; i < count; i++) {
         struct kymo_hostclock clock;
+        struct kymo_pings pings = {0};
         kymo__hostclock_read(parts[i].capture, &clock);
-        host_of[i] = kymo__hosts_add(hosts, &clock);
+        int rc = kymo__pings_read(&pings, parts[i].capture);
+        host_of[i] = rc < 0 ? rc : kymo__hosts_add(hosts, &clock, &pings);
+        kymo__pings_fini(&pings);
         if (host_of[i] < 0)
             return host_of[i];
     }
@@ -70,6 +73,8 @@ int kymo__align(struct kymo_part *parts, size_t count, enum kymo_align how,
     }
     for (size_t i = 1; rc == 0 && i < count; i++) {
         parts[i].relation = relate_part(&hosts, host_of[i], &parts[0], &parts[i], how);
+        if (parts[i].relation.how == KYMO__RELATED_PINGS)
+            alignment->pings = true;
         if (parts[i].relation.how != KYMO__RELATED_WALL)
             continue;
         alignment->wall = true;

@@ -44,6 +44,7 @@ struct kymo_relation {
         KYMO__RELATED_MONOTONIC, /* the same clock: exact */
         KYMO__RELATED_WALL,
         KYMO__RELATED_START, /* made to start together: says nothing about order */
+        KYMO__RELATED_PINGS, /* by notes in a shared folder, and by what the wall clocks allow */
     } how;
     /* From its clock to that of the first: add SHIFT at the time AT, and from there on DRIFT
        nanoseconds more for every thousand million. */
@@ -52,6 +53,7 @@ struct kymo_relation {
     double drift_error;          /* the greatest error of DRIFT; -1 if unknown */
     kymo_ns error;               /* a time is off by this at most; -1 if unknown */
     enum kymo_synchronised sync; /* of both wall clocks; not of use unless related by them */
+    bool contradicted;           /* a wall clock was further off than its host believed */
 };
 
 /* TIME on its clock as time on the clock of the first. Keeps the order of times. */

@@ -4,15 +4,21 @@
 #define KYMO_HOSTS_H
 
 #include "hostclock.h"
+#include "pings.h"
 
 /* Starts as all zero. */
 struct kymo_hosts {
-    struct kymo_hostclock *clocks; /* by host */
-    size_t count;
+    struct kymo_host {
+        struct kymo_hostclock clock;
+        struct kymo_pings pings;
+    } * all;
+    size_t count, room;
 };
 
-/* Add a capture with CLOCK. Returns the number of its host or -ENOMEM. */
-int kymo__hosts_add(struct kymo_hosts *hosts, const struct kymo_hostclock *clock);
+/* Add a capture with CLOCK and PINGS, which are copied. Returns the number of its host or
+   -ENOMEM. */
+int kymo__hosts_add(struct kymo_hosts *hosts, const struct kymo_hostclock *clock,
+                    const struct kymo_pings *pings);
 void kymo__hosts_fini(struct kymo_hosts *hosts);
 
 /* The relation of HOST's clock to that of FIRST, when all captures have been added. */
@@ -20,9 +26,11 @@ struct kymo_relation kymo__hosts_relate(const struct kymo_hosts *hosts, int firs
 
 /* How well the order of events on different hosts is known. */
 struct kymo_order {
-    bool hosts;                   /* there are different hosts or boots */
-    bool unsynchronised, unknown; /* some wall clock, or the error of some relation, is */
-    kymo_ns error;                /* the most for any two hosts, if none is unknown */
+    bool hosts; /* there are different hosts or boots */
+    bool unsynchronised,
+        unknown;       /* some wall clock that matters, or the error of some relation, is */
+    bool contradicted; /* some wall clock was further off than its host believed */
+    kymo_ns error;     /* the most for any two hosts, if none is unknown */
 };
 
 /* The order when all hosts are on the clock of FIRST. */

@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "defs.h"
+#include "pings.h"
 #include "rewrite_stacks.h"
 #include "stacks.h"
 #include "writer.h"
@@ -133,13 +134,18 @@ int kymo__rewrite_metadata(struct kymo_writer *w, const struct kymo_part *parts,
         return -ENOMEM;
     for (uint32_t j = 0; j < firsts; j++) {
         kymo_capture_metadata(parts[0].capture, j, &key, &value);
-        shared[j] = common(parts, count, key, value);
+        shared[j] = !kymo__is_ping(key) && common(parts, count, key, value);
     }
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         for (uint32_t j = 0; kymo_capture_metadata(parts[i].capture, j, &key, &value) == 0; j++) {
             if (count > 1 && of_samples(parts, count, key, value)) {
                 kymo__rewrite_note(w, key, strcmp(key, KYMO__SAMPLE_PERIOD) == 0 ? length : value);
+                continue;
+            }
+            if (count > 1 && kymo__is_ping(key)) {
+                if (i == 0) /* whose clock is that of the result */
+                    kymo__rewrite_note(w, key, value);
                 continue;
             }
             const char *rest;
