@@ -34,7 +34,7 @@ MODEL = {
     "model/export/common": EXPORT,
     **{f"model/export/{name}": EXPORT | {"model/export/common"} for name in FORMATS},
     "model/export/html": EXPORT | {"model/export/common", "model/tiles"},
-    "model/rewrite": SUM,
+    "model/rewrite": SUM | {"model/ops"},
 }
 SHARED = {"base", "symbol", "trace", "cli/term", *MODEL}
 VERBS = [

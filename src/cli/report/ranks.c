@@ -83,8 +83,7 @@ static int measure_rank(struct kymo_capture *capture, const char *path, const ch
         .start = info.start,
         .lasted = info.end - info.start,
     };
-    kymo__hostclock_read(capture, &rank->clock);
-    error = kymo__pings_read(&rank->pings, capture);
+    error = kymo__evidence_read(&rank->evidence, capture);
     struct kymo_function_figures f = {.size = sizeof f};
     for (uint64_t i = 0; kymo_figures_function(figures, i, &f) == 0; i++) {
         rank->calls += f.calls;
@@ -194,7 +193,7 @@ static int relate_clocks(struct cli_ranks *ranks)
     struct kymo_hosts hosts = {0};
     int *host_of = kymo__cli_array(ranks->count, sizeof *host_of), rc = 0;
     for (size_t i = 0; i < ranks->count && rc == 0; i++) {
-        host_of[i] = kymo__hosts_add(&hosts, &ranks->all[i].clock, &ranks->all[i].pings);
+        host_of[i] = kymo__hosts_add(&hosts, &ranks->all[i].evidence);
         rc = host_of[i] < 0 ? host_of[i] : 0;
     }
     if (rc == 0)
@@ -364,7 +363,7 @@ int kymo__cli_report_ranks(const char *folder, const char *step, uint64_t limit,
         kymo__cli_free(ranks.all[i].path);
         kymo__cli_free(ranks.all[i].name);
         kymo__cli_free(ranks.all[i].host);
-        kymo__pings_fini(&ranks.all[i].pings);
+        kymo__evidence_fini(&ranks.all[i].evidence);
     }
     kymo__cli_free(ranks.all);
     return code;

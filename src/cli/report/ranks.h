@@ -14,8 +14,7 @@ struct cli_rank {
     char *path, *name, *host;
     int64_t rank, pid;     /* rank: -1 if unknown */
     kymo_ns start, lasted; /* start: on its own clock, then after the earliest start of all */
-    struct kymo_hostclock clock;
-    struct kymo_pings pings;
+    struct kymo_evidence evidence; /* of its clock */
     struct kymo_relation relation; /* to the clock of the first rank */
     uint64_t calls;
     uint64_t steps; /* calls of what is a step; 0 if there are none */

@@ -63,17 +63,18 @@ static bool align(struct kymo_part *parts, const char *const *paths, int count, 
                                paths[0], strange, kymo__cli_duration(found.apart).text);
         return false;
     }
-    *said = found.start   ? "aligned at their starts"
-            : found.wall  ? "aligned by each machine's time of day"
-            : found.pings ? "aligned by notes in a shared folder"
-                          : "one monotonic clock";
+    *said = found.start         ? "aligned at their starts"
+            : found.wall        ? "aligned by each machine's time of day"
+            : found.collectives ? "aligned by collectives"
+            : found.pings       ? "aligned by notes in a shared folder"
+                                : "one monotonic clock";
     if (found.start)
         kymo__cli_complain("the captures were aligned at their starts; do not compare times "
                            "between them");
     else if (found.wall)
         kymo__cli_complain("captures from different machines or boots were aligned by the time "
                            "of day: times between them are only as accurate as those clocks");
-    if (found.wall || found.pings)
+    if (found.wall || found.pings || found.collectives)
         complain_error(&found.order);
     return true;
 }

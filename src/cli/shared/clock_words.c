@@ -25,7 +25,7 @@ char *kymo__cli_order_words(const struct kymo_order *order)
 
 const char *kymo__cli_related_by(const struct kymo_relation *relation)
 {
-    static const char *const by[] = {"monotonic", "wall", "start", "pings"};
+    static const char *const by[] = {"monotonic", "wall", "start", "pings", "collectives"};
     return by[relation->how];
 }
 

@@ -10,7 +10,7 @@ char *kymo__cli_order_words(const struct kymo_order *order);
 /* What a capture knows of its wall clock's error. Free it. */
 char *kymo__cli_clock_words(const struct kymo_hostclock *clock);
 
-/* What RELATION is found from: "monotonic", "wall", "pings" or "start". */
+/* What RELATION is found from: "monotonic", "wall", "pings", "collectives" or "start". */
 const char *kymo__cli_related_by(const struct kymo_relation *relation);
 
 /* What a capture knows of other hosts from PINGS, or NULL if that is nothing. Free it. */

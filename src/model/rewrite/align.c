@@ -48,12 +48,10 @@ static int gather_hosts(const struct kymo_part *parts, size_t count, struct kymo
                         int *host_of)
 {
     for (size_t i = 0; i < count; i++) {
-        struct kymo_hostclock clock;
-        struct kymo_pings pings = {0};
-        kymo__hostclock_read(parts[i].capture, &clock);
-        int rc = kymo__pings_read(&pings, parts[i].capture);
-        host_of[i] = rc < 0 ? rc : kymo__hosts_add(hosts, &clock, &pings);
-        kymo__pings_fini(&pings);
+        struct kymo_evidence evidence;
+        int rc = kymo__evidence_read(&evidence, parts[i].capture);
+        host_of[i] = rc < 0 ? rc : kymo__hosts_add(hosts, &evidence);
+        kymo__evidence_fini(&evidence);
         if (host_of[i] < 0)
             return host_of[i];
     }
@@ -73,8 +71,8 @@ int kymo__align(struct kymo_part *parts, size_t count, enum kymo_align how,
     }
     for (size_t i = 1; rc == 0 && i < count; i++) {
         parts[i].relation = relate_part(&hosts, host_of[i], &parts[0], &parts[i], how);
-        if (parts[i].relation.how == KYMO__RELATED_PINGS)
-            alignment->pings = true;
+        alignment->pings |= parts[i].relation.how == KYMO__RELATED_PINGS;
+        alignment->collectives |= parts[i].relation.how == KYMO__RELATED_COLLECTIVES;
         if (parts[i].relation.how != KYMO__RELATED_WALL)
             continue;
         alignment->wall = true;

@@ -113,6 +113,13 @@ int kymo__band_fit(struct kymo_band *band, const struct kymo_limit *limits, size
     return rc;
 }
 
+/* A damaged file may have clocks that are centuries apart. */
+static kymo_ns in_range(double ns)
+{
+    const double most = (double)(INT64_C(1) << 60);
+    return (kymo_ns)(ns > most ? most : ns < -most ? -most : ns);
+}
+
 void kymo__band_at(const struct kymo_band *band, kymo_ns time, kymo_ns *least, kymo_ns *most)
 {
     double span = (double)(band->to - band->from);
@@ -124,6 +131,6 @@ void kymo__band_at(const struct kymo_band *band, kymo_ns time, kymo_ns *least, k
     double from = (double)(near[0] - base), from_most = (double)(other[0] - base);
     double to = (double)((part < 0 ? band->most : band->least)[1] - base);
     double to_most = (double)((part < 0 ? band->least : band->most)[1] - base);
-    *least = base + (kymo_ns)(rest * from + part * to) - 1;
-    *most = base + (kymo_ns)(rest * from_most + part * to_most) + 1;
+    *least = base + in_range(rest * from + part * to) - 1;
+    *most = base + in_range(rest * from_most + part * to_most) + 1;
 }

@@ -19,6 +19,9 @@
 /* A clock that moves faster is not corrected, but set, which a line cannot describe. */
 #define DRIFT_MOST 0.01
 
+/* A clock that was further from running steadily was set. */
+#define BENT_MOST 1000000000
+
 typedef __int128 wide;
 
 static kymo_ns in_range(wide ns)
@@ -148,6 +151,27 @@ static void fit_line(const struct kymo_reader *r, struct kymo_hostclock *clock)
         set_line(clock, first, drift, &moving);
 }
 
+/* The corrections of the clock show against the counter, unless that is the clock itself. */
+static kymo_ns bend_of(const struct kymo_reader *r)
+{
+    const size_t count = r->snapshot_count;
+    if (r->header.clock == KYMO_CLOCK_MONOTONIC || count < 2)
+        return -1;
+    const struct kymo_snapshot *one = &r->snapshots[0], *last = &r->snapshots[count - 1];
+    if (last->ticks <= one->ticks)
+        return -1;
+    double rate = (double)in_range((wide)last->monotonic - one->monotonic) /
+                  (double)(last->ticks - one->ticks);
+    kymo_ns most = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct kymo_snapshot *s = &r->snapshots[i];
+        double since = ((double)s->ticks - (double)one->ticks) * rate;
+        kymo_ns far = distance(s->monotonic, in_range((wide)one->monotonic + (wide)since));
+        most = far > most ? far : most;
+    }
+    return most < BENT_MOST ? most : -1;
+}
+
 void kymo__hostclock_read(const struct kymo_capture *capture, struct kymo_hostclock *clock)
 {
     const struct kymo_reader *r = capture->reader;
@@ -155,6 +179,7 @@ void kymo__hostclock_read(const struct kymo_capture *capture, struct kymo_hostcl
         .wall_offset = capture->base.wall_offset, .most = -1, .estimate = -1};
     memcpy(clock->boot, r->header.boot, sizeof(clock->boot));
     fit_line(r, clock);
+    clock->bent = bend_of(r);
     read_errors(capture, clock);
 }
 
@@ -195,6 +220,11 @@ void kymo__hostclock_extend(struct kymo_hostclock *clock, const struct kymo_host
     both.begin = begin;
     both.end = other->end > both.end ? other->end : both.end;
     both.moved = other->moved > both.moved ? other->moved : both.moved;
+    /* Between two recordings, nobody saw it. */
+    bool apart = more->end < clock->begin || clock->end < more->begin;
+    both.bent = both.bent < 0 || other->bent < 0 || apart ? -1
+                : other->bent > both.bent                 ? other->bent
+                                                          : both.bent;
     both.most = both.most < 0 || other->most < 0 ? -1
                 : other->most > both.most        ? other->most
                                                  : both.most;

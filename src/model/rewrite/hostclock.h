@@ -24,6 +24,9 @@ struct kymo_hostclock {
     kymo_ns wall_offset;
     double wall_drift;
     kymo_ns spread;
+    /* How far the monotonic clock was from running as steadily as the counter of the processor; -1
+       if unknown. */
+    kymo_ns bent;
     kymo_ns moved;               /* the furthest that it was from its first value */
     enum kymo_synchronised sync; /* the whole time */
     kymo_ns most;                /* the greatest error of the wall clock; -1 if unknown */
@@ -44,7 +47,9 @@ struct kymo_relation {
         KYMO__RELATED_MONOTONIC, /* the same clock: exact */
         KYMO__RELATED_WALL,
         KYMO__RELATED_START, /* made to start together: says nothing about order */
-        KYMO__RELATED_PINGS, /* by notes in a shared folder, and by what the wall clocks allow */
+        /* By notes in a shared folder, or by collectives; and by what the wall clocks allow. */
+        KYMO__RELATED_PINGS,
+        KYMO__RELATED_COLLECTIVES,
     } how;
     /* From its clock to that of the first: add SHIFT at the time AT, and from there on DRIFT
        nanoseconds more for every thousand million. */

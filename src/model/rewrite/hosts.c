@@ -1,6 +1,7 @@
 /* hosts.c — see hosts.h.
 
-   Two hosts are related through a peer with whom both exchanged notes, which may be one of them.
+   Two hosts are related through a peer with whom both exchanged notes, which may be one of them, or
+   directly by collectives that both took part in.
    The band (band.h) of one minus the band of the other is the band between them. Where it and the
    wall clocks overlap is what is left; if they do not, the wall clocks are wrong, as the notes cannot
    be. */
@@ -15,35 +16,58 @@
 /* Times further from zero are damaged; sums of those that are nearer do not overflow. */
 #define TIME_MOST (INT64_C(1) << 60)
 
+/* Clocks that were further from running steadily, or drift faster, cannot be related by lines. */
+#define BENT_MOST INT64_C(1000000000)
+#define DRIFT_MOST 1e7
+
 /* Times of events are read off a counter, and converted between two snapshots. */
 #define CONVERSION 1000
 
-int kymo__hosts_add(struct kymo_hosts *hosts, const struct kymo_hostclock *clock,
-                    const struct kymo_pings *pings)
+int kymo__evidence_read(struct kymo_evidence *evidence, struct kymo_capture *capture)
+{
+    *evidence = (struct kymo_evidence){0};
+    kymo__hostclock_read(capture, &evidence->clock);
+    int rc = kymo__pings_read(&evidence->pings, capture);
+    return rc < 0 ? rc : kymo__collectives_read(&evidence->collectives, capture);
+}
+
+void kymo__evidence_fini(struct kymo_evidence *evidence)
+{
+    kymo__pings_fini(&evidence->pings);
+    kymo__collectives_fini(&evidence->collectives);
+}
+
+int kymo__hosts_add(struct kymo_hosts *hosts, const struct kymo_evidence *evidence)
 {
     size_t i = 0;
-    while (i < hosts->count && !kymo__hostclock_same_boot(&hosts->all[i].clock, clock))
+    while (i < hosts->count && !kymo__hostclock_same_boot(&hosts->all[i].clock, &evidence->clock))
         i++;
     if (i < hosts->count) {
-        kymo__hostclock_extend(&hosts->all[i].clock, clock);
+        kymo__hostclock_extend(&hosts->all[i].clock, &evidence->clock);
     } else {
         if (kymo__array_grow(&hosts->all, &hosts->room, i, sizeof(*hosts->all)) < 0)
             return -ENOMEM;
-        hosts->all[hosts->count++] = (struct kymo_host){.clock = *clock};
+        hosts->all[hosts->count++] = (struct kymo_evidence){.clock = evidence->clock};
     }
     struct kymo_pings *known = &hosts->all[i].pings;
-    for (size_t j = 0; j < pings->count; j++) {
+    for (size_t j = 0; j < evidence->pings.count; j++) {
         if (kymo__array_grow(&known->all, &known->room, known->count, sizeof(*known->all)) < 0)
             return -ENOMEM;
-        known->all[known->count++] = pings->all[j];
+        known->all[known->count++] = evidence->pings.all[j];
     }
-    return (int)i;
+    if (!evidence->collectives.count)
+        return (int)i;
+    int rc = kymo__collectives_add(&hosts->all[i].collectives, &evidence->collectives);
+    if (rc == 0)
+        rc = kymo__collectives_add(&hosts->together, &evidence->collectives);
+    return rc < 0 ? rc : (int)i;
 }
 
 void kymo__hosts_fini(struct kymo_hosts *hosts)
 {
     for (size_t i = 0; i < hosts->count; i++)
-        kymo__pings_fini(&hosts->all[i].pings);
+        kymo__evidence_fini(&hosts->all[i]);
+    kymo__collectives_fini(&hosts->together);
     kymo__free(hosts->all);
     *hosts = (struct kymo_hosts){0};
 }
@@ -55,6 +79,7 @@ void kymo__hosts_fini(struct kymo_hosts *hosts)
 struct link {
     struct kymo_band band;
     kymo_ns bent;
+    bool collectives; /* they were used */
 };
 
 /* How far the correction of a clock, time minus raw time, was from a line, over the exchanges with
@@ -88,29 +113,72 @@ static kymo_ns bend_of(const struct kymo_pings *pings, const uint8_t *peer, bool
         double far = correction[1] > line ? correction[1] - line : line - correction[1];
         most = (kymo_ns)far > most ? (kymo_ns)far : most;
     }
-    return most;
+    return most < BENT_MOST ? most : BENT_MOST;
 }
 
-/* Fit LINK of HOST to PEER. Returns what kymo__band_fit does. */
-static int fit_link(const struct kymo_host *host, const uint8_t *peer, struct link *link)
+/* Add the limits of the exchanges of HOST with PEER to the COUNT in LIMITS. */
+static size_t limit_by_pings(const struct kymo_evidence *host, const uint8_t *peer,
+                             struct kymo_limit *limits)
 {
-    const struct kymo_pings *pings = &host->pings;
-    *link = (struct link){.band = {.from = host->clock.begin, .to = host->clock.end}};
-    if (memcmp(host->clock.boot, peer, 16) == 0)
-        return 1;
-    struct kymo_limit *limits = kymo__alloc((2 * pings->count + 1) * sizeof(*limits));
-    if (!limits)
-        return -ENOMEM;
     size_t count = 0;
-    for (size_t i = 0; i < pings->count; i++) {
-        const struct kymo_ping *p = &pings->all[i];
+    for (size_t i = 0; i < host->pings.count; i++) {
+        const struct kymo_ping *p = &host->pings.all[i];
         if (memcmp(p->peer, peer, 16) != 0)
             continue;
         limits[count++] = (struct kymo_limit){p->sent, p->seen - p->sent, true};
         limits[count++] = (struct kymo_limit){p->received, p->answered - p->received, false};
     }
+    return count;
+}
+
+/* The same of collectives of HOST and PEER, of which TOGETHER has the records of all hosts. */
+static size_t limit_by_collectives(const struct kymo_evidence *host,
+                                   const struct kymo_evidence *peer,
+                                   const struct kymo_collectives *together,
+                                   struct kymo_limit *limits)
+{
+    size_t count = 0;
+    if (host->clock.bent < 0 || peer->clock.bent < 0)
+        return 0;
+    for (size_t i = 0; i < host->collectives.count; i++) {
+        const struct kymo_collective *here = &host->collectives.all[i];
+        const struct kymo_collective *there = kymo__collectives_find(&peer->collectives, here->id);
+        const struct kymo_collective *all = kymo__collectives_find(together, here->id);
+        if (!there || !all || (all->ranks && all->count != all->ranks))
+            continue;
+        limits[count++] = (struct kymo_limit){here->start, there->end - here->start, true};
+        limits[count++] = (struct kymo_limit){here->end, there->start - here->end, false};
+    }
+    return count;
+}
+
+/* Fit LINK of HOST to PEER, whose evidence is THERE, or NULL. Returns what kymo__band_fit does. */
+static int fit_link(const struct kymo_hosts *hosts, const struct kymo_evidence *host,
+                    const uint8_t *peer, const struct kymo_evidence *there, struct link *link)
+{
+    const struct kymo_pings *pings = &host->pings;
+    *link = (struct link){.band = {.from = host->clock.begin, .to = host->clock.end}};
+    if (memcmp(host->clock.boot, peer, 16) == 0)
+        return 1;
+    struct kymo_limit *limits =
+        kymo__alloc((2 * (pings->count + host->collectives.count) + 1) * sizeof(*limits));
+    if (!limits)
+        return -ENOMEM;
+    size_t count = limit_by_pings(host, peer, limits);
     link->bent = bend_of(pings, peer, false) + bend_of(pings, peer, true);
-    int rc = kymo__band_fit(&link->band, limits, count, link->bent);
+    size_t more = there ? limit_by_collectives(host, there, &hosts->together, limits + count) : 0;
+    int rc = 0;
+    if (more) {
+        kymo_ns bent = host->clock.bent + there->clock.bent;
+        struct link both = {link->band, bent > link->bent ? bent : link->bent, true};
+        rc = kymo__band_fit(&both.band, limits, count + more, both.bent);
+        if (rc > 0)
+            *link = both;
+    }
+    if (rc <= 0 && link->bent >= BENT_MOST)
+        rc = 0;
+    else if (rc <= 0) /* no collectives, or such that cannot be what they seem */
+        rc = kymo__band_fit(&link->band, limits, count, link->bent);
     kymo__free(limits);
     return rc;
 }
@@ -127,6 +195,7 @@ static struct link join_links(const struct link *first, const struct link *one)
 {
     struct link both = *one;
     both.bent += first->bent;
+    both.collectives |= first->collectives;
     for (int end = 0; end < 2; end++) {
         kymo_ns time = end ? one->band.to : one->band.from, least, most;
         time += middle_of(one->band.least[end], one->band.most[end]);
@@ -161,7 +230,8 @@ static bool is_plausible(const struct kymo_hostclock *clock)
 }
 
 /* The best link of ONE to FIRST through any peer that both have. */
-static bool find_link(const struct kymo_host *first, const struct kymo_host *one, struct link *best)
+static bool find_link(const struct kymo_hosts *hosts, const struct kymo_evidence *first,
+                      const struct kymo_evidence *one, struct link *best)
 {
     bool found = false;
     if (!is_plausible(&first->clock) || !is_plausible(&one->clock))
@@ -175,7 +245,8 @@ static bool find_link(const struct kymo_host *first, const struct kymo_host *one
             continue; /* exchanges with one peer follow each other */
         tried = peer;
         struct link here, there;
-        if (fit_link(one, peer, &here) <= 0 || fit_link(first, peer, &there) <= 0)
+        if (fit_link(hosts, one, peer, i == 0 ? first : NULL, &here) <= 0 ||
+            fit_link(hosts, first, peer, NULL, &there) <= 0)
             continue;
         struct link both = join_links(&there, &here);
         if (!found || error_of(&both) < error_of(best))
@@ -209,7 +280,7 @@ static struct kymo_relation relation_of(const struct link *link)
     kymo_ns to = middle_of(band->least[1], band->most[1]);
     double lasted = (double)(band->to - band->from);
     struct kymo_relation relation = {
-        .how = KYMO__RELATED_PINGS,
+        .how = link->collectives ? KYMO__RELATED_COLLECTIVES : KYMO__RELATED_PINGS,
         .sync = KYMO__SYNC_YES,
         .shift = from,
         .at = band->from,
@@ -229,14 +300,16 @@ struct kymo_relation kymo__hosts_relate(const struct kymo_hosts *hosts, int firs
 {
     if (host == first)
         return (struct kymo_relation){.how = KYMO__RELATED_MONOTONIC, .sync = KYMO__SYNC_YES};
-    const struct kymo_host *a = &hosts->all[first], *b = &hosts->all[host];
+    const struct kymo_evidence *a = &hosts->all[first], *b = &hosts->all[host];
     struct kymo_relation wall = kymo__hostclock_relate(&a->clock, &b->clock, true);
     struct link link;
-    if (!find_link(a, b, &link))
+    if (!find_link(hosts, a, b, &link))
         return wall;
-    bool trusted = wall.sync == KYMO__SYNC_YES && wall.error >= 0;
+    bool trusted = wall.sync == KYMO__SYNC_YES && wall.error >= 0 && wall.error < TIME_MOST;
     bool contradicted = trusted && !keep_walled(&link, &wall);
     struct kymo_relation pinged = relation_of(&link);
+    if (pinged.drift > DRIFT_MOST || pinged.drift < -DRIFT_MOST)
+        return wall;
     if (trusted && !contradicted && wall.error <= pinged.error)
         return wall;
     pinged.contradicted = contradicted;
@@ -258,7 +331,7 @@ struct kymo_order kymo__hosts_order(const struct kymo_hosts *hosts, int first)
         order.unsynchronised |= relation.sync == KYMO__SYNC_NO;
         order.unknown |= relation.error < 0;
         order.contradicted |= relation.contradicted;
-        walls &= relation.how != KYMO__RELATED_PINGS;
+        walls &= relation.how == KYMO__RELATED_WALL || (int)i == first;
         kymo_ns share = (int)i == first ? own : relation.error - own;
         next = share > most ? most : share > next ? share : next;
         most = share > most ? share : most;

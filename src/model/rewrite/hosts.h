@@ -3,22 +3,30 @@
 #ifndef KYMO_HOSTS_H
 #define KYMO_HOSTS_H
 
+#include "collectives.h"
 #include "hostclock.h"
 #include "pings.h"
 
-/* Starts as all zero. */
-struct kymo_hosts {
-    struct kymo_host {
-        struct kymo_hostclock clock;
-        struct kymo_pings pings;
-    } * all;
-    size_t count, room;
+/* What a capture knows about its clock. */
+struct kymo_evidence {
+    struct kymo_hostclock clock;
+    struct kymo_pings pings;
+    struct kymo_collectives collectives;
 };
 
-/* Add a capture with CLOCK and PINGS, which are copied. Returns the number of its host or
-   -ENOMEM. */
-int kymo__hosts_add(struct kymo_hosts *hosts, const struct kymo_hostclock *clock,
-                    const struct kymo_pings *pings);
+/* Read it from CAPTURE. 0 or a negative code; call fini either way. */
+int kymo__evidence_read(struct kymo_evidence *evidence, struct kymo_capture *capture);
+void kymo__evidence_fini(struct kymo_evidence *evidence);
+
+/* Starts as all zero. */
+struct kymo_hosts {
+    struct kymo_evidence *all; /* by host: of all its captures */
+    size_t count, room;
+    struct kymo_collectives together; /* of all hosts */
+};
+
+/* Add what a capture knows; it is copied. Returns the number of its host or -ENOMEM. */
+int kymo__hosts_add(struct kymo_hosts *hosts, const struct kymo_evidence *evidence);
 void kymo__hosts_fini(struct kymo_hosts *hosts);
 
 /* The relation of HOST's clock to that of FIRST, when all captures have been added. */

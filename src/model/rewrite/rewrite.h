@@ -45,8 +45,9 @@ enum kymo_align {
 
 /* What kymo__align found. */
 struct kymo_alignment {
-    bool wall;      /* the time of day was used for another machine or boot */
-    bool pings;     /* notes in a shared folder were */
+    bool wall;  /* the time of day was used for another machine or boot */
+    bool pings; /* notes in a shared folder were */
+    bool collectives;
     bool start;     /* they were made to start together */
     size_t strange; /* with -EDOM: the capture that cannot be related to the first */
     kymo_ns apart;  /* with -EDOM: time of day from the end of one to the start of the other; 0 if
