@@ -262,6 +262,8 @@ static int64_t serve_hub(struct kymo_pinger *p, int64_t now)
 {
     bool news = false, active = false;
     bool sweep = now >= p->sweep_at;
+    if (!p->count)
+        return p->list_at;
     for (size_t i = 0; sweep && i < SWEEP && i < p->count; i++) {
         p->at = p->at + 1 < p->count ? p->at + 1 : 0;
         news |= look_at(p, &p->members[p->at]);

@@ -239,27 +239,54 @@ OTHER_HOST = [
 ]
 
 
-def test_hosts_that_share_a_directory_compare_their_clocks() -> None:
+def run_hosts(script: str, variable: str) -> None:
+    """Run `script` on this host and on another one, with 0 and 1 in the environment."""
     Path("boot").write_text("00000000-2222-3333-4444-555555555555\n")
     if not shutil.which("unshare") or execute(*OTHER_HOST, "true").returncode:
         pytest.skip("no time namespaces here")
-    write("script.py", "import time; time.sleep(8)")
     processes = [
         subprocess.Popen(
-            [*host, *RUN, "-q", "--dir", "runs/7", "script.py"],
-            env={**os.environ, "RANK": str(rank)},
+            [*host, *RUN, "-q", "--dir", "runs/7", script],
+            env={**os.environ, variable: str(rank)},
         )
         for rank, host in enumerate(([], OTHER_HOST))
     ]
     assert [process.wait(400) for process in processes] == [0, 0]
 
-    clock = json.loads(program.good("report", "-j", "runs/7"))["ranks"][1]["clock"]
-    info = program.good("info", str(next(Path("runs/7").glob("*rank00000.kymo"))))
 
+def check_clocks() -> None:
+    """The clock of the other host is where it should be, within the error."""
+    clock = json.loads(program.good("report", "-j", "runs/7"))["ranks"][1]["clock"]
     assert clock["by"] in ("pings", "wall")
     assert abs(clock["offset_ns"] + 1000 * 10**9) <= clock["error_ns"] < 10**9
+
+
+def test_hosts_that_share_a_directory_compare_their_clocks() -> None:
+    write("script.py", "import time; time.sleep(8)")
+
+    run_hosts("script.py", "RANK")
+
+    check_clocks()
+    info = program.good("info", str(next(Path("runs/7").glob("*rank00000.kymo"))))
     assert re.search(r"^  pings +\d+ exchanges? with other hosts noted", info, re.M)
     assert not [path for path in Path("runs/7").iterdir() if path.suffix != ".kymo"]
+
+
+def test_ranks_know_the_clocks_that_their_launcher_compared() -> None:
+    write("worker.py", "pass")
+    write(
+        "launch.py",
+        """
+        import os, subprocess, sys, time
+        environment = {**os.environ, "RANK": os.environ["NUMBER"]}
+        subprocess.run([sys.executable, "worker.py"], env=environment)
+        time.sleep(8)
+        """,
+    )
+
+    run_hosts("launch.py", "NUMBER")
+
+    check_clocks()
 
 
 def test_a_directory_that_vanishes_does_not_stop_the_program() -> None:

@@ -122,6 +122,16 @@ static void add_rank(struct gathering *g, const struct cli_rank *rank)
     pthread_mutex_unlock(&g->lock);
 }
 
+/* Let RANK know what OTHER knows, if that is on the same host. */
+static int add_pings(struct cli_rank *rank, const struct kymo_capture *other)
+{
+    struct kymo_hostclock clock;
+    kymo__hostclock_read(other, &clock);
+    return kymo__hostclock_same_boot(&rank->evidence.clock, &clock)
+               ? kymo__pings_read(&rank->evidence.pings, other)
+               : 0;
+}
+
 /* A launcher has no rank, but its children have: those are compared. Children of a rank are part of
    it. */
 static void gather_file(struct gathering *g, const char *path)
@@ -145,6 +155,8 @@ static void gather_file(struct gathering *g, const char *path)
             continue;
         struct cli_rank rank;
         int error = measure_rank(family.captures[i], family.paths[i], g->ranks->step, &rank);
+        if (error == 0 && launcher) /* which compares the clock of the host with others */
+            error = add_pings(&rank, family.captures[0]);
         add_rank(g, error < 0 ? NULL : &rank);
     }
     kymo__family_close(&family);

@@ -197,8 +197,9 @@ const struct cli_verb kymo__cli_verb_merge = {
     .operand = CLI_FILES,
     .details =
         "Captures from one boot of one machine share its monotonic clock and align exactly. "
-        "Those from other machines are aligned by the time of day, with a warning; if they then "
-        "do not overlap at all, the clocks cannot be trusted and --align must choose.\n\n"
+        "Those from other machines are aligned by what they noted of each other's clocks or by "
+        "collectives; otherwise by the time of day, with a warning; if they then do not overlap at "
+        "all, the clocks cannot be trusted and --align must choose.\n\n"
         "Each capture becomes a process in the new one, with its own threads, names and ids; one "
         "whose child processes were recorded, all of them. "
         "Where metadata differs, keys are prefixed with the number of their capture, from 0.",
