@@ -300,16 +300,22 @@ static int64_t end_round(struct kymo_pinger *p, int64_t now)
 }
 
 /* Nobody answered. If the hub did not write anything meanwhile, it is gone; otherwise it may follow
-   another one, which was thought to be. */
+   another one, which was thought to be, and is back. */
 static int64_t give_up(struct kymo_pinger *p, int64_t now, bool silent)
 {
     struct member *hub = member_of(p, p->hub);
     for (size_t i = 0; i < p->count && !silent; i++)
-        p->members[i].stale = false;
-    if (hub && silent)
+        if (p->members[i].stale && read_note(p, p->members[i].name) == 0 &&
+            p->read.sequence != p->members[i].sequence)
+            p->members[i].stale = false;
+    if (hub && silent) {
         hub->stale = true;
+        hub->sequence = p->hub_sequence;
+    }
     choose_hub(p);
-    return end_round(p, now);
+    end_round(p, now);
+    p->exchange_at = now + dither(p, SECOND);
+    return p->exchange_at;
 }
 
 static int64_t begin_wait(struct kymo_pinger *p)
