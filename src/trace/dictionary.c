@@ -44,6 +44,19 @@ int kymo__dictionary_thread(struct kymo_reader *r, uint64_t index)
                  sizeof(*r->threads));
 }
 
+struct kymo_thread_more *kymo__thread_more_new(struct kymo_reader *r, uint32_t thread)
+{
+    struct kymo_reader_thread *t = &r->threads[thread];
+    if (!t->more) {
+        size_t next = r->more_count ? r->more_count : 1;
+        if (reach(&r->mores, &r->more_count, &r->more_capacity, next, UINT32_MAX,
+                  sizeof(*r->mores)) < 0)
+            return NULL;
+        t->more = (uint32_t)next;
+    }
+    return &r->mores[t->more];
+}
+
 /* Texts lie one after the other in blocks: there may be millions, and most are short. */
 struct kymo_text_block {
     struct kymo_text_block *before;
@@ -243,11 +256,13 @@ static int add_track(struct kymo_reader *r, const uint64_t *n)
     int rc = kymo__dictionary_thread(r, n[0]);
     if (rc < 0)
         return rc;
-    struct kymo_reader_thread *t = &r->threads[n[0]];
-    t->track = true;
-    t->device = kymo__unzigzag(n[1]);
-    t->stream = n[2];
-    t->clock = n[3] < KYMO__CLOCKS_MOST ? (uint32_t)n[3] : KYMO__CLOCK_NS;
+    struct kymo_thread_more *more = kymo__thread_more_new(r, (uint32_t)n[0]);
+    if (!more)
+        return -ENOMEM;
+    more->track = true;
+    more->device = kymo__unzigzag(n[1]);
+    more->stream = n[2];
+    more->clock = n[3] < KYMO__CLOCKS_MOST ? (uint32_t)n[3] : KYMO__CLOCK_NS;
     return 0;
 }
 
@@ -329,6 +344,7 @@ void kymo__dictionary_fini(struct kymo_reader *r)
     }
     kymo__free(r->strings);
     kymo__free(r->threads);
+    kymo__free(r->mores);
     kymo__free(r->keys);
     kymo__free(r->metas);
     kymo__free(r->snapshots);

@@ -12,18 +12,30 @@
 #include "stackdefs.h"
 #include "values.h"
 
-/* A run of records of one thread: a block of the file, or a chunk of the live file. */
-struct kymo_run {
-    struct kymo_block_header header;
-    uint64_t offset;             /* in its file */
-    struct kymo_record *records; /* a copy of a live chunk's records; NULL for a block */
-    size_t length;               /* length of `records`, including values */
-    bool damaged;                /* found when it was read */
-    bool open;                   /* a live chunk that was still being recorded into */
-    bool shifted; /* a track: the ticks in `header` are on the capture's clock; these are its own,
-                     as in the file */
-    uint64_t own_first, own_last;
+/* A copy of a chunk of the live file. */
+struct kymo_live_run {
+    struct kymo_record *records;
+    size_t length; /* of `records`, including values */
+    bool open;     /* it was still being recorded into */
 };
+
+/* A run of records of one thread: a block of the file, or a chunk of the live file. There may be
+   millions, so only what is needed to find a block is kept; the rest of its header is read again
+   with its payload. */
+struct kymo_run {
+    union {
+        uint64_t offset;            /* of a block in the file */
+        struct kymo_live_run *live; /* if `is_live`; belongs to the run */
+    };
+    uint64_t first_chunk, first_ticks, last_ticks; /* these as in a block's header */
+    uint32_t thread, events, skipped;
+    uint8_t chunks, type;
+    bool damaged;        /* found when it was read */
+    uint8_t is_live : 1; /* a chunk of the live file */
+    uint8_t values : 1;  /* a block with a column of values */
+    uint8_t shifted : 1; /* a track: the ticks are on the capture's clock, not on its own */
+};
+static_assert(sizeof(struct kymo_run) == 48, "a run is 48 bytes");
 
 /* A summary of some runs of one thread: see summaries.h. */
 struct kymo_summary {
@@ -41,19 +53,25 @@ enum kymo_index_file {
     KYMO__INDEX_STALE, /* it belongs to another capture or is damaged, and is ignored */
 };
 
+/* A thread. A file may have a million, so what few of them have is kept apart. */
 struct kymo_reader_thread {
     uint64_t tid, start_ticks, end_ticks;
-    uint32_t name;    /* string id, 0 none */
-    uint32_t process; /* index, 0 for that of the header */
-    bool defined;     /* false: known only from its records */
-    size_t run, runs; /* its runs, from reader->runs[run] on, in the order recorded */
-    bool track;       /* finished events of a device, on their own clock; the next three are set */
+    uint32_t name;      /* string id, 0 none */
+    uint32_t process;   /* index, 0 for that of the header */
+    uint32_t run, runs; /* its runs, from reader->runs[run] on, in the order recorded */
+    uint32_t more;      /* in reader->mores; 0: it has nothing of that. See kymo__thread_more */
+    bool defined;       /* false: known only from its records */
+};
+static_assert(sizeof(struct kymo_reader_thread) == 48, "a thread is 48 bytes");
+
+struct kymo_thread_more {
+    size_t summary, summaries; /* its summaries, from reader->summaries[summary] on */
+    size_t gaps;               /* how many it has */
+    uint64_t lost;             /* events lost in them, except expired ones */
+    bool track; /* finished events of a device, on their own clock; the next three are set */
     int64_t device;
     uint64_t stream;
     uint32_t clock; /* of struct kymo_reader_clock, or KYMO__CLOCK_TICKS, KYMO__CLOCK_NS */
-    size_t summary, summaries; /* its summaries, likewise */
-    size_t gaps;               /* how many it has */
-    uint64_t lost;             /* events lost in them, except expired ones */
 };
 
 struct kymo_reader_key {
@@ -115,6 +133,8 @@ struct kymo_reader {
 
     struct kymo_reader_thread *threads;
     size_t thread_count, thread_capacity;
+    struct kymo_thread_more *mores; /* the first is that of threads without: all zeros */
+    size_t more_count, more_capacity;
     struct kymo_reader_key *keys; /* by key id */
     size_t key_count, key_capacity;
     struct kymo_reader_string {
@@ -152,10 +172,28 @@ struct kymo_reader {
 int kymo__reader_open(const char *path, struct kymo_reader **reader);
 void kymo__reader_close(struct kymo_reader *reader);
 
-/* Read and decompress the records of RUN, a block, into ENCODED. Returns 0, or KYMO_EBLOCK, which
-   also marks and counts it. Not for runs with `records`. */
+/* Read and decompress the records of RUN, a block, into ENCODED, and its header, as it is in the file,
+   into HEADER. Returns 0, or KYMO_EBLOCK, which also marks and counts it. Not for live runs. */
 int kymo__reader_payload(struct kymo_reader *reader, struct kymo_run *run,
-                         struct kymo_buffer *encoded);
+                         struct kymo_block_header *header, struct kymo_buffer *encoded);
+
+/* The copy of the chunk that RUN is, or NULL for a block. */
+static inline const struct kymo_live_run *kymo__run_live(const struct kymo_run *run)
+{
+    return run->is_live ? run->live : NULL;
+}
+
+/* What only some threads have, of THREAD. */
+static inline const struct kymo_thread_more *kymo__thread_more(const struct kymo_reader *reader,
+                                                               uint32_t thread)
+{
+    static const struct kymo_thread_more nothing;
+    uint32_t more = reader->threads[thread].more;
+    return more ? &reader->mores[more] : &nothing;
+}
+
+/* The same, to be changed; NULL if memory is short. */
+struct kymo_thread_more *kymo__thread_more_new(struct kymo_reader *reader, uint32_t thread);
 
 /* Once all runs have been read, check the other blocks too and recount the damage. */
 int kymo__reader_verify(struct kymo_reader *reader);

@@ -13,6 +13,7 @@
 #include "alloc.h"
 #include "dictionary.h"
 #include "file.h"
+#include "runs.h"
 #include "sink.h"
 #include "trackparts.h"
 
@@ -34,60 +35,61 @@ static size_t count_records(const struct kymo_chunk *chunk)
     return count;
 }
 
-/* Keep the COUNT records at RECORDS; HEADER says which thread they belong to. */
+/* Keep the COUNT records at RECORDS; RUN says which thread they belong to. */
 static int keep_run(struct kymo_rescue *rescue, const struct kymo_record *records, size_t count,
-                    struct kymo_block_header header, uint64_t offset, bool open)
+                    struct kymo_run run, bool open)
 {
     int rc = kymo__array_grow(&rescue->runs, &rescue->run_capacity, rescue->run_count,
                               sizeof(*rescue->runs));
     if (rc < 0)
         return rc;
-    struct kymo_run run = {.offset = offset, .open = open};
-    run.records = kymo__alloc(count * sizeof(*run.records));
-    if (!run.records)
+    run.live = kymo__alloc(sizeof(*run.live));
+    struct kymo_record *copy = kymo__alloc(count * sizeof(*copy));
+    if (!run.live || !copy) {
+        kymo__free(run.live);
+        kymo__free(copy);
         return -ENOMEM;
+    }
     if (count) /* nothing may be at NULL */
-        memcpy(run.records, records, count * sizeof(*run.records));
-    run.length = count;
-    run.header = header;
-    run.header.chunks = 1;
-    run.header.first_ticks = UINT64_MAX;
+        memcpy(copy, records, count * sizeof(*copy));
+    *run.live = (struct kymo_live_run){.records = copy, .length = count, .open = open};
+    run.is_live = 1;
+    run.chunks = 1;
+    run.first_ticks = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
-        uint64_t ticks = run.records[i].ticks;
-        unsigned kind = kymo__word_kind(run.records[i].word);
+        uint64_t ticks = copy[i].ticks;
+        unsigned kind = kymo__word_kind(copy[i].word);
         if (kymo__kind_follows(kind))
             continue;
-        run.header.records++;
+        run.events++;
         if (kind == KYMO_PAYLOAD)
             continue; /* it shares its event's time */
-        if (ticks < run.header.first_ticks)
-            run.header.first_ticks = ticks;
-        if (ticks > run.header.last_ticks)
-            run.header.last_ticks = ticks;
+        if (ticks < run.first_ticks)
+            run.first_ticks = ticks;
+        if (ticks > run.last_ticks)
+            run.last_ticks = ticks;
     }
     rescue->runs[rescue->run_count++] = run;
     return 0;
 }
 
-static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count,
-                        uint64_t offset)
+static int keep_records(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count)
 {
     size_t passed = chunk->passed;
     if (count <= passed)
         return 0;
-    const struct kymo_block_header header = {
+    const struct kymo_run run = {
         .type = KYMO__BLOCK_RECORDS,
         .thread = chunk->thread,
         .first_chunk = chunk->number,
         .skipped = kymo__count_events(chunk->records, passed),
     };
-    return keep_run(rescue, chunk->records + passed, count - passed, header, offset,
+    return keep_run(rescue, chunk->records + passed, count - passed, run,
                     chunk->state != KYMO__CHUNK_FULL);
 }
 
 /* A chunk of tracks: make a run for each sequence of events of one track. */
-static int keep_tracks(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count,
-                       uint64_t offset)
+static int keep_tracks(struct kymo_rescue *rescue, const struct kymo_chunk *chunk, size_t count)
 {
     struct kymo_track_part *parts = kymo__alloc(KYMO__TRACK_PARTS_MOST * sizeof(*parts));
     struct kymo_buffer together = {0};
@@ -97,7 +99,7 @@ static int keep_tracks(struct kymo_rescue *rescue, const struct kymo_chunk *chun
     kymo__track_parts_sort(parts, all);
     int rc = 0;
     for (size_t done = 0, n; rc == 0 && done < all; done += n) {
-        const struct kymo_block_header header = {
+        const struct kymo_run run = {
             .type = KYMO__BLOCK_TRACK,
             .thread = parts[done].thread,
             .first_chunk = parts[done].before >> 32,
@@ -110,7 +112,7 @@ static int keep_tracks(struct kymo_rescue *rescue, const struct kymo_chunk *chun
                                   parts[i].count * sizeof(struct kymo_record));
         if (rc == 0)
             rc = keep_run(rescue, (const void *)together.bytes,
-                          together.len / sizeof(struct kymo_record), header, offset,
+                          together.len / sizeof(struct kymo_record), run,
                           chunk->state != KYMO__CHUNK_FULL);
     }
     kymo__buffer_fini(&together);
@@ -154,8 +156,8 @@ static int keep_chunk(struct kymo_rescue *rescue, int fd, uint64_t offset, struc
         if (!same_chunk(chunk, again))
             continue;
         return chunk->type == KYMO__BLOCK_DEFS    ? keep_definitions(rescue, chunk, offset)
-               : chunk->type == KYMO__BLOCK_TRACK ? keep_tracks(rescue, chunk, count, offset)
-                                                  : keep_records(rescue, chunk, count, offset);
+               : chunk->type == KYMO__BLOCK_TRACK ? keep_tracks(rescue, chunk, count)
+                                                  : keep_records(rescue, chunk, count);
     }
     return 0;
 }
@@ -268,7 +270,7 @@ int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, u
         rc = apply_gap(reader, &rescue->gaps[i]);
     for (size_t i = 0; rc == 0 && i < rescue->run_count; i++) {
         struct kymo_run *run = &rescue->runs[i];
-        rc = kymo__dictionary_thread(reader, run->header.thread);
+        rc = kymo__dictionary_thread(reader, run->thread);
         if (rc == KYMO_EBLOCK) {
             rc = 0;
             continue;
@@ -278,7 +280,7 @@ int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, u
                                   sizeof(*reader->runs));
         if (rc == 0) {
             reader->runs[reader->run_count++] = *run;
-            run->records = NULL; /* now owned by the reader */
+            run->live = NULL; /* now owned by the reader */
         }
     }
     return rc;
@@ -289,7 +291,7 @@ void kymo__rescue_fini(struct kymo_rescue *rescue)
     if (rescue->fd >= 0)
         close(rescue->fd);
     for (size_t i = 0; i < rescue->run_count; i++)
-        kymo__free(rescue->runs[i].records);
+        kymo__run_fini(&rescue->runs[i]);
     kymo__free(rescue->runs);
     kymo__free(rescue->gaps);
     kymo__buffer_fini(&rescue->defs);

@@ -24,13 +24,31 @@ int kymo__scan_header(struct kymo_reader *r, uint64_t offset, struct kymo_block_
     return n == (ssize_t)sizeof(*header) && fits(r, offset, header);
 }
 
-int kymo__scan_payload_from(struct kymo_reader *r, int fd, uint64_t offset,
-                            const struct kymo_block_header *header, struct kymo_buffer *out)
+/* Read the payload of HEADER as it is in the file. */
+static int read_stored(struct kymo_reader *r, int fd, uint64_t offset,
+                       const struct kymo_block_header *header)
 {
     r->stored.len = 0;
     int rc = kymo__buffer_reserve(&r->stored, header->stored_bytes);
     if (rc < 0)
         return rc;
+    ssize_t n =
+        kymo__file_read(fd, r->stored.bytes, header->stored_bytes, offset + sizeof(*header));
+    if (n < 0)
+        return (int)n;
+    return n == (ssize_t)header->stored_bytes ? 0 : KYMO_EBLOCK;
+}
+
+int kymo__scan_stored(struct kymo_reader *r, int fd, uint64_t offset,
+                      const struct kymo_block_header *header, struct kymo_buffer *out)
+{
+    int rc = read_stored(r, fd, offset, header);
+    return rc < 0 ? rc : kymo__unpack(r->unpacker, header, r->stored.bytes, out);
+}
+
+int kymo__scan_payload_from(struct kymo_reader *r, int fd, uint64_t offset,
+                            const struct kymo_block_header *header, struct kymo_buffer *out)
+{
     struct kymo_block_header again;
     ssize_t n = kymo__file_read(fd, &again, sizeof(again), offset);
     if (n < 0)
@@ -38,12 +56,7 @@ int kymo__scan_payload_from(struct kymo_reader *r, int fd, uint64_t offset,
     /* The index may list a block as fine whose own header is damaged. */
     if (n != (ssize_t)sizeof(again) || memcmp(&again, header, sizeof(again)) != 0)
         return KYMO_EBLOCK;
-    n = kymo__file_read(fd, r->stored.bytes, header->stored_bytes, offset + sizeof(again));
-    if (n < 0)
-        return (int)n;
-    if (n != (ssize_t)header->stored_bytes)
-        return KYMO_EBLOCK;
-    return kymo__unpack(r->unpacker, header, r->stored.bytes, out);
+    return kymo__scan_stored(r, fd, offset, header, out);
 }
 
 int kymo__scan_payload(struct kymo_reader *r, uint64_t offset,
@@ -67,13 +80,29 @@ static bool read_footer(struct kymo_reader *r, struct kymo_footer *footer)
     return true;
 }
 
-/* Read all index entries into ENTRIES, or return -ENOENT. The whole index is read before any of it
-   is used, so that a damaged index is not half trusted. */
-static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
-                      struct kymo_buffer *entries)
+/* Report the blocks that PART of the index lists. */
+static int report_entries(struct kymo_reader *r, const struct kymo_buffer *part,
+                          kymo_found_fn *found, void *arg)
+{
+    int rc = 0;
+    for (size_t at = 0; rc == 0 && at < part->len; at += sizeof(struct kymo_index_entry)) {
+        struct kymo_index_entry entry;
+        memcpy(&entry, part->bytes + at, sizeof(entry));
+        if (fits(r, entry.offset, &entry.header))
+            rc = found(arg, entry.offset, &entry.header);
+        else
+            r->damaged_blocks++;
+    }
+    return rc;
+}
+
+/* Read the index and report its blocks, or only check it if FOUND is NULL. Returns -ENOENT if it
+   cannot be used. */
+static int read_index(struct kymo_reader *r, const struct kymo_footer *footer, kymo_found_fn *found,
+                      void *arg)
 {
     struct kymo_buffer part = {0};
-    uint64_t offset = footer->index_offset;
+    uint64_t offset = footer->index_offset, bytes = 0;
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < footer->index_blocks; i++) {
         struct kymo_block_header header = {0};
@@ -81,33 +110,29 @@ static int load_index(struct kymo_reader *r, const struct kymo_footer *footer,
         rc = rc < 0 ? rc : rc && header.type == KYMO__BLOCK_INDEX ? 0 : -ENOENT;
         if (rc == 0)
             rc = kymo__scan_payload(r, offset, &header, &part);
+        rc = rc == KYMO_EBLOCK ? -ENOENT : rc;
         /* A block is longer than its entry, so an index is never longer than its file. */
-        if (rc == 0 &&
-            (part.len % sizeof(struct kymo_index_entry) || entries->len + part.len > r->file_bytes))
+        bytes += part.len;
+        if (rc == 0 && (part.len % sizeof(struct kymo_index_entry) || bytes > r->file_bytes))
             rc = -ENOENT;
-        if (rc == 0)
-            rc = kymo__buffer_add(entries, part.bytes, part.len);
+        if (rc == 0 && found)
+            rc = report_entries(r, &part, found, arg);
         offset += kymo__block_bytes(&header);
     }
     kymo__buffer_fini(&part);
-    return rc == KYMO_EBLOCK ? -ENOENT : rc;
+    return rc;
 }
 
 int kymo__scan_index(struct kymo_reader *reader, struct kymo_footer *footer, kymo_found_fn *found,
                      void *arg)
 {
-    struct kymo_buffer entries = {0};
-    int rc = read_footer(reader, footer) ? load_index(reader, footer, &entries) : -ENOENT;
-    for (size_t at = 0; rc == 0 && at < entries.len; at += sizeof(struct kymo_index_entry)) {
-        struct kymo_index_entry entry;
-        memcpy(&entry, entries.bytes + at, sizeof(entry));
-        if (fits(reader, entry.offset, &entry.header))
-            rc = found(arg, entry.offset, &entry.header);
-        else
-            reader->damaged_blocks++;
-    }
-    kymo__buffer_fini(&entries);
-    return rc;
+    /* All of it is checked before any of it is used, so that a damaged index is not half trusted. It
+       is read twice instead of kept: it may be longer than everything that is made from it. */
+    int rc = read_footer(reader, footer) ? read_index(reader, footer, NULL, NULL) : -ENOENT;
+    if (rc < 0)
+        return rc;
+    rc = read_index(reader, footer, found, arg);
+    return rc == -ENOENT ? -EIO : rc;
 }
 
 /* Return the next offset at or after FROM where a complete block starts, or the end. Blocks are

@@ -111,7 +111,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Is RUN the one at which SUMMARY starts (0), or before (-1) or after it (1)? */
-static int compare_run(const struct kymo_block_header *run, const struct kymo_block_header *summary)
+static int compare_run(const struct kymo_run *run, const struct kymo_block_header *summary)
 {
     if (run->first_chunk != summary->first_chunk)
         return run->first_chunk < summary->first_chunk ? -1 : 1;
@@ -132,24 +132,27 @@ int kymo__summaries_arrange(struct kymo_reader *r, const char *path)
         struct kymo_summary s = r->summaries[i];
         if (s.header.thread >= r->thread_count)
             continue;
-        struct kymo_reader_thread *t = &r->threads[s.header.thread];
+        const struct kymo_reader_thread *t = &r->threads[s.header.thread];
         if (s.header.thread != thread) {
             thread = s.header.thread;
             run = t->run;
             before = 0;
         }
-        size_t end = t->run + t->runs;
-        for (; run < end && compare_run(&r->runs[run].header, &s.header) < 0; run++)
-            if (r->runs[run].header.last_ticks > before)
-                before = r->runs[run].header.last_ticks;
-        if (run >= end || compare_run(&r->runs[run].header, &s.header) != 0)
+        size_t end = (size_t)t->run + t->runs;
+        for (; run < end && compare_run(&r->runs[run], &s.header) < 0; run++)
+            if (r->runs[run].last_ticks > before)
+                before = r->runs[run].last_ticks;
+        if (run >= end || compare_run(&r->runs[run], &s.header) != 0)
             continue; /* of a block that is damaged or not there yet */
-        if (t->summaries && r->summaries[kept - 1].run == run)
+        struct kymo_thread_more *more = kymo__thread_more_new(r, thread);
+        if (!more)
+            return -ENOMEM;
+        if (more->summaries && r->summaries[kept - 1].run == run)
             continue; /* a duplicate */
         s.run = run;
         s.before = before;
-        if (!t->summaries++)
-            t->summary = kept;
+        if (!more->summaries++)
+            more->summary = kept;
         r->summaries[kept++] = s;
     }
     r->summary_count = kept;

@@ -9,7 +9,7 @@
 /* The first summary of the first thread, from AT on, that has a state. */
 static inline struct kymo_summary *next_state(struct kymo_capture *capture, size_t at)
 {
-    const struct kymo_reader_thread *t = &capture->reader->threads[0];
+    const struct kymo_thread_more *t = kymo__thread_more(capture->reader, 0);
     for (; at < t->summary + t->summaries; at++) {
         struct kymo_nest nest = {0};
         int rc = kymo__summary_state(capture->reader, &capture->reader->summaries[at], 0, &nest);

@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "fault.h"
+#include "scan.h"
 #include "summaries.h"
 #include "tape.h"
 
@@ -57,14 +58,19 @@ static void all_is_summarized(const struct kymo_capture *capture)
     const struct kymo_reader *r = capture->reader;
     for (size_t i = 0; i < r->thread_count; i++) {
         const struct kymo_reader_thread *t = &r->threads[i];
+        const struct kymo_thread_more *more = kymo__thread_more(r, (uint32_t)i);
         uint64_t next = 0, rest = 0;
-        for (size_t k = t->summary; k < t->summary + t->summaries; k++) {
+        for (size_t k = more->summary; k < more->summary + more->summaries; k++) {
             CHECK_EQ(r->summaries[k].header.first_chunk, next);
             next += r->summaries[k].header.chunks;
         }
-        for (size_t k = t->run; k < t->run + t->runs; k++)
-            if (r->runs[k].header.first_chunk >= next)
-                rest += (uint64_t)kymo__block_bytes(&r->runs[k].header);
+        for (size_t k = t->run; k < t->run + t->runs; k++) {
+            struct kymo_block_header header;
+            if (r->runs[k].first_chunk < next)
+                continue;
+            CHECK_EQ(kymo__scan_header(capture->reader, r->runs[k].offset, &header), 1);
+            rest += (uint64_t)kymo__block_bytes(&header);
+        }
         CHECK_LE(rest, TAIL);
     }
 }
@@ -80,9 +86,8 @@ static uint64_t records_before(struct kymo_capture *capture, uint32_t thread, ky
     uint64_t records = 0;
     CHECK_OK(kymo__calls_init(&calls, capture, thread, from, INT64_MAX, &nobody));
     for (size_t i = calls.stream.run; i < t->run + t->runs; i++) {
-        const struct kymo_block_header *header = &r->runs[i].header;
-        if (kymo__timebase_ns(&capture->base, header->first_ticks, &hint) < from)
-            records += header->records;
+        if (kymo__timebase_ns(&capture->base, r->runs[i].first_ticks, &hint) < from)
+            records += r->runs[i].events;
     }
     kymo__calls_fini(&calls);
     return records;

@@ -8,6 +8,7 @@
 #include "pieces.h"
 #include "player.h"
 #include "rewrite.h"
+#include "scan.h"
 #include "slices.h"
 #include "summaries.h"
 #include "survey.h"
@@ -18,8 +19,8 @@ enum { EVENTS = 200000, WINDOWS = FAULT_TIMES(5, 1) };
 static void forget_summaries(struct kymo_capture *capture)
 {
     struct kymo_reader *r = capture->reader;
-    for (size_t i = 0; i < r->thread_count; i++)
-        r->threads[i].summaries = 0;
+    for (size_t i = 0; i < r->more_count; i++)
+        r->mores[i].summaries = 0;
 }
 
 /* ---- what reading tells, as one number ---- */
@@ -307,7 +308,9 @@ static void damage(const char *path)
     CHECK(file != NULL);
     for (size_t i = 1; i < capture->reader->run_count; i += 3) {
         const struct kymo_run *run = &capture->reader->runs[i];
-        long at = (long)(run->offset + sizeof(run->header) + run->header.stored_bytes / 2);
+        struct kymo_block_header header;
+        CHECK_EQ(kymo__scan_header(capture->reader, run->offset, &header), 1);
+        long at = (long)(run->offset + sizeof(header) + header.stored_bytes / 2);
         fseek(file, at, SEEK_SET);
         int byte = fgetc(file);
         fseek(file, at, SEEK_SET);

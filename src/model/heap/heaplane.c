@@ -31,7 +31,7 @@ void kymo__heap_lane_init(struct kymo_heap_lane *lane, const struct kymo_reader 
         .thread = thread,
         .space = (uint64_t)t->process << 48,
         .run = t->run,
-        .run_end = t->run + t->runs,
+        .run_end = (size_t)t->run + t->runs,
     };
 }
 
@@ -48,16 +48,15 @@ void kymo__heap_lane_fini(struct kymo_heap_lane *lane)
 /* Can RUN have memory events? */
 static bool may_have(const struct kymo_run *run)
 {
-    return !run->damaged && run->header.type != KYMO__BLOCK_TRACK &&
-           (run->records || kymo__value_bytes(&run->header));
+    return !run->damaged && run->type != KYMO__BLOCK_TRACK && (run->is_live || run->values);
 }
 
 uint64_t kymo__heap_lane_start(const struct kymo_heap_lane *lane, const struct kymo_reader *r)
 {
     uint64_t first = UINT64_MAX;
     for (size_t i = lane->run; i < lane->run_end; i++)
-        if (may_have(&r->runs[i]) && r->runs[i].header.first_ticks < first)
-            first = r->runs[i].header.first_ticks;
+        if (may_have(&r->runs[i]) && r->runs[i].first_ticks < first)
+            first = r->runs[i].first_ticks;
     return first;
 }
 
@@ -159,21 +158,23 @@ static int open_run(struct kymo_heap_lane *lane, struct kymo_reader *r)
         struct kymo_run *run = &r->runs[lane->run];
         if (!may_have(run))
             continue;
-        if (run->records) {
+        const struct kymo_live_run *live = kymo__run_live(run);
+        if (live) {
             lane->open = true;
-            lane->live = run->records;
-            lane->live_left = run->length;
+            lane->live = live->records;
+            lane->live_left = live->length;
             return 1;
         }
-        int rc = kymo__reader_payload(r, run, &lane->encoded);
+        struct kymo_block_header header;
+        int rc = kymo__reader_payload(r, run, &header, &lane->encoded);
         if (rc == KYMO_EBLOCK)
             continue; /* counted as damage */
         if (rc == 0 && !lane->decoder)
             rc = (lane->decoder = kymo__alloc_zeroed(sizeof(*lane->decoder))) ? 0 : -ENOMEM;
         if (rc < 0)
             return rc;
-        kymo__decode_begin(lane->decoder, lane->encoded.bytes, run->header.token_bytes,
-                           kymo__value_bytes(&run->header), lane->encoded.len);
+        kymo__decode_begin(lane->decoder, lane->encoded.bytes, header.token_bytes,
+                           kymo__value_bytes(&header), lane->encoded.len);
         lane->open = true;
         return 1;
     }

@@ -178,7 +178,8 @@ static int add_lanes(struct kymo_merge *m)
     for (uint32_t i = 0; i < r->thread_count && m->schemas.count; i++) {
         struct kymo_merge_lane *lane = &m->lanes[m->lane_count];
         kymo__heap_lane_init(&lane->lane, r, &m->schemas, i);
-        lane->next = r->threads[i].track ? UINT64_MAX : kymo__heap_lane_start(&lane->lane, r);
+        lane->next =
+            kymo__thread_more(r, i)->track ? UINT64_MAX : kymo__heap_lane_start(&lane->lane, r);
         if (lane->next == UINT64_MAX)
             continue;
         m->lane_count++;

@@ -125,10 +125,10 @@ static uint64_t lost_events(const struct kymo_heap *h)
     uint32_t at = 0;
     for (const char *text; (text = kymo__heap_metadata_next(h->capture, KYMO__HEAP_LOST, &at));)
         lost += strtoull(text, NULL, 10);
-    for (size_t i = 0; i < r->thread_count; i++)
-        lost += r->threads[i].lost;
+    for (uint32_t i = 0; i < r->thread_count; i++)
+        lost += kymo__thread_more(r, i)->lost;
     for (size_t i = 0; i < r->run_count; i++)
-        lost += r->runs[i].damaged ? r->runs[i].header.records : 0;
+        lost += r->runs[i].damaged ? r->runs[i].events : 0;
     return lost;
 }
 

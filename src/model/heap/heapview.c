@@ -258,8 +258,8 @@ static void span(const struct kymo_reader *r, uint64_t *first, uint64_t *last)
     *first = r->ranged ? r->range_first : UINT64_MAX;
     *last = r->ranged ? r->range_last : 0;
     for (size_t i = 0; i < r->run_count; i++) {
-        const struct kymo_block_header *h = &r->runs[i].header;
-        if (r->runs[i].damaged || h->first_ticks > h->last_ticks)
+        const struct kymo_run *h = &r->runs[i];
+        if (h->damaged || h->first_ticks > h->last_ticks)
             continue;
         *first = h->first_ticks < *first ? h->first_ticks : *first;
         *last = h->last_ticks > *last ? h->last_ticks : *last;

@@ -122,8 +122,8 @@ int kymo__calls_init(struct kymo_calls *c, struct kymo_capture *capture, uint32_
         return 0;
     /* Rebuild the stack at the start of the window: from the last checkpoint before it or, without
        any, from everything before it. */
-    const struct kymo_reader_thread *t = &capture->reader->threads[thread];
-    size_t hint = 0, low = t->summary, high = t->summary + t->summaries;
+    const struct kymo_thread_more *more = kymo__thread_more(capture->reader, thread);
+    size_t hint = 0, low = more->summary, high = more->summary + more->summaries;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         uint64_t before = capture->reader->summaries[middle].before;
@@ -133,7 +133,7 @@ int kymo__calls_init(struct kymo_calls *c, struct kymo_capture *capture, uint32_
             high = middle;
     }
     int rc = 0;
-    while (rc == 0 && low-- > t->summary) {
+    while (rc == 0 && low-- > more->summary) {
         rc = begin_at(c, low);
         if (rc == 0)
             begin_again(c);
@@ -185,7 +185,7 @@ void kymo__calls_go_on(struct kymo_calls *c)
 {
     const struct kymo_reader *r = c->stream.capture->reader;
     const struct kymo_reader_thread *t = &r->threads[c->stream.thread];
-    kymo__stream_limit(&c->stream, t->run + t->runs, UINT64_MAX);
+    kymo__stream_limit(&c->stream, (size_t)t->run + t->runs, UINT64_MAX);
     c->part = false;
 }
 

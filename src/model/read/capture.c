@@ -15,7 +15,7 @@ static int fill_info(const struct kymo_capture *capture, struct kymo_info *info)
 
 kymo_ns kymo__track_ns(const struct kymo_capture *c, uint32_t thread, uint64_t time, size_t *hint)
 {
-    uint32_t clock = c->reader->threads[thread].clock;
+    uint32_t clock = kymo__thread_more(c->reader, thread)->clock;
     if (clock == KYMO__CLOCK_TICKS)
         return kymo__timebase_ns(&c->base, time, hint);
     if (clock < c->reader->clock_count && c->clocks[clock].count)
@@ -35,17 +35,15 @@ static int open_clocks(struct kymo_capture *c)
             rc = kymo__timebase_init(&c->clocks[i], r->clocks[i].times, r->clocks[i].count,
                                      (double)r->clocks[i].rate);
     for (size_t i = 0; rc == 0 && i < r->run_count; i++) {
-        struct kymo_block_header *h = &r->runs[i].header;
+        struct kymo_run *run = &r->runs[i];
         size_t hint = 0;
-        if (h->type != KYMO__BLOCK_TRACK || h->first_ticks > h->last_ticks)
+        if (run->type != KYMO__BLOCK_TRACK || run->first_ticks > run->last_ticks)
             continue;
-        r->runs[i].shifted = true;
-        r->runs[i].own_first = h->first_ticks;
-        r->runs[i].own_last = h->last_ticks;
-        kymo_ns first = kymo__track_ns(c, h->thread, h->first_ticks, &hint);
-        kymo_ns last = kymo__track_ns(c, h->thread, h->last_ticks, &hint);
-        h->first_ticks = kymo__timebase_ticks(&c->base, first);
-        h->last_ticks = kymo__timebase_ticks(&c->base, last);
+        run->shifted = 1;
+        kymo_ns first = kymo__track_ns(c, run->thread, run->first_ticks, &hint);
+        kymo_ns last = kymo__track_ns(c, run->thread, run->last_ticks, &hint);
+        run->first_ticks = kymo__timebase_ticks(&c->base, first);
+        run->last_ticks = kymo__timebase_ticks(&c->base, last);
     }
     return rc;
 }
@@ -167,12 +165,12 @@ static int fill_info(const struct kymo_capture *capture, struct kymo_info *info)
         full.recovered_records = capture->recovered;
     }
     for (size_t i = 0; i < r->run_count; i++) {
-        const struct kymo_block_header *h = &r->runs[i].header;
-        if (r->runs[i].damaged || h->first_ticks > h->last_ticks)
+        const struct kymo_run *run = &r->runs[i];
+        if (run->damaged || run->first_ticks > run->last_ticks)
             continue;
-        full.records += h->records;
-        first = h->first_ticks < first ? h->first_ticks : first;
-        last = h->last_ticks > last ? h->last_ticks : last;
+        full.records += run->events;
+        first = run->first_ticks < first ? run->first_ticks : first;
+        last = run->last_ticks > last ? run->last_ticks : last;
     }
     if (r->ranged) {
         first = r->range_first < first ? r->range_first : first;
@@ -207,13 +205,14 @@ int64_t kymo_capture_verify(struct kymo_capture *capture)
     int rc = decoder ? 0 : -ENOMEM;
     for (size_t i = 0; rc >= 0 && i < r->run_count; i++) {
         struct kymo_run *run = &r->runs[i];
-        if (run->records || run->damaged)
+        struct kymo_block_header header;
+        if (run->is_live || run->damaged)
             continue;
-        rc = kymo__reader_payload(r, run, &encoded);
+        rc = kymo__reader_payload(r, run, &header, &encoded);
         if (rc == 0) {
             struct kymo_record records[256];
-            kymo__decode_begin(decoder, encoded.bytes, run->header.token_bytes,
-                               kymo__value_bytes(&run->header), encoded.len);
+            kymo__decode_begin(decoder, encoded.bytes, header.token_bytes,
+                               kymo__value_bytes(&header), encoded.len);
             while ((rc = kymo__decode(decoder, records, 256)) > 0)
                 continue;
             if (rc == KYMO_EBLOCK)
@@ -274,15 +273,15 @@ int kymo_capture_thread(const struct kymo_capture *capture, uint32_t index,
     };
     if (full.process < r->process_count && r->processes[full.process].defined)
         full.pid = (int64_t)r->processes[full.process].pid;
-    for (size_t i = t->run; i < t->run + t->runs; i++) {
-        const struct kymo_block_header *h = &r->runs[i].header;
-        if (r->runs[i].damaged || h->first_ticks > h->last_ticks)
+    for (size_t i = t->run; i < (size_t)t->run + t->runs; i++) {
+        const struct kymo_run *run = &r->runs[i];
+        if (run->damaged || run->first_ticks > run->last_ticks)
             continue;
-        full.records += h->records;
-        first = h->first_ticks < first ? h->first_ticks : first;
-        last = h->last_ticks > last ? h->last_ticks : last;
+        full.records += run->events;
+        first = run->first_ticks < first ? run->first_ticks : first;
+        last = run->last_ticks > last ? run->last_ticks : last;
     }
-    full.lost = t->lost;
+    full.lost = kymo__thread_more(r, index)->lost;
     if (first <= last) {
         full.first = at(capture, first);
         full.last = at(capture, last);
@@ -294,9 +293,9 @@ int kymo_capture_track(const struct kymo_capture *capture, uint32_t index,
                        struct kymo_track_info *info)
 {
     const struct kymo_reader *r = capture->reader;
-    if (index >= r->thread_count || !r->threads[index].track)
+    if (index >= r->thread_count || !kymo__thread_more(r, index)->track)
         return -ENOENT;
-    const struct kymo_reader_thread *t = &r->threads[index];
+    const struct kymo_thread_more *t = kymo__thread_more(r, index);
     const struct kymo_track_info full = {
         .device = t->device,
         .stream = t->stream,

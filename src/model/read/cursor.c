@@ -66,10 +66,10 @@ static int add_lane(struct kymo_cursor *c, struct kymo_capture *capture, uint32_
 }
 
 /* A lane takes several kilobytes, and a damaged file may name many threads. */
-static bool has_events(const struct kymo_capture *capture, size_t thread)
+static bool has_events(const struct kymo_capture *capture, uint32_t thread)
 {
     const struct kymo_reader_thread *t = &capture->reader->threads[thread];
-    return t->runs || t->gaps;
+    return t->runs || kymo__thread_more(capture->reader, thread)->gaps;
 }
 
 int kymo_cursor_new(struct kymo_capture *capture, const struct kymo_window *window,
@@ -98,7 +98,8 @@ int kymo_cursor_new(struct kymo_capture *capture, const struct kymo_window *wind
     to += to < UINT64_MAX;
     rc = 0;
     for (size_t i = 0; rc == 0 && i < threads; i++)
-        if ((c->window.thread < 0 || c->window.thread == (int64_t)i) && has_events(capture, i))
+        if ((c->window.thread < 0 || c->window.thread == (int64_t)i) &&
+            has_events(capture, (uint32_t)i))
             rc = add_lane(c, capture, (uint32_t)i, from, to);
     if (rc < 0)
         goto fail;

@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "crc32c.h"
 #include "file.h"
+#include "scan.h"
 #include "summaries.h"
 #include "tracker.h"
 
@@ -65,6 +66,28 @@ static int take_event(struct indexing *x, const struct kymo_event *event)
                                kymo_word(event->kind, event->detail, event->key), event->id);
 }
 
+/* Fill HEADER with what it was, or would be, in the file. Returns about how many bytes RUN takes
+   there. */
+static size_t header_of(struct kymo_reader *r, const struct kymo_run *run,
+                        struct kymo_block_header *header)
+{
+    const struct kymo_live_run *live = kymo__run_live(run);
+    struct kymo_block_header stored = {0};
+    *header = (struct kymo_block_header){
+        .type = run->type,
+        .records = run->events,
+        .thread = run->thread,
+        .chunks = run->chunks,
+        .first_chunk = run->first_chunk,
+        .first_ticks = run->first_ticks,
+        .last_ticks = run->last_ticks,
+        .skipped = run->skipped,
+    };
+    if (live)
+        return live->length * sizeof(*live->records) / 8;
+    return kymo__scan_header(r, run->offset, &stored) > 0 ? (size_t)kymo__block_bytes(&stored) : 0;
+}
+
 /* Process RUN of the stream's thread. */
 static int follow_run(struct indexing *x, size_t run)
 {
@@ -78,10 +101,9 @@ static int follow_run(struct indexing *x, size_t run)
     if (rc <= 0)
         return rc;
     const struct kymo_record first = {event.ticks, kymo_word(event.kind, 0, event.key)};
-    rc = kymo__tracker_begin(&x->tracker, &here->header,
-                             here->records ? here->length * sizeof(*here->records) / 8
-                                           : (size_t)kymo__block_bytes(&here->header),
-                             &first);
+    struct kymo_block_header header;
+    size_t bytes = header_of(x->capture->reader, here, &header);
+    rc = kymo__tracker_begin(&x->tracker, &header, bytes, &first);
     while (rc == 0) {
         rc = take_event(x, &event);
         if (rc == 0)
@@ -90,7 +112,7 @@ static int follow_run(struct indexing *x, size_t run)
             break;
         rc = 0;
     }
-    x->done += here->header.records;
+    x->done += here->events;
     if (rc == 0)
         rc = kymo__tracker_end(&x->tracker);
     if (rc == 0)
@@ -109,7 +131,7 @@ static int index_thread(struct indexing *x, uint32_t thread)
     for (size_t i = 0; rc == 0 && t->runs && i < r->gap_count; i++)
         if (r->gaps[i].thread == thread)
             rc = kymo__tracker_gap(&x->tracker, r->gaps[i].first_ticks);
-    for (size_t i = t->run; rc == 0 && i < t->run + t->runs; i++)
+    for (size_t i = t->run; rc == 0 && i < (size_t)t->run + t->runs; i++)
         rc = follow_run(x, i);
     if (rc == 0)
         rc = summarize_blocks(x, true);
@@ -140,14 +162,15 @@ static int write_all(struct indexing *x)
     struct kymo_reader *r = x->capture->reader;
     int rc = 0;
     for (size_t i = 0; i < r->run_count; i++)
-        x->all += r->runs[i].header.records;
+        x->all += r->runs[i].events;
     x->packer = kymo__packer_new(LEVEL);
     x->stream = kymo__alloc(sizeof(*x->stream));
     if (!x->packer || !x->stream)
         rc = -ENOMEM;
     x->end = sizeof(struct kymo_index_header);
     for (uint32_t i = 0; rc == 0 && i < r->thread_count; i++)
-        rc = r->threads[i].track ? 0 : index_thread(x, i); /* a track never has open calls */
+        rc = kymo__thread_more(r, i)->track ? 0
+                                            : index_thread(x, i); /* a track never has open calls */
     if (rc == 0)
         rc = write_header(x);
     kymo__packer_free(x->packer);

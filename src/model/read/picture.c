@@ -46,11 +46,11 @@ int kymo__picture_new(struct kymo_capture *capture, uint32_t thread, kymo_ns fro
     p->from = from;
     p->to = to;
     const struct kymo_reader_thread *t = thread_of(p);
-    p->next = t->summary;
+    p->next = kymo__thread_more(capture->reader, thread)->summary;
     p->reached = INT64_MIN;
     if (t->runs) {
-        p->chunk = capture->reader->runs[t->run].header.first_chunk;
-        p->reached = time_of(p, capture->reader->runs[t->run].header.first_ticks);
+        p->chunk = capture->reader->runs[t->run].first_chunk;
+        p->reached = time_of(p, capture->reader->runs[t->run].first_ticks);
     }
     *picture = p;
     return 0;
@@ -140,6 +140,7 @@ static int load_next(struct kymo_picture *p, struct kymo_picture_column *column)
 int kymo__picture_next(struct kymo_picture *p, struct kymo_picture_column *column)
 {
     const struct kymo_reader_thread *t = thread_of(p);
+    const struct kymo_thread_more *more = kymo__thread_more(p->capture->reader, p->thread);
     for (;;) {
         if (p->column < p->loaded.count) {
             if (hand_out(p, column))
@@ -148,15 +149,14 @@ int kymo__picture_next(struct kymo_picture *p, struct kymo_picture_column *colum
         }
         if (p->reached >= p->to || p->tail || !t->runs)
             return 0;
-        if (p->next < t->summary + t->summaries) {
+        if (p->next < more->summary + more->summaries) {
             int rc = load_next(p, column);
             if (rc)
                 return rc;
             continue;
         }
         p->tail = true;
-        const struct kymo_block_header *last =
-            &p->capture->reader->runs[t->run + t->runs - 1].header;
+        const struct kymo_run *last = &p->capture->reader->runs[t->run + t->runs - 1];
         if (p->chunk < last->first_chunk + last->chunks &&
             hand_out_unknown(p, time_of(p, last->last_ticks), column))
             return 1;

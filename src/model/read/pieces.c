@@ -45,13 +45,15 @@ int kymo__pieces_plan(struct kymo_capture *capture, uint32_t thread, kymo_ns fro
 {
     const struct kymo_reader *r = capture->reader;
     const struct kymo_reader_thread *t = &r->threads[thread];
+    const struct kymo_thread_more *more = kymo__thread_more(r, thread);
+    const size_t summary_end = more->summary + more->summaries;
     struct kymo_piece piece = {
         .thread = thread, .first = KYMO__NO_SUMMARY, .last = KYMO__NO_SUMMARY};
-    size_t summary = t->summary;
-    for (size_t i = t->run; i < t->run + t->runs; i++) {
-        while (summary < t->summary + t->summaries && r->summaries[summary].run < i)
+    size_t summary = more->summary;
+    for (size_t i = t->run; i < (size_t)t->run + t->runs; i++) {
+        while (summary < summary_end && r->summaries[summary].run < i)
             summary++;
-        bool here = summary < t->summary + t->summaries && r->summaries[summary].run == i;
+        bool here = summary < summary_end && r->summaries[summary].run == i;
         if (here && piece.records >= records) {
             int rc = may_cut(capture, thread, summary, from, to);
             if (rc > 0) {
@@ -63,7 +65,7 @@ int kymo__pieces_plan(struct kymo_capture *capture, uint32_t thread, kymo_ns fro
             if (rc < 0)
                 return rc;
         }
-        piece.records += r->runs[i].header.records;
+        piece.records += r->runs[i].events;
     }
     return pieces_add(pieces, count, capacity, piece);
 }

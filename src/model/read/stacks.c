@@ -101,12 +101,14 @@ static uint64_t count_run(struct kymo_reader *r, struct kymo_run *run, struct ky
     struct kymo_record records[256];
     uint64_t samples = 0;
     int count;
-    if (run->records)
-        return count_records(run->records, run->length);
-    if (run->damaged || kymo__reader_payload(r, run, encoded) < 0)
+    const struct kymo_live_run *live = kymo__run_live(run);
+    struct kymo_block_header header;
+    if (live)
+        return count_records(live->records, live->length);
+    if (run->damaged || kymo__reader_payload(r, run, &header, encoded) < 0)
         return 0;
-    kymo__decode_begin(decoder, encoded->bytes, run->header.token_bytes,
-                       kymo__value_bytes(&run->header), encoded->len);
+    kymo__decode_begin(decoder, encoded->bytes, header.token_bytes, kymo__value_bytes(&header),
+                       encoded->len);
     while ((count = kymo__decode_apart(decoder, records, 256)) > 0)
         samples += count_records(records, (size_t)count);
     return samples;

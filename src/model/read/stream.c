@@ -16,7 +16,7 @@ void kymo__stream_init(struct kymo_stream *s, struct kymo_capture *capture, uint
     s->from = from;
     s->to = to;
     s->run = t->run;
-    s->run_end = t->run + t->runs;
+    s->run_end = (size_t)t->run + t->runs;
     s->gap_end = capture->reader->gap_count;
 }
 
@@ -76,26 +76,28 @@ static int open_run(struct kymo_stream *s, struct kymo_event *event)
     struct kymo_reader *r = s->capture->reader;
     for (; s->run < s->run_end; s->run++) {
         struct kymo_run *run = &r->runs[s->run];
-        if (run->header.last_ticks < s->from || run->header.first_ticks >= s->to)
+        if (run->last_ticks < s->from || run->first_ticks >= s->to)
             continue;
         s->batch_len = s->batch_at = 0;
-        s->track = run->header.type == KYMO__BLOCK_TRACK;
-        if (run->records) {
-            s->live = run->records;
-            s->live_left = run->length;
+        s->track = run->type == KYMO__BLOCK_TRACK;
+        const struct kymo_live_run *live = kymo__run_live(run);
+        if (live) {
+            s->live = live->records;
+            s->live_left = live->length;
             s->open = true;
             return 1;
         }
-        int rc = kymo__reader_payload(r, run, &s->encoded);
+        struct kymo_block_header header;
+        int rc = kymo__reader_payload(r, run, &header, &s->encoded);
         if (rc == 0) {
-            kymo__decode_begin(&s->decoder, s->encoded.bytes, run->header.token_bytes,
-                               kymo__value_bytes(&run->header), s->encoded.len);
+            kymo__decode_begin(&s->decoder, s->encoded.bytes, header.token_bytes,
+                               kymo__value_bytes(&header), s->encoded.len);
             s->open = true;
             return 1;
         }
         if (rc != KYMO_EBLOCK)
             return rc;
-        fill_gap(s, event, run->header.first_ticks, run->header.records, KYMO_GAP_DAMAGED);
+        fill_gap(s, event, run->first_ticks, run->events, KYMO_GAP_DAMAGED);
         s->run++;
         return 2;
     }
@@ -292,7 +294,7 @@ static int next_recorded(struct kymo_stream *s, struct kymo_event *event)
         close_run(s);
         if (rc == KYMO_EBLOCK) {
             kymo__reader_damaged(s->capture->reader, run);
-            fill_gap(s, event, run->header.first_ticks, run->header.records, KYMO_GAP_DAMAGED);
+            fill_gap(s, event, run->first_ticks, run->events, KYMO_GAP_DAMAGED);
             return 1;
         }
         if (rc < 0)

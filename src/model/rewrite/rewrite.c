@@ -272,7 +272,7 @@ static void define_thread(struct copying *c, uint32_t index, bool end)
 /* In the result, all tracks use the common clock. */
 static void define_track(struct copying *c, uint32_t index)
 {
-    const struct kymo_reader_thread *t = &c->part->capture->reader->threads[index];
+    const struct kymo_thread_more *t = kymo__thread_more(c->part->capture->reader, index);
     if (t->track)
         kymo__writer_define(c->work->writer,
                             &(struct kymo_def){.type = KYMO__DEF_TRACK,

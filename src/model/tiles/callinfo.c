@@ -142,7 +142,7 @@ static int holds_call(struct kymo_capture *capture, size_t at, uint32_t thread,
 static int find_last(struct kymo_capture *capture, uint32_t thread, size_t first,
                      const struct kymo_callinfo *info, size_t *end)
 {
-    const struct kymo_reader_thread *t = &capture->reader->threads[thread];
+    const struct kymo_thread_more *t = kymo__thread_more(capture->reader, thread);
     size_t low = first, high = t->summary + t->summaries;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -160,7 +160,7 @@ static int find_last(struct kymo_capture *capture, uint32_t thread, size_t first
 
 static size_t first_after(const struct kymo_capture *capture, uint32_t thread, kymo_ns time)
 {
-    const struct kymo_reader_thread *t = &capture->reader->threads[thread];
+    const struct kymo_thread_more *t = kymo__thread_more(capture->reader, thread);
     size_t hint = 0, low = t->summary, high = t->summary + t->summaries;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -232,7 +232,7 @@ int kymo__callinfo_find(struct kymo_capture *capture, uint32_t thread, kymo_ns s
         return -EINVAL;
     struct seeking s = {.info = info, .capture = capture, .start = start, .depth = depth};
     size_t near = first_after(capture, thread, start);
-    const struct kymo_reader_thread *t = &capture->reader->threads[thread];
+    const struct kymo_thread_more *t = kymo__thread_more(capture->reader, thread);
     bool short_thread = near + NEAR >= t->summary + t->summaries;
     int rc = find_call(&s, thread, short_thread ? UINT64_MAX : 200000);
     if (rc < 0 || !s.known)

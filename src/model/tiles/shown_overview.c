@@ -82,7 +82,7 @@ static int put_threads(struct kymo_jsonout *json, const struct kymo_shown_captur
     kymo__jsonout_array(json, "threads");
     for (uint64_t i = 0; i < count; i++) {
         const struct kymo_thread_info *t = &threads[i];
-        const struct kymo_reader_thread *known = &shown->capture->reader->threads[t->index];
+        const struct kymo_thread_more *known = kymo__thread_more(shown->capture->reader, t->index);
         kymo__jsonout_object(json, NULL);
         kymo__jsonout_uint(json, "thread", t->index);
         kymo__jsonout_int(json, "tid", t->tid);

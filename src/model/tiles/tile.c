@@ -79,17 +79,17 @@ static uint64_t count_events(const struct making *m, kymo_ns from, kymo_ns to)
     const struct kymo_reader_thread *t = &r->threads[m->place->thread];
     uint64_t first = kymo__timebase_ticks(&m->capture->base, from), count = 0;
     uint64_t last = kymo__timebase_ticks(&m->capture->base, to);
-    for (size_t i = t->run; i < t->run + t->runs; i++) {
-        const struct kymo_block_header *h = &r->runs[i].header;
-        if (h->last_ticks < first || h->first_ticks >= last)
+    for (size_t i = t->run; i < (size_t)t->run + t->runs; i++) {
+        const struct kymo_run *run = &r->runs[i];
+        if (run->last_ticks < first || run->first_ticks >= last)
             continue;
         /* As if they were spread evenly: most of a block may be outside. */
-        uint64_t low = h->first_ticks > first ? h->first_ticks : first;
-        uint64_t high = h->last_ticks < last ? h->last_ticks : last;
-        double share = h->last_ticks > h->first_ticks
-                           ? (double)(high - low) / (double)(h->last_ticks - h->first_ticks)
+        uint64_t low = run->first_ticks > first ? run->first_ticks : first;
+        uint64_t high = run->last_ticks < last ? run->last_ticks : last;
+        double share = run->last_ticks > run->first_ticks
+                           ? (double)(high - low) / (double)(run->last_ticks - run->first_ticks)
                            : 1;
-        count += (uint64_t)((double)h->records * share);
+        count += (uint64_t)((double)run->events * share);
     }
     return count;
 }
@@ -152,7 +152,7 @@ int kymo__tile_make(struct kymo_capture *capture, const struct kymo_callables *c
     m->place = place;
     m->rows.origin = place->origin;
     m->rows.level = place->full ? 0 : place->level;
-    m->summaries = !place->full && capture->reader->threads[place->thread].summaries &&
+    m->summaries = !place->full && kymo__thread_more(capture->reader, place->thread)->summaries &&
                    count_events(m, from, to) > place->events;
     rc = m->summaries ? add_summaries(m, from, to) : add_calls(m, from, to);
     if (rc == 0)
