@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from judges import Browser
+from program import good
 from viewed import served, settled
 
 pytestmark = pytest.mark.native
@@ -18,12 +20,31 @@ THREADS = 20000
 SHOWN = 4000  # KYMO__SHOWN_THREADS
 
 
+def capture_of(folder: Path, threads: int) -> Path:
+    program = BUILD / "tests" / "programs" / "many_threads"
+    path = folder / f"{threads}.kymo"
+    subprocess.run([program, path, str(threads)], check=True, timeout=400)
+    return path
+
+
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = BUILD / "tests" / "programs" / "many_threads"
-    path = tmp_path_factory.mktemp("threads") / "many.kymo"
-    subprocess.run([program, path, str(THREADS)], check=True, timeout=400)
-    return path
+    return capture_of(tmp_path_factory.mktemp("threads"), THREADS)
+
+
+def most_memory(capture: Path) -> int:
+    """Bytes that the server had resident at most, for what a page asks."""
+    with served(capture) as server:
+        for name in ("overview", "marks", "samples", "memory", "stats", "counts"):
+            server.good(name)
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def test_a_thread_takes_the_server_few_bytes(capture: Path, tmp_path: Path) -> None:
+    more = 4 * THREADS
+    each = (most_memory(capture_of(tmp_path, more)) - most_memory(capture)) / (more - THREADS)
+    assert each < 200  # what a reader keeps of a thread and its block, and its name
 
 
 def test_the_server_lists_some_and_answers_about_all(capture: Path) -> None:
@@ -38,6 +59,11 @@ def test_the_server_lists_some_and_answers_about_all(capture: Path) -> None:
         assert server.good("marks")["marks"] == []
         assert server.good("samples") == {"samples": 0}
         assert server.good("memory") == {"mode": "none"}
+
+
+def test_a_report_tells_all_threads_apart(capture: Path) -> None:
+    report = json.loads(good("report", "--json", capture))
+    assert [thread["calls"] for thread in report["threads"]] == [1] * THREADS
 
 
 def test_the_page_draws_what_is_in_sight(capture: Path) -> None:

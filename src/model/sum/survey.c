@@ -12,13 +12,18 @@
 #include "survey_parts.h"
 #include "thread.h"
 
-enum { WORKERS_MOST = 64, PIECES_EACH = 20, PIECE_LEAST = 1 << 18 /* records */ };
+enum {
+    WORKERS_MOST = 64,
+    PIECES_EACH = 20,
+    PIECE_LEAST = 1 << 18, /* records */
+    BATCH_PIECES = 8192,   /* about: a capture may have a million threads */
+};
 
 static void *work_on(void *arg)
 {
     struct kymo_survey_worker *w = arg;
     struct kymo_survey_work *work = w->work;
-    int rc = kymo__survey_prepare(w);
+    int rc = w->part.functions.of ? 0 : kymo__survey_prepare(w);
     size_t job;
     while (rc == 0 && (job = kymo__add_relaxed(&work->next, (size_t)1)) < work->job_count)
         rc = kymo__survey_read(w, work->order[job]);
@@ -84,42 +89,6 @@ static void survey_start(struct kymo_survey_work *work, struct kymo_survey_worke
         work_on(&workers[0]);
 }
 
-static int survey_run(struct kymo_survey_work *work, struct kymo_capture *capture, uint64_t events)
-{
-    unsigned count = worker_count(work->options);
-    count = count < work->job_count ? count : (unsigned)work->job_count;
-    struct kymo_survey_worker *workers = kymo__alloc_zeroed((count + 1) * sizeof(*workers));
-    if (!workers)
-        return -ENOMEM;
-    int rc = 0;
-    for (unsigned i = 0; i < count; i++) {
-        workers[i].work = work;
-        workers[i].tree = work->options->nodes > 0;
-        if (rc == 0)
-            rc = kymo__capture_share(capture, &workers[i].capture);
-    }
-    if (rc == 0) {
-        survey_start(work, workers, count);
-        watch_workers(work, events);
-        for (unsigned i = 0; i < count; i++) {
-            if (workers[i].started)
-                pthread_join(workers[i].thread, NULL);
-            rc = workers[i].result < 0 ? workers[i].result : rc;
-        }
-        if (rc == 0 && count)
-            rc = kymo__survey_join(&workers[0]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        bool worked = workers[i].part.functions.of != NULL;
-        if (rc == 0 && worked)
-            rc = kymo__survey_merge(work->whole, &workers[i]);
-        kymo__survey_free_part(&workers[i].part, work->whole->callables.count);
-        kymo__capture_unshare(capture, workers[i].capture);
-    }
-    kymo__free(workers);
-    return rc;
-}
-
 static int longer(const void *a, const void *b)
 {
     const struct kymo_survey_job *x = *(struct kymo_survey_job *const *)a,
@@ -129,29 +98,19 @@ static int longer(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Split the selected threads into pieces or, without CUT, take them whole. */
-static int plan(struct kymo_survey_work *work, struct kymo_capture *capture, bool cut,
-                uint64_t *events)
+/* Plan the next batch: split some of the selected threads into pieces. Without pieces, none are
+   left. */
+static int plan_batch(struct kymo_survey_work *work, struct kymo_capture *capture)
 {
     const struct kymo_survey_options *o = work->options;
-    size_t threads = work->whole->thread_count;
-    uint64_t each = UINT64_MAX;
     int rc = 0;
-    *events = 0;
-    for (uint32_t i = 0; i < threads; i++) {
-        struct kymo_thread_info info = {.size = sizeof(info)};
-        kymo_capture_thread(capture, i, &info);
-        *events += !o->chosen || o->chosen[i] ? info.records : 0;
-    }
-    unsigned workers = worker_count(o);
-    if (cut && workers > 1)
-        each = *events / ((uint64_t)workers * PIECES_EACH);
-    uint64_t least = o->piece_records ? o->piece_records : PIECE_LEAST;
-    each = each > least ? each : least;
-    for (uint32_t i = 0; rc == 0 && i < threads; i++)
-        if (!o->chosen || o->chosen[i])
-            rc = kymo__pieces_plan(capture, i, o->from, o->to, each, &work->pieces,
+    for (; rc == 0 && work->thread < capture->reader->thread_count &&
+           work->piece_count < BATCH_PIECES;
+         work->thread++)
+        if (!o->chosen || o->chosen[work->thread])
+            rc = kymo__pieces_plan(capture, work->thread, o->from, o->to, work->each, &work->pieces,
                                    &work->piece_count, &work->piece_capacity);
+    work->next = 0;
     work->job_count = work->piece_count;
     work->jobs = kymo__alloc_zeroed((work->job_count + 1) * sizeof(*work->jobs));
     work->order = kymo__alloc_zeroed((work->job_count + 1) * sizeof(*work->order));
@@ -167,13 +126,89 @@ static int plan(struct kymo_survey_work *work, struct kymo_capture *capture, boo
     return 0;
 }
 
-static void fini(struct kymo_survey_work *work)
+static void free_batch(struct kymo_survey_work *work)
 {
     for (size_t i = 0; work->jobs && i < work->job_count; i++)
         kymo__free(work->jobs[i].asyncs);
     kymo__free(work->jobs);
     kymo__free(work->order);
     kymo__pieces_free(work->pieces, work->piece_count);
+    work->jobs = NULL;
+    work->order = NULL;
+    work->pieces = NULL;
+    work->piece_count = work->piece_capacity = work->job_count = 0;
+}
+
+/* Read the batch. */
+static int run_batch(struct kymo_survey_work *work, struct kymo_survey_worker *workers,
+                     unsigned count, uint64_t events)
+{
+    int rc = 0;
+    survey_start(work, workers, count);
+    watch_workers(work, events);
+    for (unsigned i = 0; i < count; i++) {
+        if (workers[i].started)
+            pthread_join(workers[i].thread, NULL);
+        rc = workers[i].result < 0 ? workers[i].result : rc;
+    }
+    return rc < 0 ? rc : kymo__survey_join(&workers[0]);
+}
+
+static int survey_run(struct kymo_survey_work *work, struct kymo_capture *capture, uint64_t events)
+{
+    int rc = plan_batch(work, capture);
+    unsigned count = worker_count(work->options);
+    count = count < work->job_count ? count : (unsigned)work->job_count;
+    struct kymo_survey_worker *workers = kymo__alloc_zeroed((count + 1) * sizeof(*workers));
+    if (!workers)
+        return -ENOMEM;
+    for (unsigned i = 0; i < count; i++) {
+        workers[i].work = work;
+        workers[i].tree = work->options->nodes > 0;
+        if (rc == 0)
+            rc = kymo__capture_share(capture, &workers[i].capture);
+    }
+    while (rc == 0 && work->job_count) {
+        rc = run_batch(work, workers, count, events);
+        free_batch(work);
+        if (rc == 0)
+            rc = plan_batch(work, capture);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        bool worked = workers[i].part.functions.of != NULL;
+        if (rc == 0 && worked)
+            rc = kymo__survey_merge(work->whole, &workers[i]);
+        kymo__survey_free_part(&workers[i].part, work->whole->callables.count);
+        kymo__capture_unshare(capture, workers[i].capture);
+    }
+    kymo__free(workers);
+    return rc;
+}
+
+/* Decide how long the pieces are that threads are split into; without CUT they are taken whole. Returns
+   the number of events to read. */
+static uint64_t plan_pieces(struct kymo_survey_work *work, const struct kymo_capture *capture,
+                            bool cut)
+{
+    const struct kymo_survey_options *o = work->options;
+    uint64_t events = 0;
+    for (uint32_t i = 0; i < capture->reader->thread_count; i++) {
+        struct kymo_thread_info info = {.size = sizeof(info)};
+        kymo_capture_thread(capture, i, &info);
+        events += !o->chosen || o->chosen[i] ? info.records : 0;
+    }
+    unsigned workers = worker_count(o);
+    uint64_t least = o->piece_records ? o->piece_records : PIECE_LEAST;
+    work->each = UINT64_MAX;
+    if (cut && workers > 1)
+        work->each = events / ((uint64_t)workers * PIECES_EACH);
+    work->each = work->each > least ? work->each : least;
+    return events;
+}
+
+static void fini(struct kymo_survey_work *work)
+{
+    free_batch(work);
     kymo__free(work->waits);
     pthread_cond_destroy(&work->ended);
     pthread_mutex_destroy(&work->lock);
@@ -201,11 +236,10 @@ static int survey_in(struct kymo_capture *capture, const struct kymo_survey_opti
     kymo_capture_info(capture, &info);
     s->from = options->from > info.start ? options->from : info.start;
     s->to = options->to < info.end ? options->to : info.end;
-    s->thread_count = capture->reader->thread_count;
+    s->thread_count = options->together ? 1 : capture->reader->thread_count;
     struct kymo_survey_work work = {.whole = s, .options = options};
     pthread_mutex_init(&work.lock, NULL);
     pthread_cond_init(&work.ended, NULL);
-    uint64_t events = 0;
     int rc = kymo__callables_init(&s->callables, capture);
     if (rc == 0)
         rc = find_waits(&work);
@@ -218,10 +252,10 @@ static int survey_in(struct kymo_capture *capture, const struct kymo_survey_opti
     if (rc == 0) {
         s->threads = kymo__alloc_zeroed((s->thread_count + 1) * sizeof(*s->threads));
         s->counters = kymo__alloc_zeroed(s->callables.count * sizeof(void *));
-        rc = s->threads && s->counters ? plan(&work, capture, cut, &events) : -ENOMEM;
+        rc = s->threads && s->counters
+                 ? survey_run(&work, capture, plan_pieces(&work, capture, cut))
+                 : -ENOMEM;
     }
-    if (rc == 0)
-        rc = survey_run(&work, capture, events);
     if (rc == 0)
         rc = kymo__asyncs_settle(&s->asyncs, s->to);
     fini(&work);

@@ -1,8 +1,8 @@
 /* survey.h — one pass over a capture that finds where the time went.
 
    Threads of the capture are read in parallel, long ones in pieces, and the results are summed at
-   the end. Memory is bounded by callables, call paths (up to a limit) and stack depth, not by the
-   length of the capture. */
+   the end. Memory is bounded by callables, call paths (up to a limit), stack depth and, unless they
+   are taken together, the number of threads; not by the length of the capture. */
 #ifndef KYMO_SURVEY_H
 #define KYMO_SURVEY_H
 
@@ -30,6 +30,7 @@ struct kymo_survey_options {
     size_t nodes;           /* most nodes in the call tree; 0: no call tree */
     bool by_thread; /* the nodes directly below the root are the threads that made calls: their
                            callable is the thread's index, their total its busy time */
+    bool together;  /* threads are not told apart: `threads` of the survey has one, their sum */
     /* Called now and then on the calling thread with the events read and the total; a negative
        result stops the survey and is returned. May be NULL. */
     int (*progress)(void *arg, uint64_t done, uint64_t all);
@@ -61,7 +62,7 @@ struct kymo_survey {
     struct kymo_callables callables;
     struct kymo_functions functions;
     struct kymo_tree tree;              /* sorted; empty if not requested */
-    struct kymo_survey_thread *threads; /* by index */
+    struct kymo_survey_thread *threads; /* by index; a single one if `together` */
     size_t thread_count;
     struct kymo_survey_gc gc;
     struct kymo_survey_counter **counters; /* by callable: the counter of that name, or NULL */

@@ -79,7 +79,8 @@ static int join_calls(struct kymo_survey_worker *w, struct kymo_survey_job *job,
 {
     const struct kymo_visitor visitor = {
         .arg = w, .enter = kymo__survey_enter, .leave = kymo__survey_leave};
-    struct kymo_survey_thread *t = &w->work->whole->threads[job->piece->thread];
+    uint32_t thread = w->work->options->together ? 0 : job->piece->thread;
+    struct kymo_survey_thread *t = &w->work->whole->threads[thread];
     int rc = 0;
     w->now = t;
     w->index = job->piece->thread;

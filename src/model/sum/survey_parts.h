@@ -43,7 +43,10 @@ struct kymo_survey_worker {
 struct kymo_survey_work {
     struct kymo_survey *whole;
     const struct kymo_survey_options *options;
-    bool *waits;               /* by callable */
+    bool *waits;     /* by callable */
+    uint32_t thread; /* the next to plan: many threads are read in several batches */
+    uint64_t each;   /* records of a piece, about */
+    /* The batch: */
     struct kymo_piece *pieces; /* by thread, then in order of time */
     size_t piece_count, piece_capacity;
     struct kymo_survey_job *jobs;   /* one per piece, in the same order */

@@ -48,26 +48,35 @@ static int compare_indexes(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* Keep the first of the COUNT threads at THREADS, as many as are shown. Returns their number. */
+static uint64_t drop_others(struct kymo_thread_info *threads, uint64_t count)
+{
+    if (count <= KYMO__SHOWN_THREADS)
+        return count;
+    qsort(threads, count, sizeof *threads, compare_threads);
+    return KYMO__SHOWN_THREADS;
+}
+
 /* The threads worth showing, in order of their index; *COUNT becomes their number. NULL if memory is
    short. */
 static struct kymo_thread_info *choose_threads(const struct kymo_shown_capture *shown,
                                                uint64_t *count)
 {
+    enum { ROOM = 2 * KYMO__SHOWN_THREADS }; /* there may be a million */
     uint64_t all = *count, kept = 0;
-    struct kymo_thread_info *threads = kymo__alloc_zeroed((all + 1) * sizeof *threads);
+    struct kymo_thread_info *threads = kymo__alloc_zeroed(ROOM * sizeof *threads);
     if (!threads)
         return NULL;
     for (uint32_t i = 0; i < all; i++) {
         if (shown->chosen && !shown->chosen[i])
             continue;
+        if (kept == ROOM)
+            kept = drop_others(threads, kept);
         threads[kept].size = sizeof *threads;
         kymo_capture_thread(shown->capture, i, &threads[kept++]);
     }
-    if (kept > KYMO__SHOWN_THREADS) {
-        qsort(threads, kept, sizeof *threads, compare_threads);
-        kept = KYMO__SHOWN_THREADS;
-        qsort(threads, kept, sizeof *threads, compare_indexes);
-    }
+    kept = drop_others(threads, kept);
+    qsort(threads, kept, sizeof *threads, compare_indexes);
     *count = kept;
     return threads;
 }

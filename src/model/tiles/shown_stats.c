@@ -159,6 +159,7 @@ int kymo__shown_stats(const struct kymo_shown_capture *shown, bool counts,
         .to = kymo__ns_add(shown->origin, shown->to),
         .chosen = shown->chosen,
         .nodes = NODES_KEPT,
+        .together = true,
         .progress = stop_if_asked,
         .progress_arg = (void *)(uintptr_t)shown,
     };
@@ -177,6 +178,7 @@ int kymo__shown_counts(const struct kymo_shown_capture *shown, struct kymo_jsono
         .from = INT64_MIN,
         .to = INT64_MAX,
         .chosen = shown->chosen,
+        .together = true,
         .progress = stop_if_asked,
         .progress_arg = (void *)(uintptr_t)shown,
     };
