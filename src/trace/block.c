@@ -264,3 +264,22 @@ int kymo__unpack(struct kymo_unpacker *unpacker, const struct kymo_block_header 
     out->len = n;
     return 0;
 }
+
+int kymo__unpack_begin(struct kymo_unpacker *unpacker, const struct kymo_block_header *header,
+                       const void *stored, size_t most, struct kymo_buffer *out)
+{
+    out->len = 0;
+    if (kymo__buffer_reserve(out, most + 1) < 0)
+        return -ENOMEM;
+    ZSTD_inBuffer from = {stored, header->stored_bytes, 0};
+    ZSTD_outBuffer to = {out->bytes, most, 0};
+    ZSTD_DCtx_reset(unpacker->zstd, ZSTD_reset_session_only);
+    while (to.pos < to.size) {
+        size_t before = from.pos + to.pos, rc = ZSTD_decompressStream(unpacker->zstd, &to, &from);
+        if (ZSTD_isError(rc) || from.pos + to.pos == before)
+            return KYMO_EBLOCK;
+    }
+    ZSTD_DCtx_reset(unpacker->zstd, ZSTD_reset_session_only);
+    out->len = to.pos;
+    return 0;
+}

@@ -79,4 +79,9 @@ void kymo__unpacker_free(struct kymo_unpacker *unpacker);
 int kymo__unpack(struct kymo_unpacker *unpacker, const struct kymo_block_header *header,
                  const void *stored, struct kymo_buffer *out);
 
+/* The same for its first MOST bytes only, which takes less time. Their checksum is not compared, so they
+   may be anything if the block is damaged. */
+int kymo__unpack_begin(struct kymo_unpacker *unpacker, const struct kymo_block_header *header,
+                       const void *stored, size_t most, struct kymo_buffer *out);
+
 #endif

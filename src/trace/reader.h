@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "defs.h"
 #include "stackdefs.h"
+#include "tokenfind.h"
 #include "values.h"
 
 /* A copy of a chunk of the live file. */
@@ -176,6 +177,11 @@ void kymo__reader_close(struct kymo_reader *reader);
    into HEADER. Returns 0, or KYMO_EBLOCK, which also marks and counts it. Not for live runs. */
 int kymo__reader_payload(struct kymo_reader *reader, struct kymo_run *run,
                          struct kymo_block_header *header, struct kymo_buffer *encoded);
+
+/* Does RUN, a block, have records that are WANTED? Reads its tokens only. Returns 1, 0, which a damaged
+   block may be, or a negative errno. */
+int kymo__reader_has(struct kymo_reader *reader, const struct kymo_run *run,
+                     const struct kymo_wanted_kinds *wanted, struct kymo_buffer *scratch);
 
 /* The copy of the chunk that RUN is, or NULL for a block. */
 static inline const struct kymo_live_run *kymo__run_live(const struct kymo_run *run)

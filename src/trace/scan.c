@@ -46,6 +46,15 @@ int kymo__scan_stored(struct kymo_reader *r, int fd, uint64_t offset,
     return rc < 0 ? rc : kymo__unpack(r->unpacker, header, r->stored.bytes, out);
 }
 
+int kymo__scan_tokens(struct kymo_reader *r, uint64_t offset,
+                      const struct kymo_block_header *header, struct kymo_buffer *out)
+{
+    int rc = read_stored(r, r->fd, offset, header);
+    return rc < 0
+               ? rc
+               : kymo__unpack_begin(r->unpacker, header, r->stored.bytes, header->token_bytes, out);
+}
+
 int kymo__scan_payload_from(struct kymo_reader *r, int fd, uint64_t offset,
                             const struct kymo_block_header *header, struct kymo_buffer *out)
 {

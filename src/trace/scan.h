@@ -32,6 +32,10 @@ int kymo__scan_payload(struct kymo_reader *reader, uint64_t offset,
 int kymo__scan_stored(struct kymo_reader *reader, int fd, uint64_t offset,
                       const struct kymo_block_header *header, struct kymo_buffer *out);
 
+/* The same for the column of tokens alone, whose checksum is not compared. */
+int kymo__scan_tokens(struct kymo_reader *reader, uint64_t offset,
+                      const struct kymo_block_header *header, struct kymo_buffer *out);
+
 /* The same for a block of FD, which may be the index file. */
 int kymo__scan_payload_from(struct kymo_reader *reader, int fd, uint64_t offset,
                             const struct kymo_block_header *header, struct kymo_buffer *out);

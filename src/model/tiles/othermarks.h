@@ -21,6 +21,7 @@ struct kymo_marks {
     size_t count, capacity;
     struct kymo_buffer texts; /* each ends in a zero byte */
     bool more;                /* there are more than was allowed */
+    uint64_t events;          /* read for this, about: parts without marks are passed over */
 };
 
 /* Read the marks of CAPTURE, at most MOST. Samples and memory events are left out. STOP, which may be
