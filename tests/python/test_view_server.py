@@ -261,6 +261,18 @@ def test_hostile_names_arrive_as_they_are(tmp_path: Path) -> None:
         assert evil in names
 
 
+def test_an_incomplete_capture_is_announced(tmp_path: Path, captures: list[Path]) -> None:
+    data = captures[0].read_bytes()
+    for number, (content, words) in enumerate(
+        ((data[: len(data) * 3 // 4], "incomplete: the process was killed, or"), (data, ""))
+    ):
+        path = tmp_path / f"{number}.kymo"
+        path.write_bytes(content)
+        with served(path) as server:
+            server.good("overview")
+        assert words in server.said and server.said.count(": incomplete: ") == bool(words)
+
+
 def test_damaged_captures_are_served(tmp_path: Path, captures: list[Path]) -> None:
     """Any byte may be wrong: the server answers, and goes on."""
     data = captures[0].read_bytes()

@@ -75,13 +75,14 @@ class Server:
         parts = urllib.parse.urlsplit(self.address)
         self.port = parts.port or 0
         self.root = parts.path
+        self.said = ""  # on stderr; known when it is closed
         self._connection: http.client.HTTPConnection | None = None
 
     def close(self) -> None:
         if self._connection:
             self._connection.close()
         self.process.terminate()
-        self.process.communicate()
+        _, self.said = self.process.communicate()
 
     def send(self, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
         """Ask for PATH, as it is."""

@@ -1,7 +1,5 @@
 /* answer_memory.c — live memory: what it was in a range, with values from and to; and a tile of it, with
    values level and index (heaplog.h). Both have the value capture. */
-#include <errno.h>
-
 #include "answers.h"
 #include "heaplog.h"
 #include "heapview.h"
@@ -83,14 +81,5 @@ void kymo__answer_memory_tile(const struct view_request *request, struct view_an
         return;
     int rc = take_tile(request->view, &lease, (unsigned)capture, (unsigned)level, (uint64_t)index,
                        answer);
-    bool growing = lease.state->info.ending == KYMO_ENDED_RUNNING;
-    kymo__view_give_back(request->view, &lease);
-    if (rc < 0) {
-        answer->bytes.len = 0;
-        kymo__answer_problem(answer, rc == -EINVAL ? 404 : 503, kymo_strerror(rc));
-        return;
-    }
-    answer->status = 200;
-    answer->type = "application/octet-stream";
-    answer->lasting = !growing;
+    kymo__answer_bytes_end(request, answer, &lease, rc);
 }

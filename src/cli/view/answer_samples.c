@@ -72,16 +72,7 @@ void kymo__answer_sample_tile(const struct view_request *request, struct view_an
         .origin = shown.origin,
     };
     int rc = take_tile(request->view, &lease, (unsigned)capture, &place, answer);
-    bool growing = lease.state->info.ending == KYMO_ENDED_RUNNING;
-    kymo__view_give_back(request->view, &lease);
-    if (rc < 0) {
-        answer->bytes.len = 0;
-        kymo__answer_problem(answer, rc == -EINVAL ? 404 : 503, kymo_strerror(rc));
-        return;
-    }
-    answer->status = 200;
-    answer->type = "application/octet-stream";
-    answer->lasting = !growing;
+    kymo__answer_bytes_end(request, answer, &lease, rc);
 }
 
 void kymo__answer_sample(const struct view_request *request, struct view_answer *answer)

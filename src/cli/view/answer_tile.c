@@ -1,7 +1,5 @@
 /* answer_tile.c — a tile of a thread: values capture, thread, level, index; generation, which only
    keeps a browser from showing an old one; and events, above which it is made from summaries. */
-#include <errno.h>
-
 #include "answers.h"
 #include "tile.h"
 #include "tilecache.h"
@@ -46,14 +44,5 @@ void kymo__answer_tile(const struct view_request *request, struct view_answer *a
             kymo__tile_cache_keep(request->view->tiles, &key, answer->bytes.bytes,
                                   answer->bytes.len);
     }
-    bool growing = lease.state->info.ending == KYMO_ENDED_RUNNING;
-    kymo__view_give_back(request->view, &lease);
-    if (rc < 0) {
-        answer->bytes.len = 0;
-        kymo__answer_problem(answer, rc == -EINVAL ? 404 : 500, kymo_strerror(rc));
-        return;
-    }
-    answer->status = 200;
-    answer->type = "application/octet-stream";
-    answer->lasting = !growing;
+    kymo__answer_bytes_end(request, answer, &lease, rc);
 }

@@ -92,6 +92,25 @@ void kymo__answer_end(struct view_answer *answer, struct kymo_jsonout *json, int
     kymo__answer_problem(answer, rc == -EINVAL ? 400 : 503, kymo_strerror(rc));
 }
 
+void kymo__answer_bytes_end(const struct view_request *request, struct view_answer *answer,
+                            struct view_lease *lease, int rc)
+{
+    bool growing = lease->state->info.ending == KYMO_ENDED_RUNNING;
+    kymo__view_give_back(request->view, lease);
+    if (rc < 0) {
+        answer->bytes.len = 0;
+        kymo__answer_problem(answer,
+                             rc == -EINVAL      ? 404
+                             : rc == -ECANCELED ? 503
+                                                : 500,
+                             kymo_strerror(rc));
+        return;
+    }
+    answer->status = 200;
+    answer->type = "application/octet-stream";
+    answer->lasting = !growing;
+}
+
 bool kymo__answer_capture(const struct view_request *request, struct view_answer *answer,
                           struct view_lease *lease, struct kymo_shown_capture *shown)
 {

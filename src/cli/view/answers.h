@@ -72,6 +72,11 @@ int kymo__answer_stop(void *arg);
 /* End the answer of JSON with what has been written or, if RC is an error, with that instead. */
 void kymo__answer_end(struct view_answer *answer, struct kymo_jsonout *json, int rc);
 
+/* End the answer of bytes, about the capture of LEASE, with what is in ANSWER or, if RC is an error, with
+   that instead; and give the lease back. */
+void kymo__answer_bytes_end(const struct view_request *request, struct view_answer *answer,
+                            struct view_lease *lease, int rc);
+
 /* Begin an answer of JSON, and end it. */
 FILE *kymo__answer_json_begin(struct view_answer *answer, struct kymo_jsonout *json);
 void kymo__answer_json_end(struct view_answer *answer, struct kymo_jsonout *json);

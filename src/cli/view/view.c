@@ -11,7 +11,9 @@
 #include "capture_file.h"
 #include "exits.h"
 #include "memory.h"
+#include "message.h"
 #include "tilecache.h"
+#include "units.h"
 
 static void free_state(struct view_state *state)
 {
@@ -45,6 +47,18 @@ static struct view_state *make_state(struct kymo_capture *capture, const struct 
     return state;
 }
 
+/* The page shows what is left; say that it is not everything. */
+static void say_incomplete(const char *path, const struct kymo_info *info)
+{
+    if (info->ending == KYMO_ENDED_KILLED && !info->recovered_records && !info->live_bytes)
+        kymo__cli_complain("%s: incomplete: the process was killed, or the file was truncated",
+                           path);
+    else if (info->damaged_blocks)
+        kymo__cli_complain(
+            "%s: incomplete: %s cannot be read", path,
+            kymo__cli_count(info->damaged_blocks, "damaged block", "damaged blocks").text);
+}
+
 int kymo__view_open(struct view *view, const char *const *paths, unsigned count)
 {
     *view = (struct view){.count = count};
@@ -58,6 +72,7 @@ int kymo__view_open(struct view *view, const char *const *paths, unsigned count)
         int code = kymo__cli_capture_open_uncounted(paths[i], &capture, &info);
         if (code != CLI_OK)
             return code;
+        say_incomplete(paths[i], &info);
         view->path[i] = paths[i];
         view->origin[i] = info.start;
         view->full_path[i] = realpath(paths[i], NULL);
