@@ -1,8 +1,9 @@
 /* clock.c — see clock.h. */
 #include "clock.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "file.h"
 
 uint32_t kymo__clock_counter = 0;
 
@@ -15,13 +16,10 @@ KYMO__COLD uint64_t kymo__ticks_without(void)
    list, trust it. */
 static bool trusted_by_kernel(void)
 {
-    FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
-    if (!f)
-        return true;
-    char line[256] = "";
-    bool trusted = !fgets(line, sizeof(line), f) || strstr(line, "tsc") || strstr(line, "arch_sys");
-    fclose(f);
-    return trusted;
+    const char *path = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+    char line[256];
+    return kymo__file_text(path, line, sizeof(line)) <= 0 || strstr(line, "tsc") ||
+           strstr(line, "arch_sys");
 }
 
 int kymo__clock_choose(int monotonic)

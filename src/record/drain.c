@@ -28,25 +28,35 @@ enum {
     PERIOD_NS = 100 * 1000000,   /* between two rounds */
     SNAPSHOT_NS = 500 * 1000000, /* between two clock snapshots */
     FLIGHT_SNAPSHOTS = 10,       /* a flight recorder may run for months: snapshots are rarer */
-    AHEAD = 32,                  /* chunks to make usable when free ones run low */
 };
 
-int kymo__drain_init(struct kymo_drain *d, int level, bool help, const struct kymo_plans *plans)
+static struct kymo_packer *new_packer(const struct kymo_drain *d)
 {
-    d->packer = kymo__packer_new(level);
+    struct kymo_packer *packer = kymo__packer_new(d->level);
+    if (packer)
+        kymo__packer_plans(packer, d->plans);
+    return packer;
+}
+
+int kymo__drain_init(struct kymo_drain *d, int level, bool help, bool later,
+                     const struct kymo_plans *plans)
+{
+    d->level = level;
+    d->plans = plans;
+    d->packer = new_packer(d);
     if (!d->packer)
         return -ENOMEM;
-    kymo__packer_plans(d->packer, plans);
+    if (!help)
+        return 0;
+    if (later) {
+        d->helpers_later = KYMO__HELPERS;
+        return 0;
+    }
     /* One helper would suffice; the others are for speed. */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    for (int i = 0; help && i < KYMO__HELPERS && i < (cores < 1 ? 1 : cores); i++) {
-        d->helpers[i] = kymo__packer_new(level);
-        if (!d->helpers[i] && i == 0)
-            return -ENOMEM;
-        if (d->helpers[i])
-            kymo__packer_plans(d->helpers[i], plans);
-    }
-    return 0;
+    for (int i = 0; i < KYMO__HELPERS && i < (cores < 1 ? 1 : cores); i++)
+        d->helpers[i] = new_packer(d);
+    return d->helpers[0] ? 0 : -ENOMEM;
 }
 
 void kymo__drain_fini(struct kymo_drain *d)
@@ -99,7 +109,13 @@ static struct kymo_packer *helper_take(struct kymo_drain *d)
         if (packer)
             return packer;
     }
-    return NULL;
+    uint32_t later = kymo__load_relaxed(&d->helpers_later);
+    while (later && !kymo__swap_if(&d->helpers_later, &later, later - 1))
+        continue;
+    struct kymo_packer *packer = later ? new_packer(d) : NULL;
+    if (later && !packer)
+        kymo__add_relaxed(&d->helpers_later, 1u); /* the writer thread may be faster */
+    return packer;
 }
 
 static void helper_return(struct kymo_drain *d, struct kymo_packer *packer)
@@ -308,8 +324,7 @@ static void *drain_body(void *arg)
             last = now;
         }
         kymo__desk_serve(d->desk);
-        if (kymo__load_relaxed(&d->pool->free.count) < AHEAD / 4)
-            kymo__pool_grow(d->pool, AHEAD);
+        kymo__pool_ahead(d->pool);
         if (kymo__flight_on(d->flight))
             kymo__flight_serve(d->flight);
         write_all(d);

@@ -35,9 +35,12 @@ struct kymo_drain {
 
     struct kymo_packer *packer;                 /* used by the writer thread only */
     struct kymo_packer *helpers[KYMO__HELPERS]; /* NULL while in use; taken by atomic exchange */
-    struct kymo_wall_worst wall;                /* used by the writer thread only */
-    struct kymo_pinger *pinger;                 /* NULL, or set once, while the thread may run */
-    uint32_t pings; /* exchanges noted; used by the writer thread only */
+    uint32_t helpers_later;                     /* so many more are made when needed */
+    int level;                                  /* for those */
+    const struct kymo_plans *plans;
+    struct kymo_wall_worst wall; /* used by the writer thread only */
+    struct kymo_pinger *pinger;  /* NULL, or set once, while the thread may run */
+    uint32_t pings;              /* exchanges noted; used by the writer thread only */
     uint64_t helped_chunks;
 
     /* A signal is about to end the process: stop recording, so that the rest can be written. False
@@ -52,9 +55,9 @@ struct kymo_drain {
     uint32_t resting;   /* 1: end, and leave all work to the next thread */
 };
 
-/* Create the packers, which know PLANS; with HELP also those of the helpers. 0 or -ENOMEM; call
-   fini either way. */
-int kymo__drain_init(struct kymo_drain *drain, int level, bool help,
+/* Create the packers, which know PLANS; with HELP also those of the helpers, or only when one is
+   needed if LATER. 0 or -ENOMEM; call fini either way. */
+int kymo__drain_init(struct kymo_drain *drain, int level, bool help, bool later,
                      const struct kymo_plans *plans);
 void kymo__drain_fini(struct kymo_drain *drain);
 

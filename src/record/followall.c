@@ -114,11 +114,11 @@ void kymo__follow_finish(struct kymo_follow *f, struct kymo_packer *packer, bool
     pthread_cond_init(&work.tracked, NULL);
     const size_t blocks = whole ? count_blocks(f) : 0;
     whole = whole && !(hurried && blocks > WORKER_LEAST);
-    const unsigned workers = whole ? worker_count(blocks) : 0;
+    const unsigned workers = whole && blocks ? worker_count(blocks) : 0;
     while (started + 1 < workers && kymo__thread_start(&others[started], "kymo summaries",
                                                        KYMO__SMALL_STACK, follow_body, &work) == 0)
         started++;
-    if (whole)
+    if (workers)
         follow_body(&work);
     while (started)
         pthread_join(others[--started], NULL);

@@ -10,9 +10,12 @@
 #include "encode.h"
 #include "lock.h"
 
+/* The pool doubles until it can grow by these many chunks at a time: a process that records little
+   gets little. */
 enum {
-    GROW_STEP = 16, /* chunks: 1 MiB */
-    LOW_WATER = 8,  /* with fewer free chunks than this, the writer makes more in advance */
+    GROW_STEP = 16, /* by a thread that needs one: 1 MiB */
+    AHEAD = 32,     /* by the writer, in advance */
+    LOW_WATER = 8,  /* with fewer free chunks than this, or a quarter of all, it does that */
 };
 
 sem_t kymo__wake;
@@ -44,6 +47,27 @@ uint32_t kymo__pool_grow(struct kymo_pool *pool, uint32_t more)
         kymo__chunks_push(&pool->free, pool->live.chunks, &pool->live.chunks[first + i]);
     kymo__unlock(&pool->grow_lock);
     return grown;
+}
+
+/* Are so few chunks free that more should be made? */
+static bool is_low(const struct kymo_pool *pool)
+{
+    uint32_t quarter = kymo__load_relaxed(&pool->live.ready) / 4;
+    uint32_t low = quarter > LOW_WATER ? LOW_WATER : quarter ? quarter : 1;
+    return kymo__load_relaxed(&pool->free.count) < low;
+}
+
+/* As many chunks as there are, but at most MOST. */
+static uint32_t grow_by(struct kymo_pool *pool, uint32_t most)
+{
+    uint32_t ready = kymo__load_relaxed(&pool->live.ready);
+    return kymo__pool_grow(pool, ready < most ? ready : most);
+}
+
+void kymo__pool_ahead(struct kymo_pool *pool)
+{
+    if (is_low(pool))
+        grow_by(pool, AHEAD);
 }
 
 void kymo__pool_give(struct kymo_pool *pool, struct kymo_chunk *chunk)
@@ -106,10 +130,10 @@ static struct kymo_chunk *pool_take(struct kymo_pool *pool, int *reason)
 {
     struct kymo_chunk *chunk = kymo__chunks_pop(&pool->free, pool->live.chunks);
     /* Only the writer thread retries a full disk: the attempt takes long. */
-    if (!chunk && !kymo__load_relaxed(&pool->live.full) && kymo__pool_grow(pool, GROW_STEP))
+    if (!chunk && !kymo__load_relaxed(&pool->live.full) && grow_by(pool, GROW_STEP))
         chunk = kymo__chunks_pop(&pool->free, pool->live.chunks);
     if (chunk) {
-        if (kymo__load_relaxed(&pool->free.count) < LOW_WATER)
+        if (is_low(pool))
             kymo__pool_wake(pool);
         return chunk;
     }
@@ -133,7 +157,7 @@ struct kymo_chunk *kymo__pool_take_free(struct kymo_pool *pool)
     struct kymo_chunk *chunk = kymo__chunks_pop(&pool->free, pool->live.chunks);
     if (chunk)
         kymo__add_relaxed(&pool->held, 1u);
-    if (kymo__load_relaxed(&pool->free.count) < LOW_WATER)
+    if (is_low(pool))
         kymo__pool_wake(pool);
     return chunk;
 }

@@ -50,6 +50,9 @@ void kymo__pool_free(struct kymo_pool *pool, struct kymo_chunk **chunks, size_t 
 /* Allocate MORE chunks if the budget allows. Returns how many. */
 uint32_t kymo__pool_grow(struct kymo_pool *pool, uint32_t more);
 
+/* If few chunks are free, allocate more, before a thread needs them. */
+void kymo__pool_ahead(struct kymo_pool *pool);
+
 /* Wake the writer thread. */
 void kymo__pool_wake(struct kymo_pool *pool);
 

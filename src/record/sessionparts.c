@@ -14,9 +14,9 @@
 #include "wallnote.h"
 
 enum {
-    FIRST_CHUNKS = 32,  /* allocated by start: 2 MiB */
-    FORKED_CHUNKS = 12, /* the same in a forked child, which may live for a moment only */
-    LEAST_CHUNKS = 16,  /* a smaller budget is raised to this */
+    FIRST_CHUNKS = 32, /* allocated by start: 2 MiB */
+    FORKED_CHUNKS = 4, /* the same in a forked child, which may live for a moment only */
+    LEAST_CHUNKS = 16, /* a smaller budget is raised to this */
     DEFAULT_BUDGET = 64 << 20,
 };
 
@@ -102,7 +102,7 @@ static void connect_parts(struct kymo_session *s)
 static int prepare_writing(struct kymo_session *s, const struct kymo_options *o, int level)
 {
     bool help = o->policy == KYMO_HELP;
-    int rc = kymo__drain_init(&s->drain, level, help, &s->schemas.plans);
+    int rc = kymo__drain_init(&s->drain, level, help, kymo__session_forked, &s->schemas.plans);
     s->flight.packer = s->drain.packer;
     if (rc == 0 && o->slow_calls) {
         s->slow_calls = kymo__alloc_text(o->slow_calls, strlen(o->slow_calls));
@@ -124,10 +124,11 @@ static int prepare_chunks(struct kymo_session *s, const struct kymo_options *o,
     struct kymo_live *live = &s->pool.live;
     uint64_t chunks = (o->budget ? o->budget : DEFAULT_BUDGET) / KYMO__CHUNK_BYTES;
     chunks = chunks < LEAST_CHUNKS ? LEAST_CHUNKS : chunks > 1u << 24 ? 1u << 24 : chunks;
-    int rc = kymo__live_create(live, s->file.sink.temporary, capture, (uint32_t)chunks);
+    const bool forked = kymo__session_forked;
+    int rc = kymo__live_create(live, s->file.sink.temporary, capture, (uint32_t)chunks, forked);
     if (rc == 0)
         live->header->flight = kymo__flight_on(&s->flight);
-    if (rc == 0 && !kymo__pool_grow(&s->pool, kymo__session_forked ? FORKED_CHUNKS : FIRST_CHUNKS))
+    if (rc == 0 && !kymo__pool_grow(&s->pool, forked ? FORKED_CHUNKS : FIRST_CHUNKS))
         rc = live->reason ? live->reason : -ENOMEM;
     return rc;
 }
@@ -144,7 +145,8 @@ static int prepare_names(struct kymo_session *s, const struct kymo_options *o, i
     s->flight.watch.chosen = s->slow_calls != NULL;
     describe_process(s, o);
     kymo__names_snapshot(&s->names, &s->lanes.started);
-    return kymo__names_flush(&s->names);
+    /* A child that may live for a moment only leaves them in the live file until there is more. */
+    return kymo__session_forked && s->pool.live.path ? 0 : kymo__names_flush(&s->names);
 }
 
 int kymo__session_new(const struct kymo_options *o, struct kymo_session **out)

@@ -7,10 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alloc.h"
 #include "clock.h"
 #include "interrupted.h"
 #include "lock.h"
+#include "mapped.h"
 #include "modules.h"
 #include "pool.h"
 #include "running.h"
@@ -331,7 +331,8 @@ int kymo__desk_work(struct kymo_stackdesk *desk)
 
 int kymo__desk_new(struct kymo_stackdesk **made, struct kymo_names *names, const char *root)
 {
-    struct kymo_stackdesk *desk = *made = kymo__alloc_zeroed(sizeof(*desk));
+    /* Most of it is not touched before there are stacks. */
+    struct kymo_stackdesk *desk = *made = kymo__pages_new(sizeof(*desk));
     if (!desk)
         return -ENOMEM;
     sem_init(&desk->ended, 0, 0);
@@ -371,6 +372,6 @@ void kymo__desk_free(struct kymo_stackdesk *desk)
     kymo__stackbook_fini(&desk->book);
     if (kymo__load_acquire(&desk->settling) != KYMO__ABANDONED) {
         sem_destroy(&desk->ended);
-        kymo__free(desk);
+        kymo__pages_free(desk, sizeof(*desk));
     }
 }

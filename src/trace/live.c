@@ -83,10 +83,10 @@ static int map_file(struct kymo_live *live, const char *path, size_t bytes)
 }
 
 int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t capture[16],
-                      uint32_t limit)
+                      uint32_t limit, bool brief)
 {
     size_t bytes = CHUNK_OFFSET + (size_t)limit * KYMO__CHUNK_BYTES;
-    *live = (struct kymo_live){.file.fd = -1, .limit = limit, .mapped = bytes};
+    *live = (struct kymo_live){.file.fd = -1, .limit = limit, .mapped = bytes, .brief = brief};
     live->reason = map_file(live, path, bytes);
     if (!live->header) {
         live->header = kymo__pages_new(bytes);
@@ -96,6 +96,9 @@ int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t ca
     /* A child must neither see our chunks nor keep them mapped. Whether it may record is decided
        elsewhere; it could not do so here. */
     madvise(live->header, bytes, MADV_DONTFORK);
+    /* Else the kernel reads the pages around each one that is touched. */
+    if (brief)
+        madvise(live->header, CHUNK_OFFSET, MADV_RANDOM);
     live->gaps = (void *)((char *)live->header + HEADER_BYTES);
     live->expired = live->gaps + KYMO__GAP_SLOTS;
     live->chunks = (void *)((char *)live->header + CHUNK_OFFSET);
@@ -203,7 +206,10 @@ uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
             return 0;
         }
     }
-    touch_chunks(&live->chunks[live->ready], more);
+    if (live->brief && !live->ready)
+        madvise(live->chunks, (size_t)more * KYMO__CHUNK_BYTES, MADV_RANDOM);
+    else
+        touch_chunks(&live->chunks[live->ready], more);
     kymo__store_relaxed(&live->ready, live->ready + more); /* the writer thread looks */
     kymo__store_release(&live->header->chunks, live->ready);
     return more;

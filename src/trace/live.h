@@ -21,18 +21,20 @@ struct kymo_live {
     struct kymo_owned file; /* no descriptor: the file could not be created; memory is private */
     char *path;             /* NULL in that case */
     size_t mapped;
+    bool brief;    /* few of the first pages will be used: bring in each when it is */
     int reason;    /* negative errno: why there is no file, or why it stopped growing */
     uint32_t full; /* 1: the disk had no room for more at the last attempt */
 };
 
 /* Create the live file of the capture at PATH, readable only by its owner, with room for LIMIT
    chunks, none of them ready. If the file system cannot do it, the memory is private and REASON
-   says why: recording works, but a kill loses what is not written. Returns 0 or -ENOMEM. */
+   says why: recording works, but a kill loses what is not written. BRIEF: the process may end
+   soon, having recorded little. Returns 0 or -ENOMEM. */
 int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t capture[16],
-                      uint32_t limit);
+                      uint32_t limit, bool brief);
 
-/* Make up to MORE chunks ready, reserved and touched. Returns how many; fewer, down to 0, at the
-   limit or if the disk is full. One thread at a time. */
+/* Make up to MORE chunks ready: reserved and, except the first ones of a BRIEF file, touched.
+   Returns how many; fewer, down to 0, at the limit or if the disk is full. One thread at a time. */
 uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more);
 
 /* Rename the live file because the capture is now called PATH. Returns 0 or a negative errno. */

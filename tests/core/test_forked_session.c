@@ -1,0 +1,145 @@
+/* The session of a forked child costs little until it records, and is as safe as any other. */
+#include <string.h>
+
+#define FAULT_MANY_SESSIONS
+#include "fault.h"
+
+/* A child leaves the memory of its parent's session as it is, which looks like a leak. */
+static pid_t first_process;
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+    return getpid() != first_process;
+}
+
+__attribute__((constructor)) static void note_process(void)
+{
+    first_process = getpid();
+}
+
+/* Fork a child that starts a session and calls BODY, which ends the process. Returns how it
+   ended. */
+static int child_with_session(void (*body)(void))
+{
+    FAULT_NOT_EMULATED("memory that is wiped in children");
+    if (FAULT_TSAN)
+        CHECK_SKIP("the sanitizer allows no threads in a child of a program with threads");
+    CHECK_OK(fault_start(check_path("parent"), 0, KYMO_HELP));
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (fault_start(check_path("child"), 0, KYMO_HELP) != 0)
+            _exit(3);
+        body();
+    }
+    int status;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_OK(kymo_stop());
+    return status;
+}
+
+/* How many KiB of the mapping of the file at PATH are in memory. */
+static long resident(const char *path)
+{
+    char line[1024];
+    unsigned long from, to;
+    long kib, sum = 0;
+    bool here = false;
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    while (maps && fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%lx-%lx", &from, &to) == 2)
+            here = strstr(line, path) != NULL;
+        else if (here && sscanf(line, "Rss: %ld", &kib) == 1)
+            sum += kib;
+    }
+    if (maps)
+        fclose(maps);
+    return sum;
+}
+
+static void look_at_pages(void)
+{
+    kymo_instant("child");
+    long pages = resident("child.live") / 4;
+    _exit(pages < 255 ? (int)pages : 255);
+}
+
+static void a_child_that_records_little_needs_few_pages(void)
+{
+    int pages = WEXITSTATUS(child_with_session(look_at_pages));
+
+    CHECK(pages > 0); /* else they were not counted */
+    CHECK_LE(pages, 24);
+}
+
+static void mark_and_die(void)
+{
+    for (int i = 0; i < 3; i++)
+        kymo_instant("child");
+    kill(getpid(), SIGKILL);
+}
+
+static void a_child_that_is_killed_keeps_its_first_records(void)
+{
+    CHECK_EQ(child_with_session(mark_and_die), SIGKILL);
+
+    struct kymo_capture *capture;
+    CHECK_OK(kymo_open(check_path("child"), &capture));
+    CHECK_EQ(fault_info(capture).records, 3);
+    CHECK_EQ(fault_info(capture).ending, KYMO_ENDED_KILLED);
+    kymo_close(capture);
+}
+
+enum { MANY = 300000 };
+
+static void mark_a_lot(void)
+{
+    for (int i = 0; i < MANY; i++)
+        kymo_instant("child");
+    _exit(kymo_stop() == 0 ? 0 : 4);
+}
+
+static void a_child_that_records_a_lot_gets_more_chunks(void)
+{
+    CHECK_EQ(child_with_session(mark_a_lot), 0);
+
+    struct kymo_capture *capture;
+    CHECK_OK(kymo_open(check_path("child"), &capture));
+    CHECK_EQ(fault_info(capture).records, MANY);
+    CHECK_EQ(fault_info(capture).lost_records, 0);
+    CHECK_EQ(fault_info(capture).ending, KYMO_ENDED_CLEAN);
+    CHECK_EQ(kymo_capture_verify(capture), 0);
+    kymo_close(capture);
+}
+
+/* With a budget of so few chunks, the thread has to write itself. */
+static void mark_with_little_memory(void)
+{
+    struct kymo_stats stats = {.size = sizeof(stats)};
+    if (kymo_stop() != 0 || fault_start(check_path("child"), 1 << 20, KYMO_HELP) != 0)
+        _exit(5);
+    for (int i = 0; i < MANY * 10; i++)
+        kymo_instant("child");
+    if (kymo_stats(&stats) != 0 || stats.dropped_records || !stats.helped_chunks)
+        _exit(6);
+    _exit(kymo_stop() == 0 ? 0 : 4);
+}
+
+static void a_child_whose_thread_helps_the_writer_loses_nothing(void)
+{
+    CHECK_EQ(child_with_session(mark_with_little_memory), 0);
+
+    struct kymo_capture *capture;
+    CHECK_OK(kymo_open(check_path("child"), &capture));
+    CHECK_EQ(fault_info(capture).records, MANY * 10);
+    CHECK_EQ(fault_info(capture).lost_records, 0);
+    kymo_close(capture);
+}
+
+static const struct check_case cases[] = {
+    CHECK_CASE(a_child_that_records_little_needs_few_pages),
+    CHECK_CASE(a_child_that_is_killed_keeps_its_first_records),
+    CHECK_CASE(a_child_that_records_a_lot_gets_more_chunks),
+    CHECK_CASE(a_child_whose_thread_helps_the_writer_loses_nothing),
+};
+CHECK_MAIN(cases)
