@@ -82,7 +82,7 @@ static PyObject *count_calls_of(PyObject *module, PyObject *arg)
    remove the copy of its state in the interpreter. */
 static PyObject *after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    kymo__tracer_forked();
+    kymo__tracer_forked(kymo__fork_is_recorded());
     kymo__heap_forked();
     Py_RETURN_NONE;
 }
@@ -185,6 +185,12 @@ PyMethodDef kymo__program_methods[] = {
     {"before_fork", before_fork, METH_NOARGS, "before_fork()"},
     {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, "after_fork_in_parent()"},
     {"after_fork", after_fork, METH_NOARGS, "after_fork()"},
+    {"fork_child", kymo__fork_child, METH_NOARGS, "fork_child()"},
+    {"fork_exit", kymo__fork_exit, METH_O, "fork_exit(args)"},
+    {"fork_hooks", kymo__fork_hooks, METH_VARARGS, "fork_hooks(begin, end)"},
+    {"fork_plan", kymo__fork_plan, METH_O, "fork_plan(plan)"},
+    {"fork_recorded", kymo__fork_recorded, METH_O, "fork_recorded(id)"},
+    {"fork_stays", kymo__fork_stays, METH_NOARGS, "fork_stays()"},
     {"show_exception", show_exception, METH_O, "show_exception(error)"},
     {"watched", kymo__watched, METH_VARARGS, "watched(function, before, after, failed)"},
     {"inside", kymo__inside_call, METH_O, "inside(function)"},

@@ -130,7 +130,7 @@ static PyObject *raise_start(struct core *core, int code, const struct kymo_opti
     return kymo__raise(core, code, path);
 }
 
-static PyObject *session_start(PyObject *module, PyObject *args)
+PyObject *kymo__session_start(PyObject *module, PyObject *args)
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *arg, *bytes, *python = Py_None, *memory = Py_None;
@@ -179,7 +179,7 @@ static int stop_with(int (*stop)(void))
     return code;
 }
 
-static PyObject *session_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
+PyObject *kymo__session_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *path = path_get(core);
@@ -348,11 +348,11 @@ static PyObject *memory_apart(PyObject *Py_UNUSED(module), PyObject *on)
 }
 
 PyMethodDef kymo__session_methods[] = {
-    {"start", session_start, METH_VARARGS,
+    {"start", kymo__session_start, METH_VARARGS,
      "start(path, budget, policy, level, sources, python, flight_bytes=0, flight_ns=0, slow_ns=0, "
      "sample_hz=0, sample_clock=0, sample_root=None, "
      "no_command=False, slow_calls=None, memory=None)"},
-    {"stop", session_stop, METH_NOARGS,
+    {"stop", kymo__session_stop, METH_NOARGS,
      "stop($module, /)\n--\n\n"
      "Stop recording and close the capture.\n\n"
      "Raises SessionError if no session is running, and OSError if a write\n"

@@ -13,8 +13,10 @@ enum { WATCHED_MOST = 16 };
 static struct watched {
     PyMethodDef definition;
     PyObject *function, *before, *after, *failed;
+    PyObject *made;
 } all[WATCHED_MOST];
 static unsigned count;
+static __thread const struct watched *calling; /* the innermost that this thread is calling */
 
 static PyObject *call_watched(const struct watched *w, PyObject *args, PyObject *keywords)
 {
@@ -26,7 +28,10 @@ static PyObject *call_watched(const struct watched *w, PyObject *args, PyObject 
         if (PyTuple_Check(other))
             args = other;
     }
+    const struct watched *outer = calling;
+    calling = w;
     PyObject *result = PyObject_Call(w->function, args, keywords);
+    calling = outer;
     if (w->after != Py_None && result) {
         ignored = PyObject_CallFunctionObjArgs(w->after, result, args, NULL);
         Py_XDECREF(ignored);
@@ -80,9 +85,15 @@ PyObject *kymo__watched(PyObject *Py_UNUSED(module), PyObject *args)
         .failed = Py_NewRef(failed),
     };
     count++;
-    PyObject *made = PyCFunction_NewEx(&w->definition, PyCFunction_GET_SELF(function), name);
+    w->made = PyCFunction_NewEx(&w->definition, PyCFunction_GET_SELF(function), name);
     Py_DECREF(name);
-    return made;
+    return Py_XNewRef(w->made);
+}
+
+PyObject *kymo__watched_fork(void)
+{
+    const char *name = calling ? calling->definition.ml_name : "";
+    return strcmp(name, "fork") == 0 || strcmp(name, "forkpty") == 0 ? calling->made : NULL;
 }
 
 /* inside(function): this thread is inside a call of this builtin, which began before the session. */

@@ -62,6 +62,8 @@ int kymo__collector_install(void)
     generation_key = kymo__name_key("generation", KYMO_CLASS_NAME);
     collected_key = kymo__name_key("collected", KYMO_CLASS_NAME);
     uncollectable_key = kymo__name_key("uncollectable", KYMO_CLASS_NAME);
+    if (callback)
+        return 0; /* a forked child has its parent's */
     PyObject *list = callbacks();
     callback = list ? PyCFunction_New(&on_collection_def, NULL) : NULL;
     int rc = callback ? PyList_Append(list, callback) : -1;

@@ -153,8 +153,16 @@ void kymo__filters_free(struct kymo__filters *filters)
     free(filters);
 }
 
-void kymo__filters_use(struct kymo__filters *filters)
+static PyObject *origin_in_use; /* owned, or NULL */
+
+bool kymo__filters_are_of(const PyObject *origin)
 {
+    return origin == origin_in_use;
+}
+
+void kymo__filters_use(struct kymo__filters *filters, PyObject *origin)
+{
+    Py_XSETREF(origin_in_use, Py_XNewRef(origin));
     struct kymo__filters before = in_use;
     in_use = filters ? *filters : (struct kymo__filters){0};
     free(filters);
@@ -175,6 +183,7 @@ enum {
 
 /* By hash: sites that share an entry stay on if one of them has to. */
 static uint8_t places[1 << PLACE_BITS];
+static bool places_known; /* some are not zero */
 
 static uint8_t *place_of(const void *code, long offset)
 {
@@ -185,17 +194,21 @@ static uint8_t *place_of(const void *code, long offset)
 
 void kymo__places_begin(void)
 {
-    memset(places, 0, sizeof places);
+    if (places_known)
+        memset(places, 0, sizeof places);
+    places_known = false;
 }
 
 void kymo__place_keep(const void *code, long offset)
 {
+    places_known = true;
     *place_of(code, offset) = IN_USE;
 }
 
 bool kymo__place_is_idle(const void *code, long offset)
 {
     uint8_t *place = place_of(code, offset);
+    places_known = true;
     if (*place < ENOUGH)
         ++*place;
     return *place == ENOUGH;

@@ -446,6 +446,11 @@ const char *kymo__hook_name(void)
     return kymo__tracing.c_calls ? "profile function" : "frame evaluator";
 }
 
+bool kymo__hook_can_stay(void)
+{
+    return false;
+}
+
 bool kymo__hook_can_throttle(void)
 {
     return kymo__frames_are_exact();

@@ -22,6 +22,10 @@ static PyTypeObject *callback_type;
 static PyObject *monitoring; /* sys.monitoring, while installed */
 static PyObject *disable;    /* sys.monitoring.DISABLE */
 static int tool = -1;
+static struct {
+    long events; /* as get_events returned them then: not all that were asked for are among them */
+    vectorcallfunc calls[EVENTS];
+} installed; /* while `tool` is ours */
 
 static int discard(PyObject *result)
 {
@@ -179,8 +183,42 @@ bool kymo__hook_can_drop_c_calls(void)
     return false;
 }
 
+bool kymo__hook_can_stay(void)
+{
+    return true;
+}
+
+/* The events that are on for our tool; negative with an exception. */
+static long events_now(void)
+{
+    PyObject *events = PyObject_CallMethod(monitoring, "get_events", "i", tool);
+    long bits = events ? PyLong_AsLong(events) : -1;
+    Py_XDECREF(events);
+    return bits;
+}
+
+/* Is everything that install would do in place already? So it is in a child that was forked from a
+   process with a session of the same kind, unless somebody else has changed it. */
+static bool is_installed(void)
+{
+    if (tool < 0)
+        return false;
+    for (enum event i = 0; i < EVENTS; i++)
+        if (installed.calls[i] != (is_wanted(i) ? callback_for(i) : NULL))
+            return false;
+    bool same = events_now() == installed.events;
+    PyErr_Clear();
+    return same;
+}
+
 int kymo__hook_install(void)
 {
+    if (is_installed()) {
+        kymo__places_begin();
+        return switch_on_again();
+    }
+    if (tool >= 0)
+        kymo__hook_remove();
     long bits = 0;
     PyObject *sys = PyImport_ImportModule("sys");
     monitoring = sys ? PyObject_GetAttrString(sys, "monitoring") : NULL;
@@ -189,12 +227,13 @@ int kymo__hook_install(void)
     if (!disable || take_tool() < 0)
         goto fail;
     for (enum event i = 0; i < EVENTS; i++) {
-        if (!is_wanted(i))
+        installed.calls[i] = is_wanted(i) ? callback_for(i) : NULL;
+        if (!installed.calls[i])
             continue;
         struct callback *callback = PyObject_New(struct callback, callback_type);
         if (!callback)
             goto fail;
-        callback->call = callback_for(i);
+        callback->call = installed.calls[i];
         long bit = set_callback(event_names[i], (PyObject *)callback);
         Py_DECREF(callback);
         if (bit < 0)
@@ -203,6 +242,9 @@ int kymo__hook_install(void)
     }
     kymo__places_begin();
     if (switch_on_again() < 0 || set_events(bits) < 0)
+        goto fail;
+    installed.events = events_now();
+    if (installed.events < 0)
         goto fail;
     return 0;
 fail:

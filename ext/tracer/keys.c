@@ -1,8 +1,10 @@
 /* keys.c — see keys.h. */
 #include "keys.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <kymo/lane.h>
 
@@ -29,6 +31,8 @@ struct function_table *kymo__functions = &none.table;
    one. The latter is not marked as excluded, because the hooks may switch that off for good. */
 static const struct function left_out = {.key = KYMO_LEFT_OUT};
 static const struct function nameless;
+
+enum { FIRST_BITS = 8 }; /* of a table; it grows */
 
 KYMO_SECTION(table_section);
 
@@ -66,7 +70,8 @@ static struct function_table *table_with_room(void)
     size_t slots = (size_t)1 << (64 - table->shift);
     if (table != &none.table && (table->used + 1) * 2 <= slots)
         return table;
-    struct function_table *wider = table_new(table == &none.table ? 12 : 64 - table->shift + 1);
+    struct function_table *wider =
+        table_new(table == &none.table ? FIRST_BITS : 64 - table->shift + 1);
     if (!wider)
         return NULL;
     for (size_t i = 0; table != &none.table && i < slots; i++) {
@@ -105,8 +110,17 @@ const struct function *kymo__function_insert(const void *address, uint32_t key, 
     return insert_function(address, key, slices);
 }
 
-struct function kymo__recent[1 << KYMO_RECENT_BITS];
+/* Its size is a multiple of any page size. */
+_Alignas(4096) struct function kymo__recent[1 << KYMO_RECENT_BITS];
 static bool recent_stopped;
+
+/* Writing zeros would give a forked child a copy of every page first. */
+static void clear_recent(void)
+{
+    static_assert(sizeof kymo__recent == 1 << 16, "whole pages, also of 64 KiB");
+    if (madvise(kymo__recent, sizeof kymo__recent, MADV_DONTNEED) < 0)
+        memset(kymo__recent, 0, sizeof kymo__recent);
+}
 
 void kymo__recent_add(const struct function *f)
 {
@@ -127,7 +141,7 @@ void kymo__recent_leave_out(const void *address)
 void kymo__recent_stop(void)
 {
     recent_stopped = true;
-    memset(kymo__recent, 0, sizeof kymo__recent);
+    clear_recent();
 }
 
 void kymo__function_forget(const void *address)
@@ -164,7 +178,7 @@ void kymo__functions_end(void)
     __atomic_store_n(&kymo__functions, &none.table, __ATOMIC_RELEASE);
     KYMO_SECTION_UNLOCK(table_section);
     tables_free(table);
-    memset(kymo__recent, 0, sizeof kymo__recent);
+    clear_recent();
     recent_stopped = false;
     kymo__tasks_reset();
     kymo__lives_reset();

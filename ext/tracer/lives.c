@@ -106,6 +106,8 @@ uint64_t kymo__life_block(uint64_t count)
 
 void kymo__lives_reset(void)
 {
+    if (!kymo__life_count)
+        return; /* a forked child would get a copy of every page */
     memset(kymo__lives, 0, sizeof kymo__lives);
     free(others);
     others = NULL;

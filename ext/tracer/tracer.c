@@ -11,7 +11,9 @@
 
 struct tracing kymo__tracing;
 __thread int kymo__depth;
-static bool paused; /* the session is paused; under its lock */
+static bool paused;  /* the session is paused; under its lock */
+static bool left;    /* in a forked child: the hooks are those of the parent's session */
+static bool leaving; /* the process ends after the session */
 
 void kymo__trace_value(unsigned kind, uint32_t key, uint64_t value)
 {
@@ -36,10 +38,11 @@ static void reset_options(void)
 static int begin_tracing(const struct kymo__python_options *options)
 {
     reset_options();
-    paused = false;
+    paused = left = false;
     kymo__tracing = options->tracing;
     kymo__tracing.on = 1;
-    kymo__filters_use(options->filters ? *options->filters : NULL);
+    if (!options->origin || !kymo__filters_are_of(options->origin))
+        kymo__filters_use(options->filters ? *options->filters : NULL, options->origin);
     if (options->filters)
         *options->filters = NULL;
     if (kymo__functions_begin() < 0 || kymo__named_begin(options->named, options->named_prefix) < 0)
@@ -142,7 +145,7 @@ static void tracer_resume(void *state)
 /* In one turn with the GIL, for which busy threads may keep us waiting. */
 static void stop_tracing(void)
 {
-    if (!paused)
+    if (!paused && !leaving)
         unhook();
     kymo__interpreters_end();
 }
@@ -157,14 +160,34 @@ static void tracer_stop(void *state)
 static void tracer_end(void *state)
 {
     (void)state;
+    if (leaving)
+        return;
     with_python(reset_options);
     kymo__tracing = (struct tracing){0};
 }
 
-void kymo__tracer_forked(void)
+void kymo__tracer_leaves(bool leaves)
 {
-    if (kymo_running() || !kymo__tracing.on)
+    bool stays = leaving && !leaves;
+    leaving = leaves;
+    if (!stays || kymo_running() || !kymo__tracing.on)
         return;
+    unhook();
+    reset_options();
+}
+
+void kymo__tracer_forked(bool recorded)
+{
+    if (recorded) {
+        /* Most children are recorded like their parent: instrumenting all code again would cost
+           more than anything else that a short one does. Nothing is recorded meanwhile. */
+        left = !kymo_running() && kymo__tracing.on && kymo__hook_can_stay();
+        if (left)
+            return;
+    }
+    if ((kymo_running() && !left) || !kymo__tracing.on)
+        return;
+    left = false;
     kymo__collector_remove();
     kymo__hook_remove();
     reset_options();
@@ -212,13 +235,16 @@ int kymo__python_options_from(PyObject *tuple, struct kymo__python_options *opti
         PyErr_SetString(PyExc_TypeError, "named must be a code object or None");
         return -1;
     }
+    options->named = named == Py_None ? NULL : named;
+    options->origin = tuple;
+    if (kymo__filters_are_of(tuple))
+        return 0; /* a forked child begins as its parent did */
     /* The first import runs Python code, and with it pending calls and signal handlers, which must
        not happen under the session's lock. */
     PyObject *gc = t->gc ? PyImport_ImportModule("gc") : Py_NewRef(Py_None);
     if (!gc)
         return -1;
     Py_DECREF(gc);
-    options->named = named == Py_None ? NULL : named;
     *filters = kymo__filters_new(include, exclude, chosen);
     return *filters ? 0 : -1;
 }

@@ -130,6 +130,9 @@ KYMO_INLINE int kymo__too_deep_leave(void)
 int kymo__hook_install(void);
 void kymo__hook_remove(void);
 
+/* May the hook of the parent stay where it is in a forked child, until install? */
+bool kymo__hook_can_stay(void);
+
 /* Tracing has begun: the open frames have been recorded. */
 void kymo__hook_began(void);
 const char *kymo__hook_name(void);
@@ -228,8 +231,12 @@ void kymo__places_begin(void);
 struct kymo__filters *kymo__filters_new(PyObject *include, PyObject *exclude, bool chosen);
 void kymo__filters_free(struct kymo__filters *filters);
 
-/* Use FILTERS, NULL for none, for the session that starts; takes ownership. */
-void kymo__filters_use(struct kymo__filters *filters);
+/* Use FILTERS, NULL for none, for the session that starts; takes ownership. ORIGIN is what they were
+   made from, or NULL. */
+void kymo__filters_use(struct kymo__filters *filters, PyObject *origin);
+
+/* Are the filters that were used last made from ORIGIN? It is alive, so it is the same object. */
+bool kymo__filters_are_of(const PyObject *origin);
 
 /* tracer.c */
 
@@ -239,6 +246,7 @@ struct kymo__python_options {
     size_t size;
     struct tracing tracing;
     struct kymo__filters **filters; /* taken, and set to NULL, when the source starts */
+    PyObject *origin;               /* borrowed: the tuple of all this; NULL for none */
     PyObject *named;                /* borrowed: a code object, see named.h; NULL for none */
     const char *named_prefix;
     PyObject **failure; /* receives the exception if the source cannot start */
@@ -246,15 +254,21 @@ struct kymo__python_options {
 
 /* Fill OPTIONS from a tuple (c_calls, gc, max_depth, include, exclude, whether the user chose
    those, overhead, (cost, c_cost, cost_alone, own_ticks, start_cost), named code or None, its
-   prefix); the caller frees *FILTERS. 0, or -1 with an exception. */
+   prefix); the caller frees *FILTERS, which is NULL if those of the last session are of the same
+   tuple. 0, or -1 with an exception. */
 int kymo__python_options_from(PyObject *tuple, struct kymo__python_options *options,
                               struct kymo__filters **filters);
 
 void kymo__tracer_register(void);
 
 /* In a forked child that runs Python again: remove what the parent's session left in the
-   interpreter. With the GIL. */
-void kymo__tracer_forked(void);
+   interpreter. With RECORDED, some of it may stay for the session that begins now, and this must be
+   called again afterwards, without. With the GIL. */
+void kymo__tracer_forked(bool recorded);
+
+/* The process ends as soon as its session has: the hooks need not be removed. FALSE: it did not end;
+   remove them. With the GIL. */
+void kymo__tracer_leaves(bool leaves);
 extern PyMethodDef kymo__tracing_methods[];
 
 /* Create the types of the hooks' objects; 0 or -1 with an exception. */

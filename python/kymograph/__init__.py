@@ -94,16 +94,11 @@ _USUAL = 100.0, 100.0, 0.0, 0.0  # cost of an event, where it cannot be measured
 _BESIDES = 100  # samples per second when an overhead budget may switch calls off
 
 
-def _after_fork() -> None:
-    _core.after_fork()
-    _session.after_fork()
-
-
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_core.before_fork,
         after_in_parent=_core.after_fork_in_parent,
-        after_in_child=_after_fork,
+        after_in_child=_core.after_fork,
     )
 
 # Show the public names in messages about wrong arguments and in help().
@@ -363,8 +358,7 @@ def _record(
             named,
             "nn.Module: ",
         )
-    _core.start(
-        path,
+    arguments = (
         room,
         policy,
         level,
@@ -379,14 +373,18 @@ def _record(
         wanted.for_core() if wanted else None,
         ops_mode,
     )
+    _core.start(path, *arguments)
     if wanted:
         try:
             wanted.watch()
         except ValueError:
             _core.stop()
             raise
-    for key, value in (costs.metadata() if costs else {}).items():
+    facts = costs.metadata() if costs else {}
+    for key, value in facts.items():
         metadata(key, value)
+    simple = not (share or wanted or ops_mode) and sample is None
+    _session.repeatable = (arguments, facts) if simple else None
     if sample is not None:
         _sample.stop_at_exit()
 

@@ -31,15 +31,17 @@ class Family:
     settings: arguments of `kymograph.start`. crash: print stacks on a crash. costs: what recording
     a call costs, as `_calibration.known` returns it. messages: the file in which this process and
     its children count messages, or "". path: a folder that new interpreters need in PYTHONPATH, or
-    "".
+    "". repeats: `_session.repeatable` of a session with `settings`; only forked children have it.
     """
 
-    __slots__ = ("costs", "crash", "folder", "id", "messages", "path", "settings")
+    __slots__ = ("costs", "crash", "folder", "id", "messages", "path", "repeats", "settings")
+    _told = ("costs", "crash", "folder", "id", "messages", "path", "settings")
 
     def __init__(self, folder: str, settings: dict[str, Any], crash: bool) -> None:
         self.folder = folder
         self.id = os.urandom(8).hex()
         self.settings = settings
+        self.repeats: tuple[tuple[Any, ...], dict[str, str]] | None = None
         self.crash = crash
         self.costs: list[Any] = []
         self.messages = ""
@@ -49,7 +51,7 @@ class Family:
         """Return the value of the environment variable."""
         import marshal
 
-        return marshal.dumps([getattr(self, name) for name in self.__slots__], _SHAPE).hex()
+        return marshal.dumps([getattr(self, name) for name in self._told], _SHAPE).hex()
 
     @classmethod
     def parse(cls, text: str) -> Family:
@@ -57,8 +59,9 @@ class Family:
         import marshal
 
         family = cls.__new__(cls)
-        for name, value in zip(cls.__slots__, marshal.loads(bytes.fromhex(text)), strict=True):
+        for name, value in zip(cls._told, marshal.loads(bytes.fromhex(text)), strict=True):
             setattr(family, name, value)
+        family.repeats = None
         return family
 
     def members(self) -> list[str]:

@@ -17,11 +17,23 @@ from kymograph._family import VARIABLE, Family
 TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import Any
 
 _family: Family | None = None  # which this process and its children belong to
-first_in_child: list[Callable[[], None]] = []  # called in a forked child before it is recorded
+handlers: list[tuple[int, object]] = []  # of signals, which a forked child must not have
 _recording: Member | None = None  # of this process, if it is a child
+_finishers: list[Callable[[], None]] = []  # called by os._exit
+_planned: tuple[object, ...] = ()  # what the plan for forked children was made from
+
+
+def begin_session(family: Family, path: str) -> _session.Session:
+    """Start a session with the settings of `family`. Raises what `kymograph.start` does."""
+    if family.repeats is not None:  # in a forked child: checking the options again takes long
+        return _session.repeat(path, family.repeats)
+    session = kymograph.start(path, **family.settings)
+    if not session.nested:
+        family.repeats = _session.repeatable
+    return session
 
 
 class Member:
@@ -37,8 +49,7 @@ class Member:
         _core.memory_apart(True)
         known = _ranks.of_this_process()
         try:
-            path = self.family.name()
-            self.session = _session.apart(kymograph.start(path, **self.family.settings))
+            self.session = _session.apart(begin_session(self.family, self.family.name()))
         finally:
             _core.memory_apart(False)
         kymograph.metadata("family", self.family.id)
@@ -126,7 +137,10 @@ def _name() -> str:
     script = (sys.argv or ["-c"])[0]
     if script.startswith("-"):
         return "python"
-    return os.path.splitext(os.path.basename(script))[0] or "python"
+    # As os.path does it, whose functions may be recorded.
+    base = script.rpartition("/")[2]
+    stem = base.rpartition(".")[0]
+    return (stem if stem.strip(".") else base) or "python"
 
 
 class _Named:
@@ -163,26 +177,82 @@ def _before_fork() -> None:
     if recorded:
         _watch_names()
         _core.messages_ready()
+        try:
+            _plan()
+        except Exception:  # the program may have put anything into sys.argv
+            _core.fork_plan(None)
     _spawn.before_fork(recorded)
 
 
+def _plan() -> None:
+    """Let forked children begin their recording without Python code: see ext/module/forked.c."""
+    global _planned
+    assert _family is not None
+    known, repeats = _ranks.unchanged(), _family.repeats
+    script = (sys.argv or ["-c"])[0]
+    now = os.getpid(), _family.folder, repeats, known, script
+    if now == _planned:
+        return
+    usual = "flight" not in _family.settings and not _family.crash
+    if repeats is None or known is None or not usual:
+        _core.fork_plan(None)
+        _planned = now
+        return
+    import _signal
+
+    facts = {
+        "family": _family.id,
+        "python": sys.version.partition(" ")[0],
+        **repeats[1],
+        **known,
+    }
+    plan = (
+        _family.folder,
+        repeats[0],
+        tuple(facts.items()),
+        _name(),
+        Member(_family),
+        _session.Session("", None, False, 1),
+        globals(),
+        _session.__dict__,
+        _spawn.__dict__,
+        (_signal.getsignal, _signal.signal, _signal.SIG_DFL, handlers),
+    )
+    _core.fork_plan(plan)
+    _planned = now
+
+
 def _in_child() -> None:
-    for call in first_in_child:
-        call()
+    """Do what the plan does, and what it does not do."""
+    import _signal
+
+    for number, handler in handlers:
+        if _signal.getsignal(number) is handler:
+            _signal.signal(number, _signal.SIG_DFL)
     if _spawn.forked():
         begin("fork", _name())
 
 
 def hook_exit(finish: Callable[[], None]) -> None:
     """Have os._exit call `finish` first."""
-    leave: Callable[[int], NoReturn] = os._exit
+    if not _finishers:
+        _core.fork_hooks(_in_child, _leave)
+        leave: Any = os._exit
 
-    def _exit(status: int) -> NoReturn:
-        """Exit to the system with specified status, without normal exit processing."""
-        finish()
-        leave(status)
+        def _exit(status: int) -> None:
+            _leave()
+            leave(status)
 
-    os._exit = _exit
+        ours: Any = _exit  # somebody else replaced it while the interpreter started
+        if type(leave) is type(len):
+            ours = _core.watched(leave, _core.fork_exit, None, _core.fork_stays)
+        os._exit = ours
+    _finishers.append(finish)
+
+
+def _leave() -> None:
+    for call in reversed(_finishers):
+        call()
 
 
 def offer(family: Family) -> None:
@@ -201,8 +271,8 @@ def follow(family: Family) -> None:
         rest = os.environ.get("PYTHONPATH")
         os.putenv("PYTHONPATH", family.path + (os.pathsep + rest if rest else ""))
     offer(family)
-    os.register_at_fork(before=_before_fork, after_in_child=_in_child)
     hook_exit(finish)
+    os.register_at_fork(before=_before_fork, after_in_child=_core.fork_child)
     atexit.register(finish)  # before the program's handlers, so it runs after them
     _spawn.on_exec.append(on_exec)
     _spawn.watch(family)

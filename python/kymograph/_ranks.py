@@ -74,6 +74,15 @@ def found(environment: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in known.items() if value}
 
 
+def unchanged() -> dict[str, str] | None:
+    """Return what `of_this_process` last returned, or None if that may have changed. Calls nothing
+    that would be recorded."""
+    data = getattr(os.environ, "_data", None)
+    if data is None or _last is None or _last[0] != list(map(data.get, _RAW)):
+        return None
+    return _last[1]
+
+
 def of_this_process() -> dict[str, str]:
     """Return `found` for os.environ. Cheap if nothing changed, as in a forked child."""
     global _last

@@ -186,6 +186,7 @@ class Recording:
             kymograph.metadata(key, value)
         if self.family is not None:
             self.family.folder = self.capture + ".d"
+            self.family.repeats = None if session.nested else _session.repeatable
             kymograph.metadata("family", self.family.id)
             _family.clear(self.family.folder)
             _member.offer(self.family)
@@ -214,15 +215,15 @@ class Recording:
             os.kill(os.getpid(), number)
 
         def in_child() -> None:
-            # A handler in Python runs only when Python code does: a child that waits in C would
-            # not end.
             if _signal.getsignal(_signal.SIGTERM) is on_term:
                 _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
 
         if _signal.getsignal(_signal.SIGTERM) == _signal.SIG_DFL:
             _signal.signal(_signal.SIGTERM, on_term)
+            # A handler in Python runs only when Python code does: a child that waits in C would not
+            # end.
             if self.follows:
-                _member.first_in_child.append(in_child)
+                _member.handlers.append((_signal.SIGTERM, on_term))
             else:
                 os.register_at_fork(after_in_child=in_child)
             # The handler above waits for the main thread to run Python code.

@@ -16,16 +16,25 @@ TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import ParamSpec
+    from typing import Any, ParamSpec
 
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     Options = ParamSpec("Options")
 
 _lock = RLock()  # guards the variables below; reentrant, for signal handlers
-_outermost: Session | None = None  # the session that records, if Python started it
+_outermost: list[Session] = []  # the session that records, if Python started it
 _started: list[Session] = []  # sessions begun by `start` and not ended yet
 _count = 0  # number of ranges; gives their ids
 nested = 0  # sessions that became ranges in the running one
+# Of the last session, if it needs nothing else: arguments of `_core.start`, and its metadata.
+repeatable: tuple[tuple[Any, ...], dict[str, str]] | None = None
+
+
+def _outer() -> Session | None:
+    try:
+        return _outermost[0]
+    except IndexError:
+        return None
 
 
 class Session:
@@ -56,21 +65,20 @@ class Session:
         """False after `stop`, in a forked child, and when the outer session has ended."""
         if not self._id or not _core.running():
             return False
-        return _outermost is (self._outer if self.nested else self)
+        return _outer() is (self._outer if self.nested else self)
 
     def stop(self) -> None:
         """End this session and no other; does nothing if it has already ended.
 
         Raises OSError when a write failed; the capture has everything written before that.
         """
-        global _outermost
         with _lock:
             running = self.running
             number, self._id = self._id, 0
             if self in _started:
                 _started.remove(self)
             if running and not self.nested:
-                _outermost = None
+                _outermost.clear()
         if running and self._at_end is not None:
             self._at_end()
         if running and self.nested:
@@ -101,7 +109,7 @@ def starts(record: Callable[Options, None]) -> Callable[Options, Session]:
     """
 
     def start(*args: Options.args, **options: Options.kwargs) -> Session:
-        global _outermost, _count, nested
+        global _count, nested
         path: Path = args[0] if args else options["path"]  # type: ignore[assignment]
         with _lock:
             inside = _core.running()
@@ -111,9 +119,9 @@ def starts(record: Callable[Options, None]) -> Callable[Options, Session]:
                 _started.clear()
             _count += 1
             nested += inside
-            session = Session(path, _outermost, inside, _count)
+            session = Session(path, _outer(), inside, _count)
             if not inside:
-                _outermost = session
+                _outermost[:] = [session]
             _started.append(session)
         if inside:
             _core.async_begin(session.name, session._id)
@@ -124,6 +132,16 @@ def starts(record: Callable[Options, None]) -> Callable[Options, Session]:
     start.__module__, start.__annotations__ = record.__module__, record.__annotations__
     start.__wrapped__ = record  # type: ignore[attr-defined]
     return start
+
+
+@starts
+def repeat(path: Path, as_before: tuple[tuple[Any, ...], dict[str, str]]) -> None:
+    """Record into `path` as in the session of this process, or of the one that forked it, in which
+    `repeatable` was `as_before`."""
+    arguments, facts = as_before
+    _core.start(path, *arguments)
+    for key, value in facts.items():
+        _core.metadata(key, value)
 
 
 def apart(session: Session) -> Session:
@@ -137,7 +155,8 @@ def apart(session: Session) -> Session:
 def outermost_path() -> Path | None:
     """Return the capture that is being written, if Python started it."""
     with _lock:
-        return _outermost.path if _outermost is not None else None
+        outer = _outer()
+        return outer.path if outer is not None else None
 
 
 def stop() -> None:
@@ -155,18 +174,19 @@ def stop() -> None:
         if session.running:
             session.stop()
             return
-    if not _core.running() or (_outermost is None):
+    if not _core.running() or not _outermost:
         _core.stop()
 
 
 def path_of_outermost() -> Path | None:
     """Return where the running session records; None when Python did not start it."""
-    return _outermost.path if _outermost is not None and _core.running() else None
+    outer = _outer()
+    return outer.path if outer is not None and _core.running() else None
 
 
-def after_fork() -> None:
-    """In a forked child no session runs, and the thread that held the lock does not exist."""
-    global _lock, _outermost
-    _lock = RLock()
-    _outermost = None
-    _started.clear()
+# In a forked child no session runs, and the thread that held the lock does not exist. These are
+# builtins, because Python code would make every child slower.
+if hasattr(os, "register_at_fork"):
+    for _reset in (_lock._at_fork_reinit, _outermost.clear, _started.clear):  # type: ignore[attr-defined]
+        os.register_at_fork(after_in_child=_reset)
+    del _reset

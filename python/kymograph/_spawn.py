@@ -30,6 +30,7 @@ START, END = "process start", "process end"  # arrows; `merge` does not renumber
 _ENCODING = sys.getfilesystemencoding()
 _COMMAND = 200  # characters of a command that are recorded
 _NAMED = 3  # programs that are not recorded, in the summary
+_FORKED = "process (fork)"  # the name of the span of a child without a command
 _STATUSES = 10_000  # children whose exit status is kept for `info`, at most
 
 _here = _local()  # the fork that this thread is about to do
@@ -75,6 +76,7 @@ def before_fork(recorded: bool) -> None:
     """The thread is about to fork a child; is that to be recorded?"""
     recorded = recorded and not getattr(_here, "execs", False)
     _here.id = _new_id() if recorded else 0
+    _core.fork_recorded(_here.id)
     if recorded:
         _core.flow_out(START, _here.id)
 
@@ -154,7 +156,8 @@ def _after_fork(result: Any, args: Arguments) -> None:
     identity = getattr(_here, "id", 0)
     if pid > 0 and identity and _core.running():
         _here.id = 0
-        _started(pid, ["(fork)"], identity)
+        _children[pid] = _FORKED, identity
+        _core.process_begin(_FORKED, identity, pid, "(fork)")
 
 
 def _after_spawn(pid: int, argv: Any) -> None:

@@ -1,0 +1,261 @@
+"""Forked children begin and end their recording without Python code; nobody notices."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+
+import pytest
+from family import family_calls, processes, same_as_python
+from ran import RUN, execute, recorded, write
+
+import kymograph
+
+pytestmark = [
+    pytest.mark.usefixtures("folder"),
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
+]
+
+FORK = """
+import os, signal, sys
+def fork(do):
+    child = os.fork()
+    if child == 0:
+        do()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+
+def test_what_a_child_recorded_before_sigkill_is_kept() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+def in_child(): pass
+def killed():
+    in_child()
+    os.kill(os.getpid(), signal.SIGKILL)
+print([fork(killed) for _ in range(5)])
+""",
+    )
+
+    assert same_as_python("script.py").stdout == "[-9, -9, -9, -9, -9]\n"
+
+    assert family_calls()["in_child"] == 5
+    assert [each["status"] for each in processes()[1:]] == ["signal 9"] * 5
+
+
+def test_a_child_that_is_killed_at_once_has_a_capture() -> None:
+    write("script.py", FORK + "fork(lambda: os.kill(os.getpid(), signal.SIGKILL))")
+
+    recorded("script.py")
+
+    assert [each["status"] for each in processes()[1:]] == ["signal 9"]
+    with kymograph.open("trace.kymo", process=1) as capture:
+        assert capture.metadata["process.began"] == "fork"
+        assert capture.metadata["process.parent"] == str(processes()[0]["pid"])
+
+
+def test_a_child_that_records_a_lot_loses_nothing() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+def called(): pass
+def busy():
+    for _ in range(200_000): called()
+print(fork(busy))
+""",
+    )
+
+    same_as_python("script.py")
+
+    assert family_calls()["called"] == 200_000
+    assert [each["lost_records"] for each in processes()] == [0, 0]
+
+
+def test_children_of_children_are_recorded() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+def deeper(): pass
+def below(level):
+    deeper()
+    if level: fork(lambda: below(level - 1)), fork(lambda: below(level - 1))
+below(3)
+""",
+    )
+
+    same_as_python("script.py")
+
+    assert family_calls()["deeper"] == 15
+    listed = processes()
+    assert len(listed) == 15
+    assert sorted(Counter(each["parent"] for each in listed[1:]).values()) == [2] * 7
+
+
+def test_a_child_of_a_thread_is_recorded() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+import threading, warnings
+warnings.simplefilter("ignore")
+def in_child(): pass
+threads = [threading.Thread(target=fork, args=(in_child,)) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+""",
+    )
+
+    same_as_python("script.py")
+
+    assert family_calls()["in_child"] == 4
+
+
+def test_a_child_that_becomes_another_program_is_complete() -> None:
+    write("other.py", "def in_other(): pass\nin_other()")
+    write(
+        "script.py",
+        FORK
+        + """
+def in_child(): pass
+def become():
+    in_child()
+    os.execv(sys.executable, [sys.executable, "other.py"])
+print(fork(become))
+""",
+    )
+
+    same_as_python("script.py")
+
+    assert family_calls()["in_child"] == family_calls()["in_other"] == 1
+    assert len(processes()) == 3
+
+
+def test_wrong_arguments_of_exit_leave_the_child_as_it_is_without_us() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+def wrong():
+    for given in ((), ("a",), (1 << 80,)):
+        try: os._exit(*given)
+        except Exception as error: print(type(error).__name__, error, flush=True)
+    if sys.version_info >= (3, 12):
+        print([sys.monitoring.get_tool(id) for id in range(6)], flush=True)
+    os._exit(status=7)
+print(fork(wrong), os._exit.__name__, os._exit.__module__, type(os._exit).__name__)
+""",
+    )
+
+    assert same_as_python("script.py").stdout.endswith("7 _exit posix builtin_function_or_method\n")
+
+
+def test_an_exit_that_was_replaced_before_us_is_called() -> None:
+    write(
+        "site/sitecustomize.py",
+        """
+        import os
+        def _exit(status, leave=os._exit):
+            os.write(1, b"replaced\\n")
+            leave(status)
+        os._exit = _exit
+        """,
+    )
+    write("script.py", FORK + "def in_child(): pass\nprint(fork(in_child), flush=True)")
+
+    done = recorded("script.py", env={**os.environ, "PYTHONPATH": os.path.abspath("site")})
+
+    assert done.stdout == "replaced\n0\n"
+    assert family_calls()["in_child"] == 1
+    assert [each["ending"] for each in processes()] == ["clean", "clean"]
+
+
+def test_a_rank_that_is_set_before_a_fork_is_that_of_the_child() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+for rank in "01":
+    os.environ["RANK"] = rank
+    fork(lambda: None)
+""",
+    )
+
+    recorded("script.py")
+
+    ranks = []
+    for child in processes()[1:]:
+        with kymograph.open("trace.kymo", process=child["pid"]) as capture:
+            ranks.append(capture.metadata["rank"])
+    assert ranks == ["0", "1"]
+
+
+def test_a_session_in_a_child_is_a_range_in_its_capture() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+import kymograph
+def before(): pass
+def after(): pass
+def own():
+    session = kymograph.start("own.kymo")
+    before()
+    kymograph.stop()
+    kymograph.stop()
+    after()
+print(fork(own))
+""",
+    )
+
+    recorded("script.py")
+
+    assert not os.path.exists("own.kymo")
+    assert family_calls()["before"] == family_calls()["after"] == 1
+
+
+def test_a_child_that_is_not_recorded_has_no_hook() -> None:
+    if sys.version_info < (3, 12):
+        pytest.skip("no sys.monitoring")
+    write(
+        "script.py",
+        FORK
+        + """
+def look(): print([sys.monitoring.get_tool(id) for id in range(6)], flush=True)
+fork(look)
+""",
+    )
+
+    done = execute(*RUN, "--children", "off", "script.py")
+
+    assert done.stdout == f"{[None] * 6}\n"
+
+
+def test_a_recorded_child_touches_few_pages() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+import resource
+for _ in range(10): fork(lambda: None)
+before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+for _ in range(50): fork(lambda: None)
+print("faults", (resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before) // 50)
+""",
+    )
+
+    def faults(children: str) -> int:
+        done = execute(*RUN, "--children", children, "script.py")
+        found = re.search(r"faults (\d+)", done.stdout)
+        assert found, done.stderr
+        return int(found[1])
+
+    off, on = faults("off"), faults("on")
+
+    assert on - off < 300, (off, on)
