@@ -74,7 +74,7 @@ static int add_one(struct kymo_collectives *c, const struct kymo_collective *one
     return 0;
 }
 
-static int take_operator(void *arg, const struct kymo_opcall *op)
+static int take_operator(void *arg, struct kymo_opcall *op)
 {
     const struct kymo_opattribute *name = attribute_of(op, "collective_name");
     const struct kymo_opattribute *group = attribute_of(op, "pg_name");
