@@ -16,6 +16,7 @@ import pytest
 import starved
 from _pytest.runner import runtestprotocol
 from command import start_recorder
+from judges import Browser
 from traced import Python, Traced, shown, trace
 
 import kymograph
@@ -75,6 +76,15 @@ def nothing_left_behind() -> Iterator[None]:
     for thread in left:
         thread.join(10)  # one that is about to end may still be there
     assert [thread for thread in left if thread.is_alive()] == []
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser as large as a small screen."""
+    browser = Browser()
+    browser.resize(1280, 800)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture

@@ -261,14 +261,6 @@ def test_bad_questions_about_memory_are_answered(server: Server) -> None:
 # ----------------------------------------------------------------- the page
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser = Browser()
-    browser.resize(1280, 800)
-    yield browser
-    browser.close()
-
-
 def show(browser: Browser, server: Server) -> None:
     browser.open(server.address)
     browser.wait(lambda: browser.ask("window.kymograph && kymograph.app.tracks.memory[0]"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command import good
 from judges import Browser
-from viewed import Server, capture_of, served, settled
+from viewed import Server, capture_of, served, settled, text
 
 import kymograph
 
@@ -41,14 +41,6 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser = Browser()
-    browser.resize(1280, 800)
-    yield browser
-    browser.close()
-
-
-@pytest.fixture(scope="module")
 def server(traced: Path) -> Iterator[Server]:
     with served("--linger", "0", traced) as server:
         yield server
@@ -63,10 +55,6 @@ def said(browser: Browser, server: Server) -> list[str]:
     """What the page said or asked of others than its server."""
     own = f"request: {server.address}"
     return [words for words in browser.messages if not words.startswith(own)]
-
-
-def text(browser: Browser, element: str) -> str:
-    return str(browser.ask(f"document.getElementById('{element}').innerText"))
 
 
 def in_sight(browser: Browser) -> list[float]:

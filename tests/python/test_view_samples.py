@@ -6,14 +6,13 @@ import bisect
 import collections
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from judges import Browser
 from program import good
-from viewed import CALL, Part, Server, recorded, served, settled
+from viewed import CALL, Part, Server, recorded, served, settled, text
 
 pytestmark = pytest.mark.native
 
@@ -213,18 +212,6 @@ def test_a_capture_without_samples_says_so() -> None:
 
 
 # ----------------------------------------------------------------- the page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser = Browser()
-    browser.resize(1280, 800)
-    yield browser
-    browser.close()
-
-
-def text(browser: Browser, element: str) -> str:
-    return str(browser.ask(f"document.getElementById('{element}').innerText"))
 
 
 def wait_for_samples(browser: Browser, server: Server) -> None:

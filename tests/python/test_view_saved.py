@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from judges import Browser
 from program import good
-from viewed import data_of, recorded, served, settled
+from viewed import data_of, recorded, served, settled, text
 
 pytestmark = pytest.mark.native
 
@@ -41,18 +40,6 @@ def page(capture: Path) -> Path:
     path = capture.with_name("saved page.html")
     good("view", "--save", path, capture)
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    browser = Browser()
-    browser.resize(1280, 800)
-    yield browser
-    browser.close()
-
-
-def text(browser: Browser, element: str) -> str:
-    return str(browser.ask(f"document.getElementById('{element}').innerText"))
 
 
 def rows(path: Path, sql: str) -> list[dict[str, Any]]:

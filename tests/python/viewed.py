@@ -180,6 +180,11 @@ def data_of(page: Path) -> dict[str, Any]:
     return data
 
 
+def text(browser: Browser, element: str) -> str:
+    """What an element of the page says."""
+    return str(browser.ask(f"document.getElementById('{element}').innerText"))
+
+
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
 CALLS = """
