@@ -237,11 +237,11 @@ static struct kymo_timed *time_another(struct kymo_timers *timers, pthread_t *th
 
 static void end_the_other(struct kymo_timers *timers, pthread_t thread, uint32_t *tid)
 {
-    __atomic_store_n(tid, 0u, __ATOMIC_RELEASE);
+    const uint32_t other = __atomic_exchange_n(tid, 0u, __ATOMIC_ACQ_REL);
     pthread_join(thread, NULL);
     do
         kymo__timers_look(timers);
-    while (timers->count && kymo__timed[0].tid != (uint32_t)getpid()); /* the system may be late */
+    while (kymo__timed[0].session && kymo__timed[0].tid == other); /* the system may be late */
 }
 
 static void a_late_signal_gets_a_stack_that_no_other_thread_gets(void)
