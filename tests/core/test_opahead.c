@@ -1,7 +1,9 @@
 /* Operators read ahead of their visitor: all of them, in order, and its errors end the reading. */
 #include <errno.h>
 #include <kymo/kymo.h>
+#include <kymo/payload.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "check.h"
@@ -31,8 +33,11 @@ static int on_end(void *arg, struct kymo_opcall *op)
     elsewhere = elsewhere || !pthread_equal(pthread_self(), reader);
     ended++;
     CHECK_EQ(op->rf_id, ended);
+    CHECK_STR(op->schema, "f.overload(int x) -> ()"); /* the reader's, to the last */
     CHECK_LE(last_id + 1, op->id);
     last_id = op->id;
+    if (ended > OPERATORS - 3)
+        usleep(1000); /* the reader is at its end long before */
     /* Its buffers are its own, whatever was read meanwhile. */
     CHECK_EQ(op->inputs.count, 1);
     CHECK_EQ(op->inputs.all[0].integer, (int64_t)ended);
@@ -54,12 +59,28 @@ static int read_ahead(void)
     return kymo__operators_read_ahead(capture, &options, &visitor);
 }
 
+/* What the overload in OP stands for, as recorders write it at the end. */
+static void note_schema(void)
+{
+    static const struct kymo_field fields[] = {{"operator", KYMO_FIELD_NAME},
+                                               {"schema", KYMO_FIELD_TEXT}};
+    unsigned char room[256];
+    struct kymo_schema schema;
+    struct kymo_payload payload;
+    CHECK_OK(kymo_schema_define(&schema, "operator.schema", fields, 2));
+    kymo_payload_begin(&payload, room, sizeof(room));
+    kymo_payload_uint(&payload, kymo_name_key("f.overload"));
+    kymo_payload_text(&payload, "f.overload(int x) -> ()");
+    kymo_note(&schema, &payload);
+}
+
 static void record(const char *name)
 {
     static struct opmade_values in, none;
     opmade_start(check_path(name));
     for (uint64_t i = 1; i <= OPERATORS; i++) {
-        struct opmade_op op = {.name = "f", .rf_id = i, .seq = -1, .thread = 1};
+        struct opmade_op op = {
+            .name = "f", .rf_id = i, .seq = -1, .thread = 1, .schema = "f.overload"};
         memset(&in, 0, sizeof(in));
         opmade_int(&in, OPMADE_INT, (int64_t)i);
         opmade_enter((kymo_ns)(10 * i), &op, &in);
@@ -67,6 +88,7 @@ static void record(const char *name)
             opmade_attribute((kymo_ns)(10 * i + 1), &op, "parity", "odd", 0);
         opmade_leave((kymo_ns)(10 * i + 5), &op, &none);
     }
+    note_schema();
     CHECK_OK(kymo_stop());
     CHECK_OK(kymo_open(check_path(name), &capture));
 }

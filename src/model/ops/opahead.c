@@ -72,6 +72,19 @@ static int on_end(void *arg, struct kymo_opcall *op)
     return batch->count == BATCH ? pass_on(a) : 0;
 }
 
+/* Wait for the visitor: operators refer to texts of the reader. */
+static void on_last(void *arg)
+{
+    struct ahead *a = arg;
+    pthread_mutex_lock(&a->lock);
+    a->filled += being_filled(a)->count > 0;
+    a->all = true;
+    pthread_cond_broadcast(&a->changed);
+    while (a->emptied != a->filled)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+}
+
 /* ---- the visitor's thread ---- */
 
 static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch)
@@ -87,7 +100,7 @@ static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch
     return rc;
 }
 
-static void *visit(void *arg)
+static void *visit_batches(void *arg)
 {
     struct ahead *a = arg;
     pthread_mutex_lock(&a->lock);
@@ -115,18 +128,13 @@ static void *visit(void *arg)
 static int read_and_visit(struct ahead *a, struct kymo_capture *capture,
                           const struct kymo_export_options *options)
 {
-    const struct kymo_ops_visitor to_batches = {.arg = a, .thread = on_thread, .end = on_end};
+    const struct kymo_ops_visitor to_batches = {
+        .arg = a, .thread = on_thread, .end = on_end, .last = on_last};
     pthread_t visiting;
-    int rc = kymo__thread_start(&visiting, "kymo operators", 0, visit, a);
+    int rc = kymo__thread_start(&visiting, "kymo operators", 0, visit_batches, a);
     if (rc < 0)
         return kymo__operators_read(capture, options, a->visitor);
     rc = kymo__operators_read(capture, options, &to_batches);
-    if (rc == 0 && being_filled(a)->count)
-        rc = pass_on(a);
-    pthread_mutex_lock(&a->lock);
-    a->all = true;
-    pthread_cond_broadcast(&a->changed);
-    pthread_mutex_unlock(&a->lock);
     pthread_join(visiting, NULL);
     return a->error ? a->error : rc;
 }

@@ -370,6 +370,8 @@ int kymo__operators_read(struct kymo_capture *capture, const struct kymo_export_
     if (rc == 0)
         rc = read_events(&p, cursor);
     kymo_cursor_free(cursor);
+    if (visitor->last)
+        visitor->last(visitor->arg);
     for (size_t i = 0; p.lanes && i < p.lane_count; i++)
         if (p.lanes[i]) {
             kymo__op_lane_fini(p.lanes[i]);

@@ -70,6 +70,7 @@ struct kymo_ops_visitor {
     int (*thread)(void *arg, const struct kymo_op_thread *thread); /* before its operators */
     int (*end)(void *arg, struct kymo_opcall *op);
     int (*link)(void *arg, const struct kymo_op_link *link);
+    void (*last)(void *arg); /* always, at the end: texts of operators are freed after it */
 };
 
 /* Read the operators that OPTIONS select: those that began in its part, on its thread. One that is

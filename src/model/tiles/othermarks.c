@@ -171,6 +171,7 @@ static int read_parts(struct marking *m, const struct parts *p, size_t first, si
             rc = -ECANCELED;
     m->marks->events += calls.nest.counts.events;
     kymo__calls_fini(&calls);
+    m->calls = NULL;
     return rc;
 }
 
