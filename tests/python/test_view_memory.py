@@ -209,7 +209,9 @@ def test_figures_of_memory_are_those_of_the_report(mode: str, tmp_path: Path) ->
             at = {"from": point["time_ns"], "to": point["time_ns"] + 1}
             here = series_of(server.good("memory", **at))
             bytes_there = sum(size for name, size in point["bytes"].items() if name != "arenas")
-            assert here["total"]["most"] == bytes_there
+            # A part of the timeline may begin less than a nanosecond before a change, and then
+            # has what was there until then.
+            assert bytes_there in (here["total"]["most"], here["total"]["start"])
         # At any time.
         duration = server.good("overview")["captures"][0]["duration"]
         for moment in random.Random(3).sample(range(duration), 5):

@@ -300,7 +300,11 @@ def test_tracks_fold_pin_and_filter(browser: Browser, server: Server) -> None:
     tall = browser.ask(f"{first}.height")
     browser.ask("document.querySelector('.head:not(.group) button').click()")
     browser.wait(lambda: browser.ask(f"{first}.height") < tall)
-    browser.ask("[...document.querySelectorAll('[aria-label=\"Pin to the top\"]')].pop().click()")
+    settled(browser)  # the heads of what was out of sight come with the next frame
+    browser.ask(
+        "[...document.querySelectorAll('.head')].find((head) => head.innerText.includes('helper'))"
+        ".querySelector('[aria-label=\"Pin to the top\"]').click()"
+    )
     browser.wait(lambda: browser.ask(f"{first}.title") == "helper")
     browser.ask("filter.value = 'main'; filter.dispatchEvent(new Event('input', {bubbles: true}))")
     browser.wait(lambda: "helper" not in text(browser, "heads"))
