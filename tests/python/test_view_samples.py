@@ -44,6 +44,9 @@ class Sampled(NamedTuple):
 
 Function = tuple[str, str, int]
 
+# What the interpreter's garbage collector is called there; it has one row of its own.
+COLLECTOR = "gc_collect_main"
+
 
 class Samples:
     """The samples of a capture, as `kymograph query` has them."""
@@ -58,6 +61,8 @@ class Samples:
         for row in rows("SELECT * FROM frames WHERE shown ORDER BY stack, depth"):
             file = row["file"] or (row["module"] if row["kind"] == "native" else "") or ""
             function = row["name"], file, row["first_line"] or 0
+            if row["kind"] == "native" and row["name"] == COLLECTOR:
+                function = "Python GC", "", 0
             self.shown[row["stack"]].append((function, row["line"] or 0))
 
     def function(self, sample: Sampled) -> Function:
