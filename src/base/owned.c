@@ -1,11 +1,14 @@
 /* owned.c — see owned.h. */
 #include "owned.h"
+#include "atomic.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "atomic.h"
 
 /* No higher than this: the kernel copies the table up to the highest number at each fork. */
 enum { HIGHEST = 4096 };
@@ -44,12 +47,16 @@ static bool is_same(const struct kymo_owned *owned, const struct stat *st)
 bool kymo__owned_is(const struct kymo_owned *owned)
 {
     struct stat st;
-    return owned->fd >= 0 && fstat(owned->fd, &st) == 0 && is_same(owned, &st);
+    int fd = kymo__load_acquire(&owned->fd);
+    return fd >= 0 && fstat(fd, &st) == 0 && is_same(owned, &st);
 }
 
 int kymo__owned_reopen(struct kymo_owned *owned, const char *path)
 {
     struct stat st;
+    int before = kymo__load_acquire(&owned->fd);
+    if (kymo__owned_is(owned))
+        return 0; /* another thread was faster */
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return -errno;
@@ -57,7 +64,9 @@ int kymo__owned_reopen(struct kymo_owned *owned, const char *path)
         close(fd);
         return -ESTALE;
     }
-    owned->fd = kymo__fd_raise(fd);
+    fd = kymo__fd_raise(fd);
+    if (!kymo__swap_if(&owned->fd, &before, fd))
+        close(fd); /* likewise */
     return 0;
 }
 

@@ -25,8 +25,8 @@ int kymo__owned_init(struct kymo_owned *owned, int fd);
 /* Does the descriptor still refer to the same file? */
 bool kymo__owned_is(const struct kymo_owned *owned);
 
-/* The program has closed the descriptor: reopen PATH, if that is the same file. Returns 0 or a
-   negative errno. */
+/* The program has closed the descriptor: reopen PATH, if that is the same file. Any thread. Returns 0
+   or a negative errno. */
 int kymo__owned_reopen(struct kymo_owned *owned, const char *path);
 
 /* Close it, unless it belongs to another file by now. */

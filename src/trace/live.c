@@ -142,7 +142,7 @@ static int descriptor(struct kymo_live *live)
 static bool leaves_room(const struct kymo_live *live, uint64_t bytes)
 {
     struct statvfs disk;
-    if (fstatvfs(live->file.fd, &disk) < 0 || !disk.f_blocks)
+    if (fstatvfs(kymo__load_acquire(&live->file.fd), &disk) < 0 || !disk.f_blocks)
         return true;
     uint64_t has = file_bytes(live) + bytes;
     return (uint64_t)disk.f_bavail * disk.f_frsize >= bytes + has;
@@ -162,7 +162,8 @@ static int extend(struct kymo_live *live, uint32_t *more)
             return -ENOSPC;
         *more = *more < FEWEST ? *more : FEWEST;
     }
-    return reserve_space(live->file.fd, file_bytes(live), (uint64_t)*more * KYMO__CHUNK_BYTES);
+    return reserve_space(kymo__load_acquire(&live->file.fd), file_bytes(live),
+                         (uint64_t)*more * KYMO__CHUNK_BYTES);
 }
 
 int kymo__live_rename(struct kymo_live *live, const char *path)
@@ -187,7 +188,7 @@ bool kymo__live_is_whole(struct kymo_live *live)
     struct stat st;
     if (!live->path)
         return true;
-    return descriptor(live) == 0 && fstat(live->file.fd, &st) == 0 &&
+    return descriptor(live) == 0 && fstat(kymo__load_acquire(&live->file.fd), &st) == 0 &&
            (uint64_t)st.st_size >= file_bytes(live);
 }
 
