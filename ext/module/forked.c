@@ -256,18 +256,20 @@ static bool begin_as_planned(PyObject *module)
 /* fork_child(): the hook of os.fork in the child. */
 PyObject *kymo__fork_child(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
-    PyObject *result = Py_None;
+    bool failed = false;
     KYMO_SECTION_RESET(plan_section); /* another thread may have held it */
     if (!begin_as_planned(module)) {
         PyErr_Clear();
-        result = slow_hook ? PyObject_CallNoArgs(slow_hook) : Py_None;
+        PyObject *result = slow_hook ? PyObject_CallNoArgs(slow_hook) : Py_NewRef(Py_None);
+        failed = !result;
+        Py_XDECREF(result);
     }
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     child_id = 0;
     kymo__tracer_forked(false); /* if no session began, or none with calls */
     PyErr_Restore(type, value, trace);
-    if (!result)
+    if (failed)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -49,7 +49,7 @@ static void name_boot(int number, char *text)
     snprintf(text, 33, "%02x%030d", number + 1, 0);
 }
 
-/* Exchanges of notes with its peer, every ten seconds, of which some take long. */
+/* Exchanges of notes with its peer, every ten seconds; some take long. */
 static void note_pings(struct kymo_writer *w, const struct host *h)
 {
     uint64_t seed = (uint64_t)h->uptime;

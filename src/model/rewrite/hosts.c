@@ -131,7 +131,7 @@ static size_t limit_by_pings(const struct kymo_evidence *host, const uint8_t *pe
     return count;
 }
 
-/* The same of collectives of HOST and PEER, of which TOGETHER has the records of all hosts. */
+/* The same from collectives of HOST and PEER; TOGETHER has those of all hosts. */
 static size_t limit_by_collectives(const struct kymo_evidence *host,
                                    const struct kymo_evidence *peer,
                                    const struct kymo_collectives *together,

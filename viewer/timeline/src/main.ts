@@ -140,7 +140,7 @@ class Page {
         if (this.search.text) this.search.apply();
         this.draw();
       } catch {
-        return; // The server has gone, which is said elsewhere.
+        return; // The server has gone; the page says so elsewhere.
       }
     }
   }
@@ -158,7 +158,7 @@ class Page {
         byId("tab-memory").hidden = false;
         this.draw();
       } catch {
-        return; // The server has gone, which is said elsewhere.
+        return; // The server has gone; the page says so elsewhere.
       }
     }
   }
