@@ -50,27 +50,22 @@ static inline uint64_t kymo__varint_apart(uint64_t v)
     return (v & UINT64_C(0x7f007f007f007f)) | (v & UINT64_C(0x3f803f803f803f80)) << 1;
 }
 
+/* How many bytes the varint of V takes. */
+static inline unsigned kymo__varint_bytes(uint64_t v)
+{
+    return (70 - (unsigned)__builtin_clzll(v | 1)) / 7;
+}
+
 /* Spread V, below 2^56, into a varint in a word; *BYTES is its length. */
 static inline uint64_t kymo__varint_spread(uint64_t v, unsigned *bytes)
 {
-    unsigned count = (70 - (unsigned)__builtin_clzll(v | 1)) / 7;
+    unsigned count = kymo__varint_bytes(v);
     *bytes = count;
     return kymo__varint_apart(v) |
            (UINT64_C(0x80808080808080) & ((UINT64_C(1) << 8 * (count - 1)) - 1));
 }
 
-/* Does the varint of V take seven bytes, as those of most addresses do? If so, spread it. */
-static inline bool kymo__varint_is_seven(uint64_t v)
-{
-    return v - (UINT64_C(1) << 42) < (UINT64_C(1) << 49) - (UINT64_C(1) << 42);
-}
-
-static inline uint64_t kymo__varint_spread_seven(uint64_t v)
-{
-    return kymo__varint_apart(v) | UINT64_C(0x808080808080);
-}
-
-/* Spread V, below 2^28 or 2^14, in fewer steps. */
+/* Spread V, below 2^28, in fewer steps. */
 static inline uint64_t kymo__varint_spread_half(uint64_t v, unsigned *bytes)
 {
     uint32_t w = (uint32_t)v;
@@ -79,13 +74,6 @@ static inline uint64_t kymo__varint_spread_half(uint64_t v, unsigned *bytes)
     w = (w & 0x3fff) | (w & 0xfffc000) << 2;
     w = (w & 0x7f007f) | (w & 0x3f803f80) << 1;
     return w | (0x808080u & ((1u << 8 * more) - 1));
-}
-
-static inline uint64_t kymo__varint_spread_two(uint64_t v, unsigned *bytes)
-{
-    unsigned two = v >= 0x80;
-    *bytes = 1 + two;
-    return (v & 0x7f) | two << 7 | (v >> 7) << 8;
 }
 
 /* Without a branch for short ones, for sizes that cannot be predicted. Eight bytes from OUT can be

@@ -71,58 +71,20 @@ int kymo__heaprec_schemas(struct kymo_heaprec *heap)
    that called it. */
 enum { OUR_FRAMES = 2, VALUES_MOST = 5, RECORDS_MOST = 5 };
 
-/* Like kymo__varint_spread. Whether a field is a short number or an address can be predicted. */
-KYMO_INLINE uint64_t spread_value(uint64_t v, unsigned *bytes)
-{
-    if (v < 0x4000)
-        return kymo__varint_spread_two(v, bytes);
-    if (kymo__unlikely(!kymo__varint_is_seven(v)))
-        return kymo__varint_spread(v, bytes);
-    *bytes = 7;
-    return kymo__varint_spread_seven(v);
-}
-
-/* COUNT values as varints, in two words; false if they do not fit into the first record of a payload.
-   They are put together in registers: bytes stored one by one cannot be read back as words without
-   a delay. */
-KYMO_INLINE bool join_values(const uint64_t *values, unsigned count, uint64_t joined[2],
-                             uint64_t *len)
-{
-    unsigned used = 0;
-    joined[0] = joined[1] = 0;
-    for (unsigned i = 0; i < count; i++) {
-        unsigned bytes, shift = used * 8;
-        if (kymo__unlikely(values[i] >> 56))
-            return false;
-        uint64_t word = spread_value(values[i], &bytes);
-        if (shift < 64) {
-            joined[0] |= word << shift;
-            joined[1] |= shift ? word >> (64 - shift) : 0;
-        } else {
-            joined[1] |= word << (shift - 64);
-        }
-        used += bytes;
-        if (kymo__unlikely(used > KYMO__CHAIN_FIRST))
-            return false;
-    }
-    *len = used;
-    return true;
-}
-
-/* Store the event in claimed records; the same as kymo_note_at does with any payload. Returns the
+/* Store the event in claimed records; readers see what kymo_note_at would have recorded. Returns the
    record after it. */
 KYMO_INLINE struct kymo_record *store_event(struct kymo_record *at,
                                             const struct kymo_schema *schema, uint64_t ticks,
                                             const uint64_t *values, unsigned count)
 {
-    uint64_t joined[2], len;
     kymo_lane_store(at++, ticks, kymo_word(KYMO__NOTE, 0, schema->key));
-    if (kymo__likely(join_values(values, count, joined, &len))) {
-        static_assert(KYMO__CHAIN_FIRST == 13, "where bytes go in the first record of a payload");
-        kymo_lane_store(at++, joined[0],
-                        joined[1] | (uint64_t)KYMO__BYTES << 56 | (uint64_t)schema->number << 44 |
-                            len << 40);
-        return at;
+    if (count == 1) {
+        kymo__chain_store_one(at, schema->number, values[0]);
+        return at + 1;
+    }
+    if (count == 4 && kymo__likely(kymo__chain_fits_four(values))) {
+        kymo__chain_store_four(at, schema->number, values);
+        return at + 1;
     }
     uint8_t bytes[VALUES_MOST * KYMO__VARINT_MAX + sizeof(struct kymo_record)], *end = bytes;
     for (unsigned i = 0; i < count; i++)

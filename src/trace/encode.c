@@ -122,23 +122,21 @@ static void put_payload(struct kymo_encoder *e, const struct kymo_record *record
     /* A short payload is read where it is; copied, it would be read before the copy is complete. */
     const uint8_t *bytes = (const uint8_t *)&records[1];
     size_t len = (size_t)(records[1].word >> 40) & 0xf;
-    if (len > KYMO__CHAIN_FIRST || count == 2 || kymo__word_kind(records[2].word) == KYMO__MORE)
+    if (kymo__chain_has_numbers(&records[1]) || len > KYMO__CHAIN_FIRST || count == 2 ||
+        kymo__word_kind(records[2].word) == KYMO__MORE)
         bytes = collect_payload(e, records + 1, count - 1, &len);
     e->values =
         kymo__values_put(e->seen, e->plans, kymo__chain_number(&records[1]), bytes, len, e->values);
 }
 
-/* The same for a note with a short payload, the usual one of a capture of memory. At least three
-   records are left. Returns false, with nothing changed, if put_payload has to do it. */
-static inline bool put_short_payload(struct kymo_encoder *e, const struct kymo_record *records)
+/* The same for a note whose payload, RECORD, has numbers, as most of a capture of memory do. Returns
+   false, with nothing changed, if put_payload has to do it. */
+static inline bool put_numbers(struct kymo_encoder *e, const struct kymo_record *record)
 {
-    uint64_t word = records[1].word;
-    size_t len = (size_t)(word >> 40) & 0xf;
-    if (kymo__word_kind(word) != KYMO__BYTES || kymo__word_kind(records[2].word) == KYMO__MORE ||
-        len > KYMO__CHAIN_FIRST || !e->values)
+    if (kymo__word_kind(record->word) != KYMO__BYTES || !kymo__chain_has_numbers(record) ||
+        !e->values)
         return false;
-    uint8_t *after = kymo__values_put_quick(e->seen, kymo__chain_number(&records[1]),
-                                            (const uint8_t *)&records[1], len, e->values);
+    uint8_t *after = kymo__values_put_quick(e->seen, record, e->values);
     e->values = after ? after : e->values;
     return after != NULL;
 }
@@ -159,8 +157,8 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
             continue;
         }
         uint64_t ticks = records[i].ticks;
-        if (word >> 48 == KYMO__NOTE << 8 && count - i > 2 && ticks >= last &&
-            put_short_payload(e, records + i)) {
+        if (word >> 48 == KYMO__NOTE << 8 && count - i > 1 && ticks >= last &&
+            put_numbers(e, &records[i + 1])) {
             least = ticks < least ? ticks : least;
             greatest = ticks > greatest ? ticks : greatest;
             times = put_varint(times, ticks - last);

@@ -132,115 +132,65 @@ uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *p
 
 /* ---- the quick form ---- */
 
-/* A varint of at most eight bytes where it is stored, or none if `size` is 0. */
-struct stored {
-    uint64_t word, ends;
-    size_t size;
-};
-
-static inline struct stored stored_at(const uint8_t *at)
-{
-    struct stored s;
-    memcpy(&s.word, at, sizeof(s.word));
-    s.ends = kymo__varint_ends(s.word);
-    s.size = kymo__likely(s.ends != 0) ? (size_t)__builtin_ctzll(s.ends) / 8 + 1 : 0;
-    return s;
-}
-
-static inline uint8_t *put_stored(uint8_t *out, const struct stored *s)
-{
-    memcpy(out, &s->word, sizeof(s->word));
-    return out + s->size;
-}
-
 /* Is a difference so small that it, folded, has at most 56 bits? */
 static inline bool is_small(uint64_t difference)
 {
     return difference + (UINT64_C(1) << 53) < UINT64_C(1) << 54;
 }
 
-static inline uint8_t *put_small(uint8_t *out, uint64_t folded)
+static inline uint8_t *put_small(uint8_t *out, uint64_t v)
 {
     unsigned bytes;
-    uint64_t word = kymo__likely(folded < 1u << 28) ? kymo__varint_spread_half(folded, &bytes)
-                                                    : kymo__varint_spread(folded, &bytes);
+    uint64_t word = kymo__likely(v < 1u << 28) ? kymo__varint_spread_half(v, &bytes)
+                                               : kymo__varint_spread(v, &bytes);
     memcpy(out, &word, sizeof(word));
     return out + bytes;
 }
 
-/* The number of S; ids are usually short. */
-static inline uint64_t id_of(const struct stored *s)
-{
-    return kymo__likely(s->size <= 2) ? (s->word & 0x7f) | (s->word >> 1 & 0x3f80 & -(s->size - 1))
-                                      : kymo__varint_squeeze(s->word, s->ends);
-}
-
 /* An address. */
-static inline uint8_t *put_quick_free(uint64_t *last, const uint8_t *bytes, size_t len,
-                                      uint8_t *out)
+static inline uint8_t *put_quick_free(uint64_t *last, uint64_t address, uint8_t *out)
 {
-    struct stored at = stored_at(bytes);
-    if (kymo__unlikely(!at.size || at.size != len))
-        return NULL;
-    uint64_t address = kymo__varint_squeeze(at.word, at.ends), moved = address - last[0];
-    if (kymo__unlikely(!is_small(moved)))
+    uint64_t moved = address - last[0];
+    if (kymo__unlikely(address >> 56 || !is_small(moved)))
         return NULL;
     uint8_t *after = put_small(out, kymo__value_fold(KYMO_FIELD_ADDRESS, moved));
-    if (kymo__unlikely((size_t)(after - out) > len))
+    if (kymo__unlikely((size_t)(after - out) > kymo__varint_bytes(address)))
         return NULL;
     last[0] = address;
     return after;
 }
 
-/* The varint after the first *USED of LEN bytes, which it adds to. False if there is none. */
-static inline bool next_stored(const uint8_t *bytes, size_t len, size_t *used, struct stored *s)
-{
-    if (kymo__unlikely(*used >= len))
-        return false;
-    *s = stored_at(bytes + *used);
-    *used += s->size;
-    return s->size != 0;
-}
-
-/* A size, an address, a stack and a name. The first and the last are copied as they are. */
-static inline uint8_t *put_quick_alloc(uint64_t *last, const uint8_t *bytes, size_t len,
+/* A size, an address, a stack and a name. */
+static inline uint8_t *put_quick_alloc(uint64_t *last, const struct kymo_record *record,
                                        uint8_t *out)
 {
-    size_t used = 0;
-    struct stored size, at, stack, name;
-    if (kymo__unlikely(!next_stored(bytes, len, &used, &size) ||
-                       !next_stored(bytes, len, &used, &at) ||
-                       !next_stored(bytes, len, &used, &stack) ||
-                       !next_stored(bytes, len, &used, &name) || used != len))
-        return NULL;
-    uint64_t address = kymo__varint_squeeze(at.word, at.ends), id = id_of(&stack);
-    uint64_t moved = address - last[1], other = id - last[2];
+    uint64_t numbers[4];
+    kymo__chain_four(record, numbers);
+    uint64_t moved = numbers[1] - last[1], other = numbers[2] - last[2];
     if (kymo__unlikely(!is_small(moved) || !is_small(other)))
         return NULL;
-    uint8_t *after = put_stored(out, &size);
+    uint8_t *near = put_small(out, numbers[0]), *after = near;
     after = put_small(after, kymo__value_fold(KYMO_FIELD_ADDRESS, moved));
     after = put_small(after, kymo__value_fold(KYMO_FIELD_STACK, other));
-    after = put_stored(after, &name);
-    if (kymo__unlikely((size_t)(after - out) > len))
-        return NULL;
-    last[1] = address;
-    last[2] = id;
-    return after;
+    if (kymo__unlikely((size_t)(after - near) >
+                       kymo__varint_bytes(numbers[1]) + kymo__varint_bytes(numbers[2])))
+        return NULL; /* without differences it is shorter */
+    last[1] = numbers[1];
+    last[2] = numbers[2];
+    return put_small(after, numbers[3]);
 }
 
-uint8_t *kymo__values_put_quick(struct kymo_values *values, unsigned number, const uint8_t *bytes,
-                                size_t len, uint8_t *out)
+uint8_t *kymo__values_put_quick(struct kymo_values *values, const struct kymo_record *record,
+                                uint8_t *out)
 {
+    unsigned number = kymo__chain_number(record);
     /* Larger numbers take two bytes. */
-    if (number >= 32 || values->of[number].block != values->block || !len)
+    if (number >= 32 || values->of[number].block != values->block)
         return NULL;
     uint64_t *last = values->of[number].last;
+    unsigned shape = values->of[number].shape;
     out[0] = (uint8_t)(number << 2);
-    switch (values->of[number].shape) {
-    case KYMO__SHAPE_FREE:
-        return put_quick_free(last, bytes, len, out + 1);
-    case KYMO__SHAPE_ALLOC:
-        return put_quick_alloc(last, bytes, len, out + 1);
-    }
-    return NULL;
+    if (record->word & KYMO__CHAIN_ONE)
+        return shape == KYMO__SHAPE_FREE ? put_quick_free(last, record->ticks, out + 1) : NULL;
+    return shape == KYMO__SHAPE_ALLOC ? put_quick_alloc(last, record, out + 1) : NULL;
 }

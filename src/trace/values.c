@@ -356,8 +356,25 @@ struct kymo_record kymo__chain_record(unsigned number, const uint8_t *bytes, siz
         return record;
     }
     size_t used = all == 1 ? len : len - KYMO__CHAIN_FIRST - (size_t)(all - 2) * KYMO__CHAIN_MORE;
-    record.word |= (uint64_t)KYMO__BYTES << 56 | (uint64_t)number << 44 | (uint64_t)used << 40;
+    record.word |= kymo__chain_word(number, used);
     return record;
+}
+
+/* Let PAYLOAD be the numbers of RECORD as varints. */
+static int add_numbers(struct kymo_buffer *payload, const struct kymo_record *record)
+{
+    uint64_t numbers[4] = {record->ticks};
+    unsigned count = record->word & KYMO__CHAIN_ONE ? 1 : 4;
+    int rc = kymo__buffer_reserve(payload, sizeof(numbers) / sizeof(numbers[0]) * KYMO__VARINT_MAX);
+    if (rc < 0)
+        return rc;
+    if (count == 4)
+        kymo__chain_four(record, numbers);
+    uint8_t *end = payload->bytes;
+    for (unsigned i = 0; i < count; i++)
+        end = kymo__varint_put(end, numbers[i]);
+    payload->len = (size_t)(end - payload->bytes);
+    return 0;
 }
 
 int kymo__chain_add(struct kymo_buffer *payload, const struct kymo_record *record, unsigned *used)
@@ -366,6 +383,10 @@ int kymo__chain_add(struct kymo_buffer *payload, const struct kymo_record *recor
     if (first) {
         payload->len = 0;
         *used = (unsigned)(record->word >> 40) & 0xf;
+        if (kymo__chain_has_numbers(record)) {
+            *used = KYMO__CHAIN_MORE; /* kymo__chain_end cuts nothing off */
+            return add_numbers(payload, record);
+        }
     }
     int rc = kymo__buffer_reserve(payload, sizeof(*record));
     if (rc < 0)

@@ -52,10 +52,10 @@ void kymo__values_begin(struct kymo_values *values); /* a new block */
 uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *plans,
                           unsigned number, const uint8_t *bytes, size_t len, uint8_t *out);
 
-/* Do the same for most payloads of a capture of memory, with the same result. Returns NULL for any
-   other, which kymo__values_put then writes; OUT may have been touched. */
-uint8_t *kymo__values_put_quick(struct kymo_values *values, unsigned number, const uint8_t *bytes,
-                                size_t len, uint8_t *out);
+/* Do the same for the payload of RECORD, one with numbers (see below), with the same result. Returns
+   NULL for what it does not expect, which kymo__values_put then writes; OUT may have been touched. */
+uint8_t *kymo__values_put_quick(struct kymo_values *values, const struct kymo_record *record,
+                                uint8_t *out);
 
 /* Reads a column of values. All zero means not started. */
 struct kymo_unvalues {
@@ -102,6 +102,52 @@ bool kymo__plan_numbers(const struct kymo_plan *plan, const uint8_t *bytes, size
 
 enum { KYMO__CHAIN_FIRST = 13, KYMO__CHAIN_MORE = 15 }; /* bytes of a payload in a record */
 
+static inline uint64_t kymo__chain_word(unsigned number, size_t used)
+{
+    return (uint64_t)KYMO__BYTES << 56 | (uint64_t)number << 44 | (uint64_t)used << 40;
+}
+
+/* Most payloads of a capture of memory are one record with the numbers as they are: making varints
+   takes a program longer than all else that it does to record them. Such a record has one of these
+   bits above the number of its schema:
+   - ONE: `ticks` is a number;
+   - FOUR: from the highest bit of `ticks` on numbers of 16 and 48 bits, from bit 39 of `word` on
+     numbers of 24 and 16. */
+#define KYMO__CHAIN_ONE (UINT64_C(1) << 54)
+#define KYMO__CHAIN_FOUR (UINT64_C(1) << 55)
+static_assert(KYMO_SCHEMAS_MOST < 1 << 10, "the number of a schema has bits 44 to 53");
+
+static inline bool kymo__chain_has_numbers(const struct kymo_record *record)
+{
+    return record->word & (KYMO__CHAIN_ONE | KYMO__CHAIN_FOUR);
+}
+
+static inline bool kymo__chain_fits_four(const uint64_t numbers[4])
+{
+    return !(numbers[0] >> 16 | numbers[1] >> 48 | numbers[2] >> 24 | numbers[3] >> 16);
+}
+
+static inline void kymo__chain_store_one(struct kymo_record *at, unsigned schema, uint64_t number)
+{
+    kymo_lane_store(at, number, kymo__chain_word(schema, 0) | KYMO__CHAIN_ONE);
+}
+
+static inline void kymo__chain_store_four(struct kymo_record *at, unsigned schema,
+                                          const uint64_t numbers[4])
+{
+    kymo_lane_store(at, numbers[0] << 48 | numbers[1],
+                    kymo__chain_word(schema, 0) | KYMO__CHAIN_FOUR | numbers[2] << 16 | numbers[3]);
+}
+
+/* The numbers of a record with FOUR of them. */
+static inline void kymo__chain_four(const struct kymo_record *record, uint64_t numbers[4])
+{
+    numbers[0] = record->ticks >> 48;
+    numbers[1] = record->ticks & ((UINT64_C(1) << 48) - 1);
+    numbers[2] = record->word >> 16 & 0xffffff;
+    numbers[3] = record->word & 0xffff;
+}
+
 /* How many records a payload of LEN bytes takes. */
 static inline unsigned kymo__chain_records(size_t len)
 {
@@ -128,9 +174,7 @@ static inline struct kymo_record *kymo__chain_store(struct kymo_record *at, unsi
     memset(bytes + len, 0, PIECE);
     memcpy(&ticks, bytes, sizeof(ticks));
     memcpy(&word, bytes + sizeof(ticks), sizeof(word));
-    kymo_lane_store(at++, ticks,
-                    (word & first) | (uint64_t)KYMO__BYTES << 56 | (uint64_t)number << 44 |
-                        (uint64_t)used << 40);
+    kymo_lane_store(at++, ticks, (word & first) | kymo__chain_word(number, used));
     for (size_t from = KYMO__CHAIN_FIRST; from < len; from += KYMO__CHAIN_MORE) {
         memcpy(&ticks, bytes + from, sizeof(ticks));
         memcpy(&word, bytes + from + sizeof(ticks), sizeof(word));
@@ -147,7 +191,7 @@ void kymo__chain_end(struct kymo_buffer *payload, unsigned used);
 /* The schema of the payload whose first record is RECORD. */
 static inline unsigned kymo__chain_number(const struct kymo_record *record)
 {
-    return (unsigned)(record->word >> 44) & 0xfff;
+    return (unsigned)(record->word >> 44) & 0x3ff;
 }
 
 #endif
