@@ -27,6 +27,12 @@ system_packages() {
     if on_debian && [ "$(id -u)" = 0 ] && { ! have pkg-config || ! pkg-config --exists libunwind; }; then
         missing+=(libunwind-dev)
     fi
+    # Only for tests of the memory tracer, which say so when they leave one out.
+    if [ "${1:-}" = test ] && on_debian && [ "$(id -u)" = 0 ]; then
+        has_library jemalloc || missing+=(libjemalloc-dev)
+        has_library mimalloc || missing+=(libmimalloc-dev)
+        has_library tcmalloc_minimal || missing+=(libgoogle-perftools-dev)
+    fi
     # Only makes it faster to build for several Pythons.
     if [ "${1:-}" = test ] && on_debian && [ "$(id -u)" = 0 ] && ! have ccache; then
         missing+=(ccache)
@@ -50,6 +56,8 @@ system_packages() {
         apt_install "libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
     fi
 }
+
+has_library() { ldconfig -p | grep -q "lib$1\.so"; }
 
 fuzzer_links() {
     echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { (void)p, (void)n; return 0; }' |
