@@ -27,8 +27,11 @@ system_packages() {
     if on_debian && [ "$(id -u)" = 0 ] && { ! have pkg-config || ! pkg-config --exists libunwind; }; then
         missing+=(libunwind-dev)
     fi
-    # Only for tests of the memory tracer, which say so when they leave one out.
+    # Only for tests, which say so when they leave one out.
     if [ "${1:-}" = test ] && on_debian && [ "$(id -u)" = 0 ]; then
+        have dwz || missing+=(dwz)
+        have fish || missing+=(fish)
+        have zsh || missing+=(zsh)
         has_library jemalloc || missing+=(libjemalloc-dev)
         has_library mimalloc || missing+=(libmimalloc-dev)
         has_library tcmalloc_minimal || missing+=(libgoogle-perftools-dev)
