@@ -163,9 +163,10 @@ struct kymo_interpreter {
        as walk; must also work in a signal handler and when the heap is corrupt. */
     void (*peek)(uint64_t number);
 
-    /* Is NAMED one of the interpreter's own functions that only start a program, such as a module
-       runner? Such frames around the program are left out together with kymo_options.sample_root.
-       Takes no lock, from any thread. May be NULL: none is. */
+    /* 1: NAMED is one of the interpreter's own functions that only start a program, such as a module
+       runner; such frames around the program are left out together with kymo_options.sample_root.
+       2: it belongs to the profiler, and its frames are left out wherever they are. 0: neither. Takes
+       no lock, from any thread. May be NULL: all are 0. */
     int (*starts_program)(const struct kymo_named *named);
 
     /* What readers need to know about the native functions of the interpreter, each a list of words

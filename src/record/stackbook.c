@@ -121,13 +121,16 @@ static int64_t key_of(struct kymo_stackbook *book, const struct kymo_named *name
 static uint32_t kin_of(const struct kymo_stackbook *book,
                        const struct kymo_interpreter *interpreter, const struct kymo_named *named)
 {
-    if (!book->root || !named->file)
-        return KYMO__BOOK_OTHER;
-    if (strcmp(named->file, book->root) == 0)
+    if (named->file && book->root && strcmp(named->file, book->root) == 0)
         return KYMO__BOOK_ROOT;
+    int starts =
+        interpreter && interpreter->starts_program ? interpreter->starts_program(named) : 0;
+    if (starts == 2)
+        return KYMO__BOOK_OURS;
+    if (!named->file || !book->root)
+        return KYMO__BOOK_OTHER;
     const char *slash = strrchr(book->root, '/');
     bool beside = slash && strncmp(named->file, book->root, (size_t)(slash + 1 - book->root)) == 0;
-    bool starts = interpreter && interpreter->starts_program && interpreter->starts_program(named);
     return beside || starts ? KYMO__BOOK_BESIDE : KYMO__BOOK_OTHER;
 }
 
@@ -251,12 +254,12 @@ static int64_t frames_of(struct kymo_stackbook *book, kymo_stack stack)
 
 /* Where the frames that are not shown begin in the scratch memory: at the innermost frame of a
    function of the root's file; or, when the root has not been called yet or has returned, at the
-   outermost frames that are beside it; nowhere when no frame would be left. Their addresses are
-   already frame ids. */
-static int64_t root_of(const struct kymo_stackbook *book, int64_t count)
+   outermost frames that are beside it. Their addresses are already frame ids. *LEFT: are any frames
+   left that are shown? */
+static int64_t root_of(const struct kymo_stackbook *book, int64_t count, bool *left)
 {
     int64_t beside = count;
-    bool outermost = true, native = false;
+    bool outermost = true, native = false, other = false;
     for (int64_t i = count; book->roots.count && i-- > 0;) {
         if (!book->scratch[i].managed) {
             native = true;
@@ -264,10 +267,22 @@ static int64_t root_of(const struct kymo_stackbook *book, int64_t count)
         }
         enum kymo_book_kin kin = kymo__book_kin(book, (uint32_t)book->scratch[i].address);
         outermost = outermost && kin;
-        if (kin == KYMO__BOOK_ROOT || outermost)
+        other |= kin != KYMO__BOOK_OURS;
+        if (kin == KYMO__BOOK_ROOT || outermost) {
             beside = i;
+            other = false;
+        }
     }
-    return beside || native ? beside : count;
+    *left = native || other || !book->roots.count;
+    return beside;
+}
+
+/* Is the frame at I of the scratch memory shown, if the frames from ROOT on run the program? */
+static bool is_shown(const struct kymo_stackbook *book, int64_t i, int64_t root)
+{
+    return !book->scratch[i].managed ||
+           (i < root &&
+            kymo__book_kin(book, (uint32_t)book->scratch[i].address) != KYMO__BOOK_OURS);
 }
 
 /* Define STACK. 0, or negative errno when it must be tried again. */
@@ -283,10 +298,11 @@ static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
             return (int)frame;
         book->scratch[i].address = (uint64_t)frame;
     }
-    int64_t node = 0, root = root_of(book, count);
+    bool left;
+    int64_t node = 0, root = root_of(book, count, &left);
     for (int64_t i = count; i-- > 0;) {
-        if (i >= root && book->scratch[i].managed)
-            continue;
+        if (left && !is_shown(book, i, root))
+            continue; /* a stack that would be empty is shown as it is */
         node = node_of(book, (uint32_t)node, (uint32_t)book->scratch[i].address, count - 1 - i);
         if (node < 0)
             return (int)node;

@@ -60,8 +60,8 @@ int64_t kymo__book_node(struct kymo_stackbook *book, uint32_t parent, uint32_t f
 /* of STACK, whose innermost frame is that of NODE. */
 int64_t kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node);
 
-/* How a frame relates to the root. */
-enum kymo_book_kin { KYMO__BOOK_OTHER, KYMO__BOOK_BESIDE, KYMO__BOOK_ROOT };
+/* How a frame relates to the root. OURS: it is the profiler's and never shown. */
+enum kymo_book_kin { KYMO__BOOK_OTHER, KYMO__BOOK_BESIDE, KYMO__BOOK_ROOT, KYMO__BOOK_OURS };
 enum kymo_book_kin kymo__book_kin(const struct kymo_stackbook *book, uint32_t frame);
 
 /* Try the waiting stacks again. At the END, functions without a name are recorded as unknown. */

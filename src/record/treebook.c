@@ -12,12 +12,10 @@
 /* What is known about a node of the tree. */
 struct kymo_book_branch {
     uint32_t frame;
-    uint32_t shown; /* node in the capture of the frames that are shown */
+    uint32_t shown; /* node in the capture of the frames that are shown, or 0: none is */
     uint32_t depth;
     bool managed;
     bool outermost; /* all managed frames down to this one are beside the root */
-    bool hidden;    /* this frame is not shown */
-    bool native;    /* it is native, or a frame further out is */
 };
 
 void kymo__treebook_init(struct kymo_treebook *tree, struct kymo_stackbook *book)
@@ -78,15 +76,17 @@ static int define_branch(struct kymo_treebook *tree, kymo_stack node, bool end)
     struct kymo_book_branch branch = {.frame = (uint32_t)id,
                                       .depth = outer->depth + 1,
                                       .managed = frame.managed,
-                                      .outermost = outer->outermost,
-                                      .native = outer->native || !frame.managed};
+                                      .outermost = outer->outermost};
+    bool runs = false, ours = false; /* the program; the profiler's */
     if (frame.managed) {
         enum kymo_book_kin kin = kymo__book_kin(tree->book, branch.frame);
         branch.outermost &= kin != KYMO__BOOK_OTHER;
-        branch.hidden = branch.outermost || kin == KYMO__BOOK_ROOT;
+        runs = branch.outermost || kin == KYMO__BOOK_ROOT;
+        ours = kin == KYMO__BOOK_OURS;
     }
-    int64_t shown = branch.hidden ? define_path(tree, parent, false)
-                                  : kymo__book_node(tree->book, outer->shown, branch.frame);
+    int64_t shown = runs   ? define_path(tree, parent, false)
+                    : ours ? outer->shown
+                           : kymo__book_node(tree->book, outer->shown, branch.frame);
     if (shown < 0)
         return (int)shown;
     branch.shown = (uint32_t)shown;
@@ -116,8 +116,7 @@ static int64_t define_leaf(struct kymo_treebook *tree, kymo_stack stack)
 {
     const struct kymo_book_branch *branch = &tree->branches[index_of(stack)];
     /* A stack that would be empty is shown as it is. */
-    int64_t node =
-        branch->hidden && !branch->native ? define_path(tree, stack, true) : branch->shown;
+    int64_t node = branch->shown ? branch->shown : define_path(tree, stack, true);
     return node < 0 ? node : kymo__book_stack(tree->book, stack, (uint32_t)node);
 }
 

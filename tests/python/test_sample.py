@@ -161,6 +161,24 @@ def test_frames_that_run_the_program_are_hidden(capture_path: Path) -> None:
     assert not [file for file in files if file == runpy.__file__ or file.startswith(ours)]
 
 
+def test_the_profilers_own_functions_within_the_program_are_hidden(capture_path: Path) -> None:
+    code = """
+        def look():
+            ours = [each for each in sys.meta_path if "kymograph" in type(each).__module__]
+            assert ours  # which waits for the import of multiprocessing
+            began = time.thread_time()
+            while time.thread_time() < began + 0.2:
+                for _ in range(1000):
+                    ours[0].find_spec("nothing")
+
+        look()
+    """
+    run(capture_path, code, "--sample", "1000", "--calls", "off")
+    names = {each["name"] for each in sampled(capture_path)["functions"]}
+    assert "look" in names
+    assert "_Finder.find_spec" not in names
+
+
 @pytest.mark.timing
 def test_samples_and_calls_go_together(capture_path: Path) -> None:
     done = run(capture_path, "turn(0.3)", "--sample", "1000")
