@@ -159,52 +159,6 @@ def test_a_capture_does_not_differ_from_itself(pair: tuple[Path, Path]) -> None:
     assert "no change overall" in text_of(pair[0], pair[0])
 
 
-NOISY = """
-import kymograph, sys
-def spin(n):
-    for _ in range(n): pass
-{functions}
-kymograph.start(sys.argv[1], gc=False, c_calls=False)
-for _ in range(20):
-    {calls}
-kymograph.stop()
-"""
-
-
-def record_noisy(run_code: RunCode, path: Path, slower: float = 1) -> Path:
-    """Twelve functions of equal work; the first takes `slower` times as long."""
-    work = [round(20000 * slower)] + [20000] * 11
-    functions = "\n".join(
-        f"def f{i}(): \n    for _ in range({n}): pass" for i, n in enumerate(work)
-    )
-    calls = "; ".join(f"f{i}()" for i in range(12))
-    run_code(NOISY.format(functions=functions, calls=calls), path)
-    return path
-
-
-@pytest.mark.timing
-def test_two_equal_runs_differ_by_noise(tmp_path: Path, run_code: RunCode) -> None:
-    first = record_noisy(run_code, tmp_path / "a.kymo")
-    second = record_noisy(run_code, tmp_path / "b.kymo")
-
-    text = text_of(first, second)
-
-    assert "within the noise between two runs" in text.split("lasted")[0]
-    assert "of the change" not in text
-
-
-@pytest.mark.timing
-def test_a_function_that_got_slower_is_not_noise(tmp_path: Path, run_code: RunCode) -> None:
-    first = record_noisy(run_code, tmp_path / "a.kymo")
-    second = record_noisy(run_code, tmp_path / "b.kymo", slower=40)
-
-    text = text_of(first, second)
-
-    assert re.search(r"because +f0 \+", text)
-    (row,) = re.findall(r"^ +\+\S+ \w+ +(\S+) .* f0 ", text, re.M)
-    assert not row.startswith("~")
-
-
 def test_a_comparison_fits_the_terminal(pair: tuple[Path, Path]) -> None:
     lines = program.on_terminal("diff", *pair).splitlines()
 

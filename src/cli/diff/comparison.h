@@ -52,6 +52,9 @@ void kymo__cli_compare_free(struct cli_comparison *comparison);
 bool kymo__cli_compare_noise(const struct cli_comparison *comparison, kymo_ns before,
                              kymo_ns after);
 
+/* Is the change of the whole? Not if it comes from one function that changed far more than others. */
+bool kymo__cli_compare_all_noise(const struct cli_comparison *comparison);
+
 /* How FUNCTION changed, in one word: new, gone, slower, faster, same. */
 const char *kymo__cli_compare_word(const struct kymo_diff_function *function);
 

@@ -97,13 +97,17 @@ static int by_ratio(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Ratios that are noise in any case. */
+#define LEAST_NOISE 0.95
+#define MOST_NOISE 1.05
+
 /* Two runs of one program never take exactly the same time. Functions called equally often did the
    same work, so their ratios measure the noise: take the middle 80 % of them, and always treat a
    change of 5 % or less as noise. */
 static void measure_noise(struct cli_comparison *c)
 {
     enum { FEWEST = 8 };
-    const double least = 0.95, most = 1.05, worth = 0.002;
+    const double least = LEAST_NOISE, most = MOST_NOISE, worth = 0.002;
     const struct kymo_diff *d = c->all; /* the more functions, the better is the estimate */
     double *ratios = kymo__cli_array(d->count + 1, sizeof *ratios);
     size_t count = 0;
@@ -124,10 +128,44 @@ static void measure_noise(struct cli_comparison *c)
     kymo__cli_free(ratios);
 }
 
+/* Is the ratio of AFTER to BEFORE between LEAST and MOST? */
+static bool is_between(double least, double most, kymo_ns before, kymo_ns after)
+{
+    return (double)after >= least * (double)before && (double)after <= most * (double)before;
+}
+
 bool kymo__cli_compare_noise(const struct cli_comparison *c, kymo_ns before, kymo_ns after)
 {
-    return (double)after >= c->least_ratio * (double)before &&
-           (double)after <= c->most_ratio * (double)before;
+    return is_between(c->least_ratio, c->most_ratio, before, after);
+}
+
+/* Did one function change more than all others together, and far more than by noise? */
+static bool one_stands_out(const struct cli_comparison *c)
+{
+    const struct kymo_diff *d = &c->diff;
+    const struct kymo_diff_function *most = NULL;
+    double moved = 0, farthest = 0;
+    for (uint32_t i = 1; i < d->count; i++) {
+        const struct kymo_diff_function *f = &d->functions[i];
+        double change = (double)magnitude(kymo__diff_change(f->cost));
+        if (left_out(c, &f->as))
+            continue;
+        moved += change;
+        if (change > farthest) {
+            farthest = change;
+            most = f;
+        }
+    }
+    return most && 2 * farthest > moved &&
+           !is_between(c->least_ratio * c->least_ratio, c->most_ratio * c->most_ratio,
+                       most->cost[0].self, most->cost[1].self);
+}
+
+bool kymo__cli_compare_all_noise(const struct cli_comparison *c)
+{
+    const kymo_ns *work = c->work;
+    return kymo__cli_compare_noise(c, work[0], work[1]) &&
+           (is_between(LEAST_NOISE, MOST_NOISE, work[0], work[1]) || !one_stands_out(c));
 }
 
 const struct kymo_diff_function *kymo__cli_compare_waits(const struct cli_comparison *c)

@@ -73,7 +73,7 @@ static void put_explanation(FILE *out, const struct cli_comparison *c)
     size_t count = kymo__cli_compare_explain(c, functions, NAMED, &share);
     if (c->work[0] == c->work[1]) {
         fputs("no change overall", out);
-    } else if (same_work(c) && kymo__cli_compare_noise(c, c->work[0], c->work[1])) {
+    } else if (same_work(c) && kymo__cli_compare_all_noise(c)) {
         fprintf(out,
                 "within the noise between two runs: functions called equally often differ by "
                 "%+.0f %% to %+.0f %%",
