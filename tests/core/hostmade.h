@@ -30,6 +30,8 @@ struct host {
     const struct host *peer; /* NULL, or with whom it exchanges notes, */
     int peer_number;
     int64_t delay;   /* which reach the other this long after they were written, at most */
+    const char *run; /* NULL, or the run that it belongs to */
+    bool child;      /* it is not the run's first process */
 };
 
 static inline void note(struct kymo_writer *w, const char *key, const char *value)
@@ -89,6 +91,10 @@ static inline void make_host(const char *path, int number, const struct host *h)
     note(w, "rank", text);
     snprintf(text, sizeof(text), "host%d", number);
     note(w, "host", text);
+    if (h->run)
+        note(w, "family", h->run);
+    if (h->child)
+        note(w, "process.parent", "99");
     if (h->at_start)
         note(w, "wall_clock.start", h->at_start);
     if (h->at_stop)

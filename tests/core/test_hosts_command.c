@@ -103,10 +103,64 @@ static void the_command_shows_what_notes_say(void)
            "aligned by notes in a shared folder");
 }
 
+/* A launcher on each of two hosts notes what it found out, and its child RUN.d/7-1.kymo does the work.
+   Returns their folder. */
+static const char *make_launchers(const char *name)
+{
+    static char folder[4096];
+    char path[5000];
+    struct host hosts[2] = {{.uptime = SECOND}, {.uptime = 2 * SECOND, .off = 3 * SECOND}};
+    snprintf(folder, sizeof(folder), "%s", check_path(name));
+    CHECK_OK(mkdir(folder, 0700));
+    for (int i = 0; i < 2; i++) {
+        struct host *h = &hosts[i];
+        h->at_start = h->at_stop = UNSYNCED;
+        h->run = i ? "two" : "one";
+        h->peer = i ? &hosts[0] : NULL;
+        h->delay = 2000000;
+        snprintf(path, sizeof(path), "%s/run%d.kymo", folder, i);
+        make_host(path, i, h);
+        h->peer = NULL;
+        h->child = true;
+        snprintf(path, sizeof(path), "%s/run%d.kymo.d", folder, i);
+        CHECK_OK(mkdir(path, 0700));
+        snprintf(path, sizeof(path), "%s/run%d.kymo.d/7-1.kymo", folder, i);
+        make_host(path, i, h);
+        h->child = false;
+    }
+    return folder;
+}
+
+static const char NOT_FOUND[] =
+    "run1.kymo.d/7-1.kymo is of a child process; what its run may have noted of other machines' "
+    "clocks was not found";
+
+static void children_are_related_by_the_notes_of_their_launchers(void)
+{
+    const char *folder = make_launchers("launched");
+    PRINTS(folder, "merge %s/run0.kymo.d/7-1.kymo %s/run1.kymo.d/7-1.kymo -o %s/m.kymo",
+           "order between hosts is known within ");
+    PRINTS(folder, "info %s/m.kymo", "1.merged_clock = by=pings offset_ns=-",
+           "aligned by notes in a shared folder");
+}
+
+static void children_without_their_launchers_are_said_to_be(void)
+{
+    const char *folder = make_launchers("forsaken");
+    CHECK_OK(shell("mv '%s/run1.kymo' '%s/other.kymo'", folder, folder));
+    PRINTS(folder, "merge %s/run0.kymo.d/7-1.kymo %s/run1.kymo.d/7-1.kymo -o %s/m.kymo", NOT_FOUND,
+           "unsynchronised clock: order between hosts is unknown");
+    /* Nor is a later run of the same name theirs. */
+    CHECK_OK(shell("cp '%s/run0.kymo' '%s/run1.kymo'", folder, folder));
+    PRINTS(folder, "merge %s/run0.kymo.d/7-1.kymo %s/run1.kymo.d/7-1.kymo -o %s/m.kymo", NOT_FOUND);
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(the_command_shows_the_error_of_every_host),
     CHECK_CASE(the_command_says_what_is_not_known),
     CHECK_CASE(the_command_shows_what_notes_say),
+    CHECK_CASE(children_are_related_by_the_notes_of_their_launchers),
+    CHECK_CASE(children_without_their_launchers_are_said_to_be),
 };
 
 CHECK_MAIN(cases)

@@ -76,6 +76,11 @@ static bool align(struct kymo_part *parts, const char *const *paths, int count, 
                            "of day: times between them are only as accurate as those clocks");
     if (found.wall || found.pings || found.collectives)
         complain_error(&found.order);
+    if (found.wall && found.alone)
+        kymo__cli_complain("%s is of a child process; what its run may have noted of other "
+                           "machines' clocks was not found, because the capture of the run's "
+                           "first process is not where it was recorded",
+                           paths[found.alone - 1]);
     return true;
 }
 
@@ -151,7 +156,8 @@ static int run_merge(const struct cli_verb *verb, const struct cli_arguments *ar
     int code = CLI_OK, opened = 0;
     for (; opened < arguments->count && code == CLI_OK; opened++) {
         struct kymo_info info;
-        parts[opened] = (struct kymo_part){.from = INT64_MIN, .to = INT64_MAX};
+        parts[opened] = (struct kymo_part){
+            .path = arguments->words[opened], .from = INT64_MIN, .to = INT64_MAX};
         code = kymo__cli_capture_open(arguments->words[opened], &parts[opened].capture, &info);
     }
     if (code != CLI_OK)

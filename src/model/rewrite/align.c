@@ -3,6 +3,7 @@
 
 #include "alloc.h"
 #include "hosts.h"
+#include "launcher.h"
 #include "rewrite.h"
 
 /* The relation of the clock of PART to that of the FIRST part, whose captures are of HOST and of the
@@ -44,6 +45,24 @@ static bool overlaps(const struct kymo_part *first, const struct kymo_part *part
     return false;
 }
 
+/* Add what runs noted of other clocks whose first process is none of PARTS. Returns the last of
+   them, from 1, of which that was not found; 0 if there is none; or -ENOMEM. */
+static long add_launchers(const struct kymo_part *parts, size_t count, struct kymo_hosts *hosts,
+                          const int *host_of)
+{
+    long alone = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct kymo_evidence *host = &hosts->all[host_of[i]];
+        int rc = parts[i].path ? kymo__launcher_pings(&host->pings, &host->clock, parts[i].capture,
+                                                      parts[i].path)
+                               : 0;
+        if (rc == -ENOMEM)
+            return rc;
+        alone = rc < 0 ? (long)i + 1 : alone;
+    }
+    return alone;
+}
+
 static int gather_hosts(const struct kymo_part *parts, size_t count, struct kymo_hosts *hosts,
                         int *host_of)
 {
@@ -65,6 +84,11 @@ int kymo__align(struct kymo_part *parts, size_t count, enum kymo_align how,
     struct kymo_hosts hosts = {0};
     int *host_of = kymo__alloc(count * sizeof(*host_of));
     int rc = host_of ? gather_hosts(parts, count, &hosts, host_of) : -ENOMEM;
+    long alone = rc == 0 && hosts.count > 1 ? add_launchers(parts, count, &hosts, host_of) : 0;
+    if (alone < 0)
+        rc = (int)alone;
+    else
+        alignment->alone = (size_t)alone;
     if (rc == 0) {
         parts[0].relation = (struct kymo_relation){.sync = KYMO__SYNC_YES};
         alignment->order = kymo__hosts_order(&hosts, 0);

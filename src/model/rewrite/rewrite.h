@@ -13,6 +13,7 @@
 /* A part of a capture. */
 struct kymo_part {
     struct kymo_capture *capture;
+    const char *path;              /* its file; NULL: kymo__align looks into no other file */
     kymo_ns from, to;              /* on the capture's clock; INT64_MIN and INT64_MAX for all */
     const bool *chosen;            /* by thread; NULL for all */
     struct kymo_relation relation; /* to the clock of the result; set by kymo__align */
@@ -53,6 +54,8 @@ struct kymo_alignment {
     kymo_ns apart;  /* with -EDOM: time of day from the end of one to the start of the other; 0 if
                        unknown */
     struct kymo_order order; /* of events on different hosts */
+    size_t alone; /* not 0: this capture, from 1, is of a child process; what its run noted of other
+                     clocks is not known, as the capture of its first process was not found */
 };
 
 /* Set the relation of COUNT parts so that all are on the first one's clock. Returns 0, -ENOMEM or
