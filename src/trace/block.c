@@ -10,6 +10,7 @@
 #include "arena.h"
 #include "atomic.h"
 #include "crc32c.h"
+#include "rawframe.h"
 
 /* Both columns are written without bounds checks, so each has room for the worst possible block.
    Untouched pages cost nothing. */
@@ -21,12 +22,13 @@
 enum { PAYLOAD_ROOM = KYMO_PAYLOAD_MOST + 64 };
 
 struct kymo_packer {
-    ZSTD_CCtx *zstd;
+    ZSTD_CCtx *zstd; /* made for the first block that is not tiny */
+    int level;
+    uint8_t *out; /* allocated together with the next three */
+    size_t out_size;
     uint8_t *encoded; /* tokens, then the times once their position is known */
     uint8_t *times;
     uint8_t *values;
-    uint8_t *out;
-    size_t out_size;
     struct kymo_encoder encoder;
 };
 
@@ -51,21 +53,34 @@ struct kymo_packer *kymo__packer_new(int level)
     struct kymo_packer *p = kymo__alloc_zeroed(sizeof(*p));
     if (!p)
         return NULL;
+    p->level = level;
     p->out_size = sizeof(struct kymo_block_header) + ZSTD_compressBound(KYMO__BLOCK_BYTES_MAX) + 8;
-    p->zstd = ZSTD_createCCtx_advanced(own_memory);
-    p->encoded = kymo__alloc(TOKENS_BYTES + TIMES_BYTES);
-    p->times = kymo__alloc(TIMES_BYTES);
-    p->values = kymo__alloc(VALUES_BYTES);
-    p->out = kymo__alloc(p->out_size);
+    p->out = kymo__alloc(p->out_size + TOKENS_BYTES + 2 * TIMES_BYTES + VALUES_BYTES);
     p->encoder.seen = kymo__values_new();
-    if (!p->zstd || !p->encoded || !p->times || !p->values || !p->out || !p->encoder.seen ||
-        kymo__buffer_reserve(&p->encoder.payload, PAYLOAD_ROOM) < 0 ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, level)) ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1))) {
+    if (!p->out || !p->encoder.seen ||
+        kymo__buffer_reserve(&p->encoder.payload, PAYLOAD_ROOM) < 0) {
         kymo__packer_free(p);
         return NULL;
     }
+    p->encoded = p->out + p->out_size;
+    p->times = p->encoded + TOKENS_BYTES + TIMES_BYTES;
+    p->values = p->times + TIMES_BYTES;
     return p;
+}
+
+/* 0 or -ENOMEM. */
+static int prepare_zstd(struct kymo_packer *p)
+{
+    if (p->zstd)
+        return 0;
+    p->zstd = ZSTD_createCCtx_advanced(own_memory);
+    if (p->zstd &&
+        !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, p->level)) &&
+        !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1)))
+        return 0;
+    ZSTD_freeCCtx(p->zstd);
+    p->zstd = NULL;
+    return -ENOMEM;
 }
 
 void kymo__packer_free(struct kymo_packer *packer)
@@ -73,9 +88,6 @@ void kymo__packer_free(struct kymo_packer *packer)
     if (!packer)
         return;
     ZSTD_freeCCtx(packer->zstd);
-    kymo__free(packer->encoded);
-    kymo__free(packer->times);
-    kymo__free(packer->values);
     kymo__values_free(packer->encoder.seen);
     kymo__buffer_fini(&packer->encoder.payload);
     kymo__free(packer->out);
@@ -103,10 +115,18 @@ static int finish_block(struct kymo_packer *p, struct kymo_block_header header, 
                         struct kymo_packed *packed)
 {
     uint8_t *payload = p->out + sizeof(header);
-    size_t stored = ZSTD_compress2(p->zstd, payload, p->out_size - sizeof(header) - 8, bytes,
-                                   header.encoded_bytes);
-    if (ZSTD_isError(stored))
-        return -EIO;
+    size_t stored;
+    if (header.encoded_bytes <= KYMO__RAWFRAME_MOST) {
+        stored = kymo__rawframe(payload, bytes, header.encoded_bytes);
+    } else {
+        int rc = prepare_zstd(p);
+        if (rc < 0)
+            return rc;
+        stored = ZSTD_compress2(p->zstd, payload, p->out_size - sizeof(header) - 8, bytes,
+                                header.encoded_bytes);
+        if (ZSTD_isError(stored))
+            return -EIO;
+    }
     header.magic = KYMO__BLOCK_MAGIC;
     header.stored_bytes = (uint32_t)stored;
     kymo__block_seal(&header);

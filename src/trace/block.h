@@ -9,7 +9,7 @@
 struct kymo_packer;
 
 /* Create one that compresses at zstd LEVEL, or return NULL if memory is short. It allocates
-   everything it will ever need here. */
+   everything it will ever need here, except for zstd, which a block of more than a kilobyte needs. */
 struct kymo_packer *kymo__packer_new(int level);
 void kymo__packer_free(struct kymo_packer *packer);
 
@@ -24,8 +24,8 @@ struct kymo_packed {
 };
 
 /* Pack COUNT chunks of records of one thread with consecutive numbers, at most KYMO__BLOCK_CHUNKS.
-   Records already passed are left out of the first; the others have none. Returns 0, or -EIO if
-   zstd fails. */
+   Records already passed are left out of the first; the others have none. Returns 0, -ENOMEM, or
+   -EIO if zstd fails. */
 int kymo__pack_chunks(struct kymo_packer *packer, struct kymo_chunk *const *chunks, size_t count,
                       struct kymo_packed *packed);
 

@@ -226,10 +226,15 @@ uint32_t kymo__count_events(const struct kymo_record *records, size_t count)
 
 size_t kymo__chunk_count(const struct kymo_chunk *chunk)
 {
-    /* Records are finished in order, so find the end by binary search. Acquire pairs with the
-       release of a record's word; a chunk still being recorded into may grow meanwhile, which only
-       makes the answer slightly old. */
-    size_t low = 0, high = KYMO__CHUNK_RECORDS;
+    /* Records are finished in order, so find the end by binary search, not far behind it, so that
+       no page is touched that was not written to. Acquire pairs with the release of a record's
+       word; a chunk still being recorded into may grow meanwhile, which only makes the answer
+       slightly old. */
+    size_t low = 0, high = 1;
+    while (high < KYMO__CHUNK_RECORDS && kymo__load_acquire(&chunk->records[high - 1].word)) {
+        low = high;
+        high = 2 * high < KYMO__CHUNK_RECORDS ? 2 * high : KYMO__CHUNK_RECORDS;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (kymo__load_acquire(&chunk->records[middle].word))
