@@ -12,22 +12,27 @@ void kymo__quiet_begin(struct kymo_quiet *quiet)
     sigset_t one, pending;
     sigemptyset(&one);
     sigaddset(&one, SIGXFSZ);
-    sigemptyset(&pending);
-    sigpending(&pending);
-    quiet->was_pending = sigismember(&pending, SIGXFSZ);
     pthread_sigmask(SIG_BLOCK, &one, &quiet->before);
+    quiet->was_blocked = sigismember(&quiet->before, SIGXFSZ);
+    quiet->was_pending = false;
+    if (quiet->was_blocked) { /* else it would have been delivered */
+        sigemptyset(&pending);
+        sigpending(&pending);
+        quiet->was_pending = sigismember(&pending, SIGXFSZ);
+    }
 }
 
-void kymo__quiet_end(const struct kymo_quiet *quiet)
+void kymo__quiet_end(const struct kymo_quiet *quiet, int rc)
 {
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, SIGXFSZ);
     const struct timespec now = {0, 0};
-    if (!quiet->was_pending)
+    if (rc == -EFBIG && !quiet->was_pending)
         while (sigtimedwait(&one, NULL, &now) < 0 && errno == EINTR)
             continue;
-    pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+    if (!quiet->was_blocked)
+        pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
 }
 
 static int write_all(int fd, const char *bytes, size_t len, uint64_t offset)
@@ -50,7 +55,7 @@ int kymo__file_write(int fd, const void *bytes, size_t len, uint64_t offset)
     struct kymo_quiet quiet;
     kymo__quiet_begin(&quiet);
     int rc = write_all(fd, bytes, len, offset);
-    kymo__quiet_end(&quiet);
+    kymo__quiet_end(&quiet, rc);
     return rc;
 }
 

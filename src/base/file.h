@@ -6,17 +6,19 @@
 #define KYMO_FILE_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Between begin and end SIGXFSZ does not reach this thread. */
+/* Between begin and end SIGXFSZ does not reach this thread. RC is the negative errno of the system
+   call between them, or 0: the signal comes only with -EFBIG. */
 struct kymo_quiet {
     sigset_t before;
-    int was_pending;
+    bool was_blocked, was_pending;
 };
 void kymo__quiet_begin(struct kymo_quiet *quiet);
-void kymo__quiet_end(const struct kymo_quiet *quiet);
+void kymo__quiet_end(const struct kymo_quiet *quiet, int rc);
 
 /* Write all LEN bytes at OFFSET. Returns 0 or a negative errno; then part may have been written. */
 int kymo__file_write(int fd, const void *bytes, size_t len, uint64_t offset);

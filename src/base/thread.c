@@ -1,52 +1,53 @@
 /* thread.c — see thread.h. */
 #include "thread.h"
 
-#include <semaphore.h>
+#include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "alloc.h"
+
+/* What a new thread needs, and frees: nobody waits for it to begin. */
 struct launch {
     const char *name;
     void *(*body)(void *);
     void *arg;
-    sem_t taken; /* the new thread has read the above */
 };
 
 static void *launched(void *arg)
 {
-    struct launch *launch = arg;
-    void *(*body)(void *) = launch->body;
-    void *body_arg = launch->arg;
+    const struct launch launch = *(struct launch *)arg;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    prctl(PR_SET_NAME, launch->name);
-    sem_post(&launch->taken);
-    return body(body_arg);
+    prctl(PR_SET_NAME, launch.name);
+    kymo__free(arg);
+    return launch.body(launch.arg);
 }
 
 int kymo__thread_start(pthread_t *thread, const char *name, size_t stack, void *(*body)(void *),
                        void *arg)
 {
     static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
-    struct launch launch = {.name = name, .body = body, .arg = arg};
+    struct launch *launch = kymo__alloc(sizeof(*launch));
+    if (!launch)
+        return -ENOMEM;
+    *launch = (struct launch){.name = name, .body = body, .arg = arg};
     sigset_t theirs, before;
     sigfillset(&theirs);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
         sigdelset(&theirs, faults[i]);
-    sem_init(&launch.taken, 0, 0);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     if (stack)
         pthread_attr_setstacksize(&attributes, stack);
     pthread_sigmask(SIG_SETMASK, &theirs, &before);
-    int rc = pthread_create(thread, &attributes, launched, &launch);
+    int rc = pthread_create(thread, &attributes, launched, launch);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    while (rc == 0 && sem_wait(&launch.taken) != 0)
-        continue; /* a signal of the program's */
-    sem_destroy(&launch.taken);
+    if (rc != 0)
+        kymo__free(launch);
     return -rc;
 }
 

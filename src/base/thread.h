@@ -13,7 +13,8 @@
 enum { KYMO__SMALL_STACK = 512 * 1024 }; /* enough for threads that only encode and write */
 
 /* Start BODY with ARG on a new thread called NAME, cut to 15 bytes by the system. STACK is
-   its stack size, 0 for the system's default. On success the caller joins or detaches *THREAD.
+   its stack size, 0 for the system's default. NAME stays until the thread ends. On success the
+   caller joins or detaches *THREAD.
    Returns 0 or a negative errno. */
 int kymo__thread_start(pthread_t *thread, const char *name, size_t stack, void *(*body)(void *),
                        void *arg);

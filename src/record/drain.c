@@ -299,6 +299,13 @@ static void wait_for_work(struct kymo_drain *d)
     kymo__store_release(&d->pool->awake, 0u);
 }
 
+/* A live file that somebody cut cannot be written to any more. */
+static void check_live(struct kymo_drain *d)
+{
+    if (kymo__busfault_seen() || !kymo__live_is_whole(&d->pool->live))
+        kymo__capfile_halt(d->file, KYMO_ECUT);
+}
+
 /* The body of the writer thread. Returns NULL or, as an intptr_t, the negative errno that explains
    why the file is incomplete. */
 static void *drain_body(void *arg)
@@ -315,8 +322,9 @@ static void *drain_body(void *arg)
         wait_for_work(d);
         if (!kymo__load_acquire(&d->published))
             continue;
-        if (kymo__busfault_seen() || !kymo__live_is_whole(&d->pool->live))
-            kymo__capfile_halt(d->file, KYMO_ECUT);
+        check_live(d);
+        if (kymo__load_acquire(&d->finishing) && !kymo__flight_on(d->flight))
+            break; /* what is left is written at once */
         struct kymo_snapshot now = kymo__clock_snapshot();
         if (now.monotonic - last.monotonic >= apart) {
             kymo__names_snapshot(d->names, &now);

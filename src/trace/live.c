@@ -45,7 +45,7 @@ static int reserve_space(int fd, uint64_t offset, uint64_t len)
     struct kymo_quiet quiet;
     kymo__quiet_begin(&quiet);
     int rc = fallocate(fd, 0, (off_t)offset, (off_t)len) < 0 ? -errno : 0;
-    kymo__quiet_end(&quiet);
+    kymo__quiet_end(&quiet, rc);
     return rc;
 }
 

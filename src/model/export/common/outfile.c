@@ -56,7 +56,7 @@ static void write_out(struct kymo_outfile *out, const uint8_t *bytes, size_t len
             len -= (size_t)n;
         }
     }
-    kymo__quiet_end(&quiet);
+    kymo__quiet_end(&quiet, out->error);
 }
 
 static void begin_packed(struct kymo_outfile *out)
