@@ -58,22 +58,35 @@ static bool has_part(const char *file, const char *part)
     return false;
 }
 
+/* As fnmatch, which first converts both to wide characters, though most of our patterns differ from
+   the text within a few bytes. */
+static bool fits(const char *pattern, const char *text)
+{
+    size_t same = strcspn(pattern, "*?[\\");
+    if (strncmp(pattern, text, same) != 0)
+        return false;
+    const char *rest = pattern + same;
+    return strcmp(rest, "*") == 0 || fnmatch(rest, text + same, 0) == 0;
+}
+
 static bool matches(const char *pattern, const char *file, const char *name)
 {
     size_t len = strlen(pattern);
     if (strchr(pattern, '/') || (len > 3 && strcmp(pattern + len - 3, ".py") == 0)) {
-        if (fnmatch(pattern, file, 0) == 0)
+        if (fits(pattern, file))
             return true;
         for (const char *at = strchr(file, '/'); at; at = strchr(at + 1, '/'))
-            if (fnmatch(pattern, at + 1, 0) == 0)
+            if (fits(pattern, at + 1))
                 return true;
         return false;
     }
-    if (fnmatch(pattern, name, 0) == 0 || has_part(file, pattern))
+    if (fits(pattern, name) || has_part(file, pattern))
         return true;
+    if (!strchr("*?[\\", *pattern) && *pattern != *file)
+        return false; /* composing both would take longer */
     char whole[2048];
     snprintf(whole, sizeof whole, "%s.%s", file, name);
-    return fnmatch(pattern, whole, 0) == 0;
+    return fits(pattern, whole);
 }
 
 static bool any(const struct patterns *patterns, const char *file, const char *name)
