@@ -1,7 +1,9 @@
-"""What recording child processes costs: programs that start many, with `--children on` and `off`.
+"""What recording child processes costs: programs that start many.
 
-Both run in turns. `off` imports the package and records the parent, so the difference is what the
-children cost: their sessions, files and, for new interpreters, importing Kymograph.
+Each runs in turns in three ways: unrecorded, with `import kymograph` as its first line; recorded
+with `--children off`; and recorded with its children, `--children on`. The first two differ in what
+recording the parent costs, the last two in what the children cost: their sessions, files and, for
+new interpreters, importing Kymograph.
 """
 
 from __future__ import annotations
@@ -38,14 +40,28 @@ for _ in range({count}):
 }
 
 
-def turn(script: Path, children: str) -> tuple[float, float]:
+WAYS = ("imports", "off", "on")
+
+
+def turn(script: Path, way: str) -> tuple[float, float]:
     """Run it; return seconds of CPU time, children included, and elapsed."""
+    command = [sys.executable, "-m", "kymograph", "run", "-q", "--children", way, script]
+    if way == "imports":
+        command = [sys.executable, "-c", f"import kymograph\n{script.read_text()}"]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [sys.executable, "-m", "kymograph", "run", "-q", "--children", children, script]
     subprocess.run(command, check=True, cwd=script.parent)
     elapsed, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return used, elapsed
+
+
+def figures(rounds: list[list[tuple[float, float]]], kind: int, count: int) -> str:
+    """Return milliseconds per child in each way, and how much longer the last way takes."""
+    least = [min(turns[i][kind] for turns in rounds) / count * 1e3 for i in range(len(WAYS))]
+    ratios = [
+        statistics.median(turns[2][kind] / turns[i][kind] for turns in rounds) for i in (0, 1)
+    ]
+    return "".join(f" {ms:7.2f}" for ms in least) + "".join(f" {ratio:5.2f}×" for ratio in ratios)
 
 
 def main() -> None:
@@ -54,22 +70,17 @@ def main() -> None:
     parser.add_argument("--forks", type=int, default=200)
     parser.add_argument("--starts", type=int, default=20)
     options = parser.parse_args()
-    print(
-        f"{'child':34} {'CPU off':>9} {'on':>9} {'ratio':>6} {'wall off':>9} {'on':>9} {'ratio':>6}"
-    )
+    titles = "".join(f" {way:>7}" for way in WAYS) + f" {'/imp.':>6} {'/off':>6}"
+    print(f"{'ms per child':34} {'CPU':40}  wall\n{'':34}{titles} {titles}")
     for name, code in PROGRAMS.items():
         count = options.forks if name == "fork" else options.starts
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder, "program.py")
             script.write_text(code.format(count=count))
-            rounds = [(turn(script, "off"), turn(script, "on")) for _ in range(options.rounds)]
+            rounds = [[turn(script, way) for way in WAYS] for _ in range(options.rounds)]
             sizes = [entry.stat().st_size for entry in os.scandir(Path(folder, "program.kymo.d"))]
-        line = f"{name:34}"
-        for kind in (0, 1):
-            off, on = (min(pair[i][kind] for pair in rounds) / count * 1e3 for i in (0, 1))
-            ratio = statistics.median(pair[1][kind] / pair[0][kind] for pair in rounds)
-            line += f" {off:6.1f} ms {on:6.1f} ms {ratio:5.2f}×"
-        print(f"{line}  {max(sizes) / 1e3:.0f} kB", flush=True)
+        told = " ".join(figures(rounds, kind, count) for kind in (0, 1))
+        print(f"{name:34}{told}  {max(sizes) / 1e3:.0f} kB", flush=True)
 
 
 if __name__ == "__main__":

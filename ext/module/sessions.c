@@ -139,10 +139,11 @@ PyObject *kymo__session_start(PyObject *module, PyObject *args)
     const char *policy_word;
     int ops = 0;
     struct kymo_options options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "OKsizO|KLLIizpzOi:start", &arg, &budget, &policy_word,
+    if (!PyArg_ParseTuple(args, "OKsizO|KLLIizpzOipz:start", &arg, &budget, &policy_word,
                           &options.level, &options.sources, &python, &flight_bytes, &flight_ns,
                           &slow_ns, &options.sample_hz, &options.sample_clock, &options.sample_root,
-                          &options.no_command, &options.slow_calls, &memory, &ops))
+                          &options.no_command, &options.slow_calls, &memory, &ops, &options.brief,
+                          &options.clock_rate))
         return NULL;
     options.budget = budget;
     options.flight_bytes = flight_bytes;
@@ -304,6 +305,15 @@ static PyObject *flight_on_signal(PyObject *module, PyObject *args)
     return kymo__raise(kymo__core_of_module(module), code, NULL);
 }
 
+/* clock_rate(): for the last argument of `start` in other processes, or None. */
+static PyObject *clock_rate(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    char text[64];
+    if (kymo_clock_rate(text, sizeof text) == 0)
+        Py_RETURN_NONE;
+    return PyUnicode_FromString(text);
+}
+
 /* end_on_signal(number, grace_ms, message) */
 static PyObject *end_on_signal(PyObject *module, PyObject *args)
 {
@@ -351,7 +361,7 @@ PyMethodDef kymo__session_methods[] = {
     {"start", kymo__session_start, METH_VARARGS,
      "start(path, budget, policy, level, sources, python, flight_bytes=0, flight_ns=0, slow_ns=0, "
      "sample_hz=0, sample_clock=0, sample_root=None, "
-     "no_command=False, slow_calls=None, memory=None)"},
+     "no_command=False, slow_calls=None, memory=None, ops=0, brief=False, clock_rate=None)"},
     {"stop", kymo__session_stop, METH_NOARGS,
      "stop($module, /)\n--\n\n"
      "Stop recording and close the capture.\n\n"
@@ -363,6 +373,7 @@ PyMethodDef kymo__session_methods[] = {
      "Write what the flight recorder has kept so far, and continue.\n\n"
      "WHY is marked in the capture. Raises SessionError if no flight recorder is running, and\n"
      "OSError if the write failed; then everything is still kept."},
+    {"clock_rate", clock_rate, METH_NOARGS, "clock_rate()"},
     {"compare_clocks", compare_clocks, METH_O, "compare_clocks(folder)"},
     {"flight_on_signal", flight_on_signal, METH_VARARGS, "flight_on_signal(number, end)"},
     {"end_on_signal", end_on_signal, METH_VARARGS, "end_on_signal(number, grace_ms, message)"},

@@ -58,6 +58,13 @@ struct kymo_options {
        and spans whose name fits this pattern, in which * and ? stand for others, and all of their
        time. Copied */
     const char *slow_calls;
+    /* Not 0: the process may end soon, so the session begins with little memory and gets more as it
+       records. In a child made by fork it always does. */
+    int brief;
+    /* NULL, or what kymo_clock_rate wrote in another process of this machine. Saves a millisecond
+       where the processor does not state the rate of its counter. Ignored if it comes from another
+       machine or boot. */
+    const char *clock_rate;
 };
 
 /* Start recording as OPTIONS say; set their size and path, and leave the rest zero for the
@@ -104,6 +111,11 @@ KYMO_API int kymo_writer_work(void);
 /* The same as kymo_writer_work, but returns -EBUSY where it would wait for a session that starts or
    stops. */
 KYMO_API int kymo_writer_work_at_once(void);
+
+/* Write the rate of the counter that this process has measured into TEXT of SIZE bytes, for
+   kymo_options.clock_rate of other processes; 64 bytes are enough. Returns its length; 0 if nothing
+   was measured, or if SIZE is too small. Any thread. */
+KYMO_API size_t kymo_clock_rate(char *text, size_t size);
 
 /* Compare the clock of this host with those of other hosts that do the same in FOLDER, an existing
    directory that they share, until the session ends. FOLDER is copied. Kymograph's own thread

@@ -19,9 +19,10 @@ can stay in the program.
 from __future__ import annotations
 
 import os
+import sys
 import time
 
-from kymograph import _calibration, _core, _patterns, _sample, _session
+from kymograph import _callcost, _core, _patterns, _session
 from kymograph._core import (
     Capture,
     CaptureError,
@@ -54,8 +55,6 @@ from kymograph._core import (
     thread_name,
 )
 from kymograph._session import Session, stop
-from kymograph._trace import trace
-from kymograph._units import LEAST_BUDGET, parse_flight, parse_share, parse_size, parse_slow
 
 TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from kymograph._stacks import crash_stacks, dump_stacks
     from kymograph._tasks import Blocked, Task, Wait, blocked, tasks
     from kymograph._torch.annotations import record_function
+    from kymograph._trace import trace
     from kymograph._traceback import (
         CapturedTraceback,
         add_frame_hook,
@@ -121,7 +121,8 @@ for _function in (
     _function.__module__ = __name__
 del _function
 
-# Modules imported on first use of one of their names.
+# Modules imported on first use of one of their names. Every new interpreter that is recorded
+# imports this one: what is not needed to start a usual session is imported when it is.
 _LATER: dict[str, tuple[str, ...]] = {
     "kymograph.memory": (),
     "kymograph.profiler": (
@@ -136,6 +137,7 @@ _LATER: dict[str, tuple[str, ...]] = {
     "kymograph._stacks": ("crash_stacks", "dump_stacks"),
     "kymograph._torch.annotations": ("record_function",),
     "kymograph._tasks": ("Blocked", "Task", "Wait", "blocked", "tasks"),
+    "kymograph._trace": ("trace",),
     "kymograph._traceback": (
         "CapturedTraceback",
         "add_frame_hook",
@@ -213,11 +215,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
-
     for module, names in _LATER.items():
         if name in names or f"{__name__}.{name}" == module:
-            found = importlib.import_module(module)
+            __import__(module)  # importlib takes time
+            found = sys.modules[module]
             globals().update({each: getattr(found, each) for each in names})
             return found if name not in names else globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -227,8 +228,12 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _costs(c_calls: bool, with_budget: bool) -> _calibration.Costs | None:
+def _costs(c_calls: bool, with_budget: bool) -> _callcost.Costs | None:
     """Return what recording a call costs in such a session, or None when it cannot be measured."""
+    if known := _callcost.known.get((c_calls, with_budget)):
+        return known
+    from kymograph import _calibration
+
     try:
         return _calibration.costs(c_calls, with_budget)
     except (OSError, SessionError):  # no temporary files, or another thread is starting a session
@@ -238,9 +243,25 @@ def _costs(c_calls: bool, with_budget: bool) -> _calibration.Costs | None:
 def _flight_options(flight: str | None, slow: str | None) -> tuple[int, int, int, str | None]:
     if flight is None and slow is not None:
         raise ValueError("slow works only with flight")
-    size, span = (0, 0) if flight is None else parse_flight(flight)
+    if flight is None:
+        return 0, 0, 0, None
+    from kymograph._units import parse_flight, parse_slow
+
+    size, span = parse_flight(flight)
     slow_ns, slow_calls = (0, None) if slow is None else parse_slow(slow)
     return size, span, slow_ns, slow_calls
+
+
+def _share(overhead: float | str) -> float:
+    from kymograph._units import parse_share
+
+    return parse_share(overhead)
+
+
+def _room(budget: int | str) -> int:
+    from kymograph._units import LEAST_BUDGET, parse_size
+
+    return parse_size(budget, LEAST_BUDGET)
 
 
 def _list(patterns: str | Sequence[str]) -> list[str]:
@@ -251,6 +272,8 @@ def _sample_options(sample: int | str | None, stacks: bool) -> tuple[int, int, s
     """Return rate, clock and root of samples; with `stacks`, other events have stacks as well."""
     if sample is None and not stacks:
         return 0, 0, None
+    from kymograph import _sample
+
     return (*(_sample.parse(sample) if sample is not None else (0, 0)), _sample.root)
 
 
@@ -313,9 +336,12 @@ def _record(
     memory: bool | str | Mapping[str, Any] | None = None,
     ops: bool | str = False,
     command: bool = True,
+    brief: bool = False,
+    clock_rate: str | None = None,
 ) -> None:
     """Start recording. Calls of the code `named`, if any, are named after the type of their first
-    argument, as calls of torch's modules are: "nn.Module: Linear_0"."""
+    argument, as calls of torch's modules are: "nn.Module: Linear_0". brief: the process may end
+    soon. clock_rate: `_core.clock_rate` of another process."""
     if not 1 <= level <= 19:
         raise ValueError(f"level must be 1 to 19, not {level}")
     if isinstance(c_calls, str):
@@ -326,10 +352,10 @@ def _record(
         )
     if max_depth < 0:
         raise ValueError(f"max_depth must not be negative, got {max_depth}")
-    share = parse_share(overhead) if overhead else 0.0
+    share = _share(overhead) if overhead else 0.0
     if share and not _core.trace_can_throttle():
         raise ValueError("an overhead budget does not work with Python 3.11.0 to 3.11.3")
-    room = 0 if budget is None else parse_size(budget, LEAST_BUDGET)
+    room = 0 if budget is None else _room(budget)
     began = time.process_time_ns()
     flight_bytes, flight_ns, slow_ns, slow_calls = _flight_options(flight, slow)
     if share and calls and sample is None:
@@ -372,6 +398,8 @@ def _record(
         slow_calls,
         wanted.for_core() if wanted else None,
         ops_mode,
+        brief,
+        clock_rate,
     )
     _core.start(path, *arguments)
     if wanted:
@@ -386,6 +414,8 @@ def _record(
     simple = not (share or wanted or ops_mode) and sample is None
     _session.repeatable = (arguments, facts) if simple else None
     if sample is not None:
+        from kymograph import _sample
+
         _sample.stop_at_exit()
 
 
@@ -475,7 +505,7 @@ def start(
     )
 
 
-_start_named = _session.starts(_record)  # `start` for the profiler
+_start_named = _session.starts(_record)  # `start` for the profiler, and for child processes
 
 
 def open(

@@ -29,13 +29,14 @@ class Family:
 
     folder: where children record. id: tells the files of this run from those of an earlier one.
     settings: arguments of `kymograph.start`. crash: print stacks on a crash. costs: what recording
-    a call costs, as `_calibration.known` returns it. messages: the file in which this process and
-    its children count messages, or "". path: a folder that new interpreters need in PYTHONPATH, or
-    "". repeats: `_session.repeatable` of a session with `settings`; only forked children have it.
+    a call costs, as `_callcost.told` returns it. clock_rate: as `_core.clock_rate` returns it.
+    messages: the file in which this process and its children count messages, or "". path: a folder
+    that new interpreters need in PYTHONPATH, or "". repeats: `_session.repeatable` of a session
+    with `settings`; only forked children have it.
     """
 
-    __slots__ = ("costs", "crash", "folder", "id", "messages", "path", "repeats", "settings")
-    _told = ("costs", "crash", "folder", "id", "messages", "path", "settings")
+    _told = ("clock_rate", "costs", "crash", "folder", "id", "messages", "path", "settings")
+    __slots__ = (*_told, "repeats")
 
     def __init__(self, folder: str, settings: dict[str, Any], crash: bool) -> None:
         self.folder = folder
@@ -44,6 +45,7 @@ class Family:
         self.repeats: tuple[tuple[Any, ...], dict[str, str]] | None = None
         self.crash = crash
         self.costs: list[Any] = []
+        self.clock_rate: str | None = None
         self.messages = ""
         self.path = "" if _starts_by_itself() else os.path.join(_HERE, "_site")
 

@@ -11,7 +11,7 @@ import os
 import sys
 
 import kymograph
-from kymograph import _calibration, _children, _core, _messages, _ranks, _session, _spawn
+from kymograph import _callcost, _core, _messages, _ranks, _session, _spawn
 from kymograph._family import VARIABLE, Family
 
 TYPE_CHECKING = False  # avoids importing typing
@@ -30,7 +30,9 @@ def begin_session(family: Family, path: str) -> _session.Session:
     """Start a session with the settings of `family`. Raises what `kymograph.start` does."""
     if family.repeats is not None:  # in a forked child: checking the options again takes long
         return _session.repeat(path, family.repeats)
-    session = kymograph.start(path, **family.settings)
+    session = kymograph._start_named(
+        path, brief=True, clock_rate=family.clock_rate, **family.settings
+    )
     if not session.nested:
         family.repeats = _session.repeatable
     return session
@@ -172,8 +174,14 @@ def _watch_names() -> None:
 # ---- following children
 
 
+def _is_forking() -> bool:
+    """Does Kymograph itself fork, in this thread?"""
+    children = sys.modules.get("kymograph._children")  # few processes need it
+    return children is not None and children.forking
+
+
 def _before_fork() -> None:
-    recorded = _family is not None and _core.running() and not _children.forking
+    recorded = _family is not None and _core.running() and not _is_forking()
     if recorded:
         _watch_names()
         _core.messages_ready()
@@ -257,7 +265,8 @@ def _leave() -> None:
 
 def offer(family: Family) -> None:
     """Let new interpreters know of `family`. Calls nothing that would be recorded."""
-    family.costs = _calibration.known()
+    family.costs = _callcost.told()
+    family.clock_rate = _core.clock_rate() or family.clock_rate
     text = family.text()
     os.putenv(VARIABLE, text)  # not into os.environ: children have it, the program does not see it
     _spawn.offer(VARIABLE, text)
@@ -281,7 +290,7 @@ def follow(family: Family) -> None:
 
 def begin_here(family: Family, name: str) -> None:
     """Record this process, a new interpreter that is a child of a recorded one."""
-    _calibration.know(family.costs)
+    _callcost.learn(family.costs)
     follow(family)
     begin("start", name)
     if "--multiprocessing-fork" in sys.orig_argv:

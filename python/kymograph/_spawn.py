@@ -14,7 +14,7 @@ import os
 import sys
 from _thread import _local
 
-from kymograph import _core
+from kymograph import _core, _imports
 from kymograph._family import HELPER
 
 TYPE_CHECKING = False  # avoids importing typing
@@ -31,6 +31,7 @@ _ENCODING = sys.getfilesystemencoding()
 _COMMAND = 200  # characters of a command that are recorded
 _NAMED = 3  # programs that are not recorded, in the summary
 _FORKED = "process (fork)"  # the name of the span of a child without a command
+_EXTENSION = "_posixsubprocess"  # which subprocess and multiprocessing import
 _STATUSES = 10_000  # children whose exit status is kept for `info`, at most
 
 _here = _local()  # the fork that this thread is about to do
@@ -371,11 +372,15 @@ def offer(variable: str, value: str) -> None:
     _variable, _value = _bytes(variable), _bytes(value)
 
 
+def _watch_fork_exec() -> None:
+    import _posixsubprocess
+
+    _replace(_posixsubprocess, "fork_exec", _before_fork_exec, _after_fork_exec, _fork_exec_failed)
+
+
 def watch(family: Family) -> None:
     """Watch this process from now on."""
     global _family
-    import _posixsubprocess
-
     _family = family
     _replace(os, "fork", _before_os_fork, _after_fork)
     _replace(os, "forkpty", _before_os_forkpty, _after_fork)
@@ -387,4 +392,8 @@ def watch(family: Family) -> None:
     _replace(os, "system", _before_system, _after_system, _system_failed)
     for name in ("execv", "execve"):
         _replace(os, name, _before_exec, None, _exec_failed)
-    _replace(_posixsubprocess, "fork_exec", _before_fork_exec, _after_fork_exec, _fork_exec_failed)
+    # Importing it takes time, and would hide the program's own import.
+    if _EXTENSION in sys.modules or _EXTENSION in sys.builtin_module_names:
+        _watch_fork_exec()
+    else:
+        _imports.after_import(_watch_fork_exec, _EXTENSION)

@@ -57,6 +57,19 @@ struct kymo_snapshot kymo__clock_snapshot(void)
     return best;
 }
 
+static uint64_t measured; /* ticks per second; a counter that is trusted does not change its rate */
+
+uint64_t kymo__clock_rate_measured(void)
+{
+    return kymo__load_relaxed(&measured);
+}
+
+void kymo__clock_rate_know(uint64_t rate)
+{
+    uint64_t none = 0;
+    kymo__swap_if(&measured, &none, rate);
+}
+
 uint64_t kymo__clock_rate(const struct kymo_snapshot *since)
 {
     if (!kymo__load_relaxed(&kymo__clock_counter))
@@ -64,8 +77,6 @@ uint64_t kymo__clock_rate(const struct kymo_snapshot *since)
     uint64_t stated = kymo__counter_rate();
     if (stated)
         return stated;
-    /* A counter that is trusted does not change its rate. */
-    static uint64_t measured;
     uint64_t known = kymo__load_relaxed(&measured);
     if (known)
         return known;

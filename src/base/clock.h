@@ -35,4 +35,9 @@ struct kymo_snapshot kymo__clock_snapshot(void);
    takes until a millisecond after SINCE and is accurate to about one part in ten thousand. */
 uint64_t kymo__clock_rate(const struct kymo_snapshot *since);
 
+/* The measured rate, or 0; and what to take for it instead of measuring. Does nothing if one is
+   known. */
+uint64_t kymo__clock_rate_measured(void);
+void kymo__clock_rate_know(uint64_t rate);
+
 #endif

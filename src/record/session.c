@@ -17,7 +17,7 @@
 #include "sources.h"
 
 const struct kymo_running *kymo__running; /* under the life lock; read inside claims */
-bool kymo__session_forked;
+static bool forked; /* is this a forked child of a process that used the library? */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t last_number; /* under the life lock */
 
@@ -100,6 +100,8 @@ static int read_options(const struct kymo_options *options, struct kymo_options 
         o->sample_hz > KYMO__SAMPLE_MOST ||
         (o->sample_clock != KYMO_SAMPLED_CPU && o->sample_clock != KYMO_SAMPLED_WALL))
         return -EINVAL;
+    if (forked) /* every page that it is the first to touch is copied */
+        o->brief = 1;
     return 0;
 }
 
@@ -135,14 +137,14 @@ static int start_session(const struct kymo_options *o)
 
 static int start_with(const struct kymo_options *options, int (*take)(pthread_mutex_t *))
 {
-    struct kymo_options o;
-    int rc = read_options(options, &o);
-    if (rc < 0)
-        return rc;
     if (kymo__switch_forked()) {
         kymo__arena_forked(); /* the fork handlers did not run */
         forked_child();
     }
+    struct kymo_options o;
+    int rc = read_options(options, &o);
+    if (rc < 0)
+        return rc;
     if (!life_enter(take))
         return -EBUSY;
     rc = start_session(&o);
@@ -305,7 +307,7 @@ int kymo_writer_work_at_once(void)
    everything; the memory is neither read nor written. */
 static void forked_child(void)
 {
-    kymo__session_forked = true;
+    forked = true;
     kymo__switch_set(0);
     pthread_mutex_init(&life, NULL);
     sem_init(&kymo__wake, 0, 0);

@@ -41,9 +41,6 @@ static inline struct kymo_session *kymo__session(void)
     return (struct kymo_session *)(uintptr_t)kymo__running;
 }
 
-/* Is this process a forked child of one that used the library? Set before it has other threads. */
-extern bool kymo__session_forked;
-
 /* Create a session, disabled; the caller frees *OUT on failure too. 0 or a negative code. */
 int kymo__session_new(const struct kymo_options *options, struct kymo_session **out);
 

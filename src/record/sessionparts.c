@@ -9,13 +9,14 @@
 
 #include "alloc.h"
 #include "busfault.h"
+#include "clockrate.h"
 #include "file.h"
 #include "procid.h"
 #include "wallnote.h"
 
 enum {
     FIRST_CHUNKS = 32, /* allocated by start: 2 MiB */
-    FORKED_CHUNKS = 4, /* the same in a forked child, which may live for a moment only */
+    BRIEF_CHUNKS = 4,  /* the same in a process that may live for a moment only */
     LEAST_CHUNKS = 16, /* a smaller budget is raised to this */
     DEFAULT_BUDGET = 64 << 20,
 };
@@ -43,8 +44,13 @@ static void describe_process(struct kymo_session *s, const struct kymo_options *
     kymo__wall_note(&s->names, "wall_clock.start", NULL);
 }
 
-static void fill_header(struct kymo_file_header *header, int clock, struct kymo_snapshot now)
+static void fill_header(struct kymo_file_header *header, int clock, const char *rate,
+                        struct kymo_snapshot now)
 {
+    uint8_t boot[sizeof(header->boot)];
+    kymo__boot_id(boot);
+    if (rate)
+        kymo__clock_rate_read(rate, boot);
     *header = (struct kymo_file_header){
         .pid = (uint32_t)getpid(),
         .clock = (uint32_t)clock,
@@ -54,7 +60,7 @@ static void fill_header(struct kymo_file_header *header, int clock, struct kymo_
         .monotonic = now.monotonic,
         .wall = now.wall,
     };
-    kymo__boot_id(header->boot);
+    memcpy(header->boot, boot, sizeof(boot));
     if (getrandom(header->capture, sizeof(header->capture), GRND_NONBLOCK) !=
         (ssize_t)sizeof(header->capture)) {
         memcpy(header->capture, &now, sizeof(header->capture));
@@ -102,7 +108,7 @@ static void connect_parts(struct kymo_session *s)
 static int prepare_writing(struct kymo_session *s, const struct kymo_options *o, int level)
 {
     bool help = o->policy == KYMO_HELP;
-    int rc = kymo__drain_init(&s->drain, level, help, kymo__session_forked, &s->schemas.plans);
+    int rc = kymo__drain_init(&s->drain, level, help, o->brief, &s->schemas.plans);
     s->flight.packer = s->drain.packer;
     if (rc == 0 && o->slow_calls) {
         s->slow_calls = kymo__alloc_text(o->slow_calls, strlen(o->slow_calls));
@@ -124,11 +130,10 @@ static int prepare_chunks(struct kymo_session *s, const struct kymo_options *o,
     struct kymo_live *live = &s->pool.live;
     uint64_t chunks = (o->budget ? o->budget : DEFAULT_BUDGET) / KYMO__CHUNK_BYTES;
     chunks = chunks < LEAST_CHUNKS ? LEAST_CHUNKS : chunks > 1u << 24 ? 1u << 24 : chunks;
-    const bool forked = kymo__session_forked;
-    int rc = kymo__live_create(live, s->file.sink.temporary, capture, (uint32_t)chunks, forked);
+    int rc = kymo__live_create(live, s->file.sink.temporary, capture, (uint32_t)chunks, o->brief);
     if (rc == 0)
         live->header->flight = kymo__flight_on(&s->flight);
-    if (rc == 0 && !kymo__pool_grow(&s->pool, forked ? FORKED_CHUNKS : FIRST_CHUNKS))
+    if (rc == 0 && !kymo__pool_grow(&s->pool, o->brief ? BRIEF_CHUNKS : FIRST_CHUNKS))
         rc = live->reason ? live->reason : -ENOMEM;
     return rc;
 }
@@ -145,8 +150,8 @@ static int prepare_names(struct kymo_session *s, const struct kymo_options *o, i
     s->flight.watch.chosen = s->slow_calls != NULL;
     describe_process(s, o);
     kymo__names_snapshot(&s->names, &s->lanes.started);
-    /* A child that may live for a moment only leaves them in the live file until there is more. */
-    return kymo__session_forked && s->pool.live.path ? 0 : kymo__names_flush(&s->names);
+    /* A process that may live for a moment only leaves them in the live file until there is more. */
+    return o->brief && s->pool.live.path ? 0 : kymo__names_flush(&s->names);
 }
 
 int kymo__session_new(const struct kymo_options *o, struct kymo_session **out)
@@ -158,7 +163,7 @@ int kymo__session_new(const struct kymo_options *o, struct kymo_session **out)
     const int level = o->level ? o->level : 1, clock = kymo__clock_choose(o->clock);
     s->lanes.started = s->flight.started = s->drain.started = kymo__clock_snapshot();
     struct kymo_file_header header;
-    fill_header(&header, clock, s->lanes.started);
+    fill_header(&header, clock, o->clock_rate, s->lanes.started);
     int rc = prepare_writing(s, o, level);
     if (rc == 0)
         rc = kymo__sink_create(&s->file.sink, o->path, &header);

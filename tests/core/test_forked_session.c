@@ -1,4 +1,5 @@
-/* The session of a forked child costs little until it records, and is as safe as any other. */
+/* The session of a forked child, or of another process that may end soon, costs little until it
+   records, and is as safe as any other. */
 #include <string.h>
 
 #define FAULT_MANY_SESSIONS
@@ -72,6 +73,20 @@ static void a_child_that_records_little_needs_few_pages(void)
     CHECK_LE(pages, 24);
 }
 
+static void a_session_that_is_said_to_be_brief_needs_few_pages(void)
+{
+    FAULT_NOT_EMULATED("how much of a file is in memory");
+    const struct kymo_options options = {
+        .size = sizeof(options), .path = check_path("brief"), .brief = 1};
+    CHECK_OK(kymo_start(&options));
+    kymo_instant("brief");
+    long pages = resident("brief.live") / 4;
+    CHECK_OK(kymo_stop());
+
+    CHECK(pages > 0);
+    CHECK_LE(pages, 24);
+}
+
 static void mark_and_die(void)
 {
     for (int i = 0; i < 3; i++)
@@ -138,6 +153,7 @@ static void a_child_whose_thread_helps_the_writer_loses_nothing(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(a_child_that_records_little_needs_few_pages),
+    CHECK_CASE(a_session_that_is_said_to_be_brief_needs_few_pages),
     CHECK_CASE(a_child_that_is_killed_keeps_its_first_records),
     CHECK_CASE(a_child_that_records_a_lot_gets_more_chunks),
     CHECK_CASE(a_child_whose_thread_helps_the_writer_loses_nothing),

@@ -126,7 +126,7 @@ def test_a_recorded_call_costs_what_the_capture_says(capture_path: Path) -> None
         return min(taken) / 5000
 
     def agrees() -> bool:
-        _calibration._known.clear()  # it may have been measured at a bad moment
+        _calibration.known.clear()  # it may have been measured at a bad moment
         plain = least(many_calls), least(c_calls)
         with kymograph.trace(capture_path, gc=False):
             traced = least(many_calls), least(c_calls)
