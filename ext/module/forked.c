@@ -81,6 +81,21 @@ bool kymo__fork_is_recorded(void)
     return child_id != 0;
 }
 
+uint64_t kymo__fork_take_id(void)
+{
+    const uint64_t id = child_id;
+    child_id = 0;
+    return id;
+}
+
+PyObject *kymo__fork_folder(void)
+{
+    KYMO_SECTION_LOCK(plan_section);
+    PyObject *folder = plan ? Py_NewRef(part(FOLDER)) : NULL;
+    KYMO_SECTION_UNLOCK(plan_section);
+    return folder;
+}
+
 /* ---- carrying it out; each returns false with an exception */
 
 /* Call FUNCTION and drop its result. */

@@ -5,6 +5,7 @@
 #include "compat.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* sessions.c */
 extern PyMethodDef kymo__session_methods[];
@@ -22,6 +23,19 @@ PyObject *kymo__fork_stays(PyObject *module, PyObject *ignored);
 /* Is the child that this thread is forking, or this process if it is that child, to be recorded? */
 bool kymo__fork_is_recorded(void);
 
+/* The id in arrows of the child that this thread has just forked, 0 if it is not recorded; it is
+   given once. */
+uint64_t kymo__fork_take_id(void);
+
+/* Where forked children record, as a new reference; NULL if nothing is planned. */
+PyObject *kymo__fork_folder(void);
+
+/* forking.c */
+PyObject *kymo__fork_watch(PyObject *module, PyObject *args);
+PyObject *kymo__fork_made(PyObject *module, PyObject *args);
+PyObject *kymo__fork_waited(PyObject *module, PyObject *args);
+PyObject *kymo__child_status(PyObject *module, PyObject *args);
+
 /* marking.c */
 extern PyMethodDef kymo__marking_methods[];
 
@@ -32,8 +46,11 @@ extern PyMethodDef kymo__program_methods[];
 PyObject *kymo__watched(PyObject *module, PyObject *args);
 /* Of os.fork and os.forkpty, the watched one that this thread is calling, or NULL. Borrowed. */
 PyObject *kymo__watched_fork(void);
+PyObject *kymo__watched_fork_call(PyObject *module, PyObject *ignored);
 PyObject *kymo__inside_call(PyObject *module, PyObject *function);
 PyObject *kymo__process_begin(PyObject *module, PyObject *args);
 PyObject *kymo__process_end(PyObject *module, PyObject *args);
+void kymo__process_began(const char *name, uint64_t id, uint64_t pid, const char *command);
+void kymo__process_ended(const char *name, uint64_t id, const char *status);
 
 #endif

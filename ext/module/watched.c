@@ -18,11 +18,20 @@ static struct watched {
 static unsigned count;
 static __thread const struct watched *calling; /* the innermost that this thread is calling */
 
+/* RESULT of a function of ours, or None if it raised an Exception: the program comes first. */
+static PyObject *guarded(PyObject *result)
+{
+    if (result || !PyErr_ExceptionMatches(PyExc_Exception))
+        return result;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
+}
+
 static PyObject *call_watched(const struct watched *w, PyObject *args, PyObject *keywords)
 {
     PyObject *other = NULL, *ignored;
     if (w->before != Py_None) {
-        other = PyObject_CallOneArg(w->before, args);
+        other = guarded(PyObject_CallOneArg(w->before, args));
         if (!other)
             return NULL;
         if (PyTuple_Check(other))
@@ -33,7 +42,7 @@ static PyObject *call_watched(const struct watched *w, PyObject *args, PyObject 
     PyObject *result = PyObject_Call(w->function, args, keywords);
     calling = outer;
     if (w->after != Py_None && result) {
-        ignored = PyObject_CallFunctionObjArgs(w->after, result, args, NULL);
+        ignored = guarded(PyObject_CallFunctionObjArgs(w->after, result, args, NULL));
         Py_XDECREF(ignored);
         if (!ignored)
             Py_CLEAR(result);
@@ -62,7 +71,7 @@ static const PyCFunctionWithKeywords functions[WATCHED_MOST] = {EACH(NAME)};
 
 /* watched(function, before, after, failed): a builtin like FUNCTION. BEFORE(args) returns the
    arguments to call it with, or None for the same; AFTER(result, args) is called if it returns,
-   FAILED() if it raises. Each may be None. */
+   FAILED() if it raises. Each may be None. Exceptions in them are ignored. */
 PyObject *kymo__watched(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *function, *before, *after, *failed;
@@ -96,11 +105,36 @@ PyObject *kymo__watched_fork(void)
     return strcmp(name, "fork") == 0 || strcmp(name, "forkpty") == 0 ? calling->made : NULL;
 }
 
+/* watched_fork(): os.fork or os.forkpty, if this thread is calling it; else None. */
+PyObject *kymo__watched_fork_call(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *call = kymo__watched_fork();
+    return Py_NewRef(call ? call : Py_None);
+}
+
 /* inside(function): this thread is inside a call of this builtin, which began before the session. */
 PyObject *kymo__inside_call(PyObject *Py_UNUSED(module), PyObject *function)
 {
     kymo__frames_open_call(function);
     Py_RETURN_NONE;
+}
+
+void kymo__process_began(const char *name, uint64_t id, uint64_t pid, const char *command)
+{
+    if (!kymo_running())
+        return;
+    kymo_async_begin(kymo_intern(name), id);
+    if (pid)
+        kymo_arg(kymo_intern("pid"), pid);
+    kymo_arg_text(kymo_intern("command"), kymo_intern(command));
+}
+
+void kymo__process_ended(const char *name, uint64_t id, const char *status)
+{
+    if (!kymo_running())
+        return;
+    kymo_async_end(kymo_intern(name), id);
+    kymo_arg_text(kymo_intern("status"), kymo_intern(status));
 }
 
 /* process_begin(name, id, pid, command): a child process, as a span that belongs to no thread. Its
@@ -111,12 +145,7 @@ PyObject *kymo__process_begin(PyObject *Py_UNUSED(module), PyObject *args)
     unsigned long long id, pid;
     if (!PyArg_ParseTuple(args, "sKKs:process_begin", &name, &id, &pid, &command))
         return NULL;
-    if (kymo_running()) {
-        kymo_async_begin(kymo_intern(name), id);
-        if (pid)
-            kymo_arg(kymo_intern("pid"), pid);
-        kymo_arg_text(kymo_intern("command"), kymo_intern(command));
-    }
+    kymo__process_began(name, id, pid, command);
     Py_RETURN_NONE;
 }
 
@@ -127,9 +156,6 @@ PyObject *kymo__process_end(PyObject *Py_UNUSED(module), PyObject *args)
     unsigned long long id;
     if (!PyArg_ParseTuple(args, "sKs:process_end", &name, &id, &status))
         return NULL;
-    if (kymo_running()) {
-        kymo_async_end(kymo_intern(name), id);
-        kymo_arg_text(kymo_intern("status"), kymo_intern(status));
-    }
+    kymo__process_ended(name, id, status);
     Py_RETURN_NONE;
 }

@@ -5,7 +5,8 @@ is. Arrows lead from where it was started to its first event, and from its last 
 waited for. Children get our variable even if the program gives them an environment of their own.
 
 The functions are replaced by builtins that call them, see ext/module/watched.c. What runs in them
-must not raise, and must call no Python function of the standard library, which would be recorded.
+must call no Python function of the standard library, which would be recorded. For children that are
+forked, that is C, see ext/module/forking.c.
 """
 
 from __future__ import annotations
@@ -30,15 +31,12 @@ START, END = "process start", "process end"  # arrows; `merge` does not renumber
 _ENCODING = sys.getfilesystemencoding()
 _COMMAND = 200  # characters of a command that are recorded
 _NAMED = 3  # programs that are not recorded, in the summary
-_FORKED = "process (fork)"  # the name of the span of a child without a command
 _EXTENSION = "_posixsubprocess"  # which subprocess and multiprocessing import
-_STATUSES = 10_000  # children whose exit status is kept for `info`, at most
 
 _here = _local()  # the fork that this thread is about to do
 _children: dict[int, tuple[str, int]] = {}  # by pid, not yet waited for: its span
 _own = 0  # this process, in its parent's arrows; 0 for the first
 _last = 0  # id given to a child
-_statuses = 0
 _others = 0  # children that were not recorded
 _names: dict[str, None] = {}  # the programs of some of them, in order
 _family: Family | None = None
@@ -94,12 +92,10 @@ def forked() -> bool:
 def began() -> None:
     """The recording of this child begins."""
     global _own
-    call = getattr(_here, "call", None)
-    if call is not None:
-        _here.call = None
-        # It is about to return in this process, too. Before 3.12 that is not reported.
-        if _core.trace_hook() == "sys.monitoring":
-            _core.inside(call)
+    call = _core.watched_fork()
+    # It is about to return in this process, too. Before 3.12 that is not reported.
+    if call is not None and _core.trace_hook() == "sys.monitoring":
+        _core.inside(call)
     if not _own:
         _own = _identity(os.getpid())
     if _own:
@@ -141,24 +137,6 @@ def _started(pid: int, argv: Any, identity: int) -> None:
     command = words[0] if _is_hidden() else " ".join(words)[:_COMMAND]
     _children[pid] = name, identity
     _core.process_begin(name, identity, pid, command)
-
-
-def _before_os_fork(args: Arguments) -> None:
-    _here.call = os.fork
-
-
-def _before_os_forkpty(args: Arguments) -> None:
-    _here.call = os.forkpty
-
-
-def _after_fork(result: Any, args: Arguments) -> None:
-    _here.call = None
-    pid = result[0] if isinstance(result, tuple) else result
-    identity = getattr(_here, "id", 0)
-    if pid > 0 and identity and _core.running():
-        _here.id = 0
-        _children[pid] = _FORKED, identity
-        _core.process_begin(_FORKED, identity, pid, "(fork)")
 
 
 def _after_spawn(pid: int, argv: Any) -> None:
@@ -211,7 +189,6 @@ def unrecorded() -> str:
 
 def _waited(pid: int, status: str) -> None:
     """The child `pid` has ended."""
-    global _statuses
     child = _children.pop(pid, None)
     if child is None or not _core.running():
         return
@@ -221,9 +198,7 @@ def _waited(pid: int, status: str) -> None:
         _note_unrecorded(name)
         return
     _core.flow_in(END, identity)
-    if _statuses < _STATUSES:
-        _statuses += 1
-        _core.metadata(f"child.{pid}", status)
+    _core.child_status(pid, status)
 
 
 def _status_text(status: int) -> str:
@@ -335,19 +310,6 @@ def _exec_failed() -> None:
 # ---- the functions
 
 
-def _guarded(function: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    if function is None:
-        return None
-
-    def guarded(*args: Any) -> Any:
-        try:
-            return function(*args)
-        except Exception:
-            return None  # the program comes first
-
-    return guarded
-
-
 def _replace(
     module: Any,
     name: str,
@@ -358,7 +320,7 @@ def _replace(
     real = getattr(module, name, None)
     if real is None or type(real) is not type(len):
         return  # not on this system, or somebody else replaced it
-    made = _core.watched(real, _guarded(before), _guarded(after), _guarded(failed))
+    made = _core.watched(real, before, after, failed)
     setattr(module, name, made)
     # Modules that have it under another name.
     for other, known in (("subprocess", "_fork_exec"), ("subprocess", "_waitpid")):
@@ -382,12 +344,13 @@ def watch(family: Family) -> None:
     """Watch this process from now on."""
     global _family
     _family = family
-    _replace(os, "fork", _before_os_fork, _after_fork)
-    _replace(os, "forkpty", _before_os_forkpty, _after_fork)
+    _core.fork_watch(_children, _after_wait)
+    for name in ("fork", "forkpty"):
+        _replace(os, name, None, _core.fork_made)
     for name in ("posix_spawn", "posix_spawnp"):
         _replace(os, name, _before_posix_spawn, _after_posix_spawn)
     for name in ("wait", "waitpid", "wait3", "wait4"):
-        _replace(os, name, None, _after_wait)
+        _replace(os, name, None, _core.fork_waited)
     _replace(os, "waitid", None, _after_waitid)
     _replace(os, "system", _before_system, _after_system, _system_failed)
     for name in ("execv", "execve"):
