@@ -11,8 +11,8 @@ enum {
     KYMO__RAWFRAME_MORE = 14,   /* a frame is longer than its content by this at most */
 };
 
-/* Write the frame for the LEN bytes at CONTENT, with a content checksum, to OUT. Returns its
-   length. */
+/* Write the frame for the LEN bytes at CONTENT, with a content checksum, to OUT, which has room for
+   KYMO__RAWFRAME_MORE bytes more. Returns its length. */
 size_t kymo__rawframe(uint8_t *out, const void *content, size_t len);
 
 #endif

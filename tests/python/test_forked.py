@@ -237,25 +237,29 @@ fork(look)
     assert done.stdout == f"{[None] * 6}\n"
 
 
-def test_a_recorded_child_touches_few_pages() -> None:
+def test_a_recorded_child_and_its_parent_touch_few_pages() -> None:
     write(
         "script.py",
         FORK
         + """
 import resource
+def faults():
+    return [resource.getrusage(who).ru_minflt
+            for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
 for _ in range(10): fork(lambda: None)
-before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+before = faults()
 for _ in range(50): fork(lambda: None)
-print("faults", (resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before) // 50)
+print("faults", *((b - a) // 50 for a, b in zip(before, faults())))
 """,
     )
 
-    def faults(children: str) -> int:
+    def faults(children: str) -> tuple[int, int]:
         done = execute(*RUN, "--children", children, "script.py")
-        found = re.search(r"faults (\d+)", done.stdout)
+        found = re.search(r"faults (\d+) (\d+)", done.stdout)
         assert found, done.stderr
-        return int(found[1])
+        return int(found[1]), int(found[2])
 
-    off, on = faults("off"), faults("on")
+    (child_off, parent_off), (child_on, parent_on) = faults("off"), faults("on")
 
-    assert on - off < 300, (off, on)
+    assert child_on - child_off < 150, (child_off, child_on)
+    assert parent_on - parent_off < 120, (parent_off, parent_on)
