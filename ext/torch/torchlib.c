@@ -8,7 +8,7 @@
 #include <string.h>
 
 static struct kymo__torch_lib lib;
-static const struct kymo__torch_lib *known; /* &lib once it is complete */
+const struct kymo__torch_lib *kymo__torch_lib_known; /* &lib once it is complete */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* torch loads its libraries with local visibility, so that they are not found by symbol. */
@@ -51,16 +51,11 @@ static bool find_symbols(void *handle)
 const struct kymo__torch_lib *kymo__torch_find(void)
 {
     pthread_mutex_lock(&lock);
-    if (!known && dl_iterate_phdr(see_library, lib.path)) {
+    if (!kymo__torch_lib_known && dl_iterate_phdr(see_library, lib.path)) {
         void *handle = dlopen(lib.path, RTLD_NOW | RTLD_NOLOAD); /* never closed: we are called */
         if (handle && find_symbols(handle))
-            __atomic_store_n(&known, &lib, __ATOMIC_RELEASE);
+            __atomic_store_n(&kymo__torch_lib_known, &lib, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
-    return known;
-}
-
-const struct kymo__torch_lib *kymo__torch_known(void)
-{
-    return __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    return kymo__torch_lib_known;
 }

@@ -39,6 +39,11 @@ struct kymo__torch_lib {
 const struct kymo__torch_lib *kymo__torch_find(void);
 
 /* The same without looking again. */
-const struct kymo__torch_lib *kymo__torch_known(void);
+extern const struct kymo__torch_lib *kymo__torch_lib_known;
+
+static inline const struct kymo__torch_lib *kymo__torch_known(void)
+{
+    return __atomic_load_n(&kymo__torch_lib_known, __ATOMIC_ACQUIRE);
+}
 
 #endif

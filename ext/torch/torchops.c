@@ -44,8 +44,9 @@ static struct op_thread *threads; /* all, under the lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
-static __thread struct op_thread *mine;
-static __thread const struct kymo__torch_probe *probe;
+/* Initial-exec: reading them takes an instruction, in a library loaded with dlopen too. */
+static __thread struct op_thread *mine __attribute__((tls_model("initial-exec")));
+static __thread const struct kymo__torch_probe *probe __attribute__((tls_model("initial-exec")));
 
 /* ---- threads ---- */
 
@@ -135,7 +136,7 @@ static inline void end_ended(struct op_thread *t)
 
 /* Begin the operator in WHAT with its inputs, read into the ROOM for MOST values. False if there is
    no room for all of them and there could be more room. */
-static bool begin_op(const void *record, const struct kymo_operator *what,
+static bool begin_op(const void *record, struct kymo_operator *what,
                      const struct kymo__torch_layout *l, struct kymo_op_value *room, size_t most,
                      struct kymo_op *op)
 {
@@ -143,19 +144,17 @@ static bool begin_op(const void *record, const struct kymo_operator *what,
     kymo__torch_read_inputs(l, kymo__torch_known(), record, &values);
     if (values.cut && most == FEW)
         return false;
-    struct kymo_operator whole = *what;
-    whole.inputs = room;
-    whole.input_count = (size_t)(values.at - room);
-    whole.flags |= values.cut ? KYMO_OP_CUT : 0;
-    *op = kymo_op_begin(&whole);
+    what->inputs = room;
+    what->input_count = (size_t)(values.at - room);
+    what->flags = values.cut ? KYMO_OP_CUT : 0;
+    *op = kymo_op_begin(what);
     if (__builtin_expect(__atomic_load_n(&kymo__torch_integers_on, __ATOMIC_RELAXED) != 0, 0))
-        kymo__torch_note_integers(l, what->name, *op, room, whole.input_count);
+        kymo__torch_note_integers(l, what->name, *op, room, what->input_count);
     return true;
 }
 
-static __attribute__((noinline)) struct kymo_op begin_large(const void *record,
-                                                            const struct kymo_operator *what,
-                                                            const struct kymo__torch_layout *l)
+static __attribute__((noinline)) struct kymo_op
+begin_large(const void *record, struct kymo_operator *what, const struct kymo__torch_layout *l)
 {
     struct kymo_op_value room[KYMO_OP_VALUES_MOST];
     struct kymo_op op;
@@ -163,7 +162,7 @@ static __attribute__((noinline)) struct kymo_op begin_large(const void *record,
     return op;
 }
 
-static struct kymo_op begin_with_inputs(const void *record, const struct kymo_operator *what,
+static struct kymo_op begin_with_inputs(const void *record, struct kymo_operator *what,
                                         const struct kymo__torch_layout *l)
 {
     struct kymo_op_value room[FEW];

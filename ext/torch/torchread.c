@@ -22,18 +22,13 @@ struct ivalue {
 };
 
 static struct kymo__torch_layout one;
-static const struct kymo__torch_layout *now;
-
-const struct kymo__torch_layout *kymo__torch_layout(void)
-{
-    return __atomic_load_n(&now, __ATOMIC_ACQUIRE);
-}
+const struct kymo__torch_layout *kymo__torch_layout_now;
 
 void kymo__torch_layout_set(const struct kymo__torch_layout *layout)
 {
     if (layout)
         one = *layout;
-    __atomic_store_n(&now, layout ? &one : NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&kymo__torch_layout_now, layout ? &one : NULL, __ATOMIC_RELEASE);
 }
 
 static inline uint64_t word_at(const void *object, int offset)
@@ -244,6 +239,17 @@ void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const void *re
         read_all(l, from, (uint64_t)(end - from), values, 0);
 }
 
+static inline void find_schema(const struct kymo__torch_layout *l, const void *schema,
+                               struct kymo_operator *what)
+{
+    struct kymo__torch_schema *found =
+        kymo__torch_schema(schema, text_at(schema, 0), text_at(schema, l->overload));
+    if (__builtin_expect(found != NULL, 1)) {
+        what->schema = found->text;
+        what->site = &found->site;
+    }
+}
+
 void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record, const char *name,
                            struct kymo_operator *what)
 {
@@ -255,5 +261,5 @@ void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *recor
     /* A record without a schema has its name there, with nothing that points to it. */
     const void *schema = what->scope == 0 ? pointer_at(record, l->schema) : NULL;
     if (schema && schema != name && pointer_at(schema, 0) == name)
-        what->schema = kymo__torch_schema(schema, text_at(schema, 0), text_at(schema, l->overload));
+        find_schema(l, schema, what);
 }

@@ -48,7 +48,13 @@ struct kymo__torch_layout {
 };
 
 /* The layout, or NULL while it is not known. Set it while no operator is being recorded. */
-const struct kymo__torch_layout *kymo__torch_layout(void);
+extern const struct kymo__torch_layout *kymo__torch_layout_now;
+
+static inline const struct kymo__torch_layout *kymo__torch_layout(void)
+{
+    return __atomic_load_n(&kymo__torch_layout_now, __ATOMIC_ACQUIRE);
+}
+
 void kymo__torch_layout_set(const struct kymo__torch_layout *layout); /* NULL: unknown again */
 
 /* Values being read. */

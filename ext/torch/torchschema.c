@@ -52,13 +52,17 @@ static inline bool has_text(const struct kymo__torch_schema *s, struct kymo__tor
             is_same(s->text + name.length + 1, overload.bytes, overload.length));
 }
 
-static struct kymo__torch_schema *find_schema(const void *object, struct kymo__torch_text name,
-                                              struct kymo__torch_text overload, size_t *slot)
+/* The operator, or NULL; *SLOT is where it is, or belongs. */
+static inline struct kymo__torch_schema *find_schema(const void *object,
+                                                     struct kymo__torch_text name,
+                                                     struct kymo__torch_text overload, size_t *slot)
 {
-    for (*slot = slot_of(object);; *slot = (*slot + 1) % SLOTS) {
-        struct kymo__torch_schema *here = __atomic_load_n(&slots[*slot], __ATOMIC_ACQUIRE);
-        if (!here || (here->object == object && has_text(here, name, overload)))
+    for (size_t i = slot_of(object);; i = (i + 1) % SLOTS) {
+        struct kymo__torch_schema *here = __atomic_load_n(&slots[i], __ATOMIC_ACQUIRE);
+        if (!here || (here->object == object && has_text(here, name, overload))) {
+            *slot = i;
             return here;
+        }
     }
 }
 
@@ -87,30 +91,35 @@ static struct kymo__torch_schema *add_schema(const void *object, struct kymo__to
     return made;
 }
 
-const char *kymo__torch_schema(const void *object, struct kymo__torch_text name,
-                               struct kymo__torch_text overload)
+static __attribute__((noinline)) struct kymo__torch_schema *
+make_schema(const void *object, struct kymo__torch_text name, struct kymo__torch_text overload)
 {
     enum { LONGEST = 256 };
     size_t slot;
     if (name.length > LONGEST || overload.length > LONGEST)
         return NULL;
+    bool memory = kymo_memory_enter(); /* what this allocates is not the program's */
+    pthread_mutex_lock(&lock);
     struct kymo__torch_schema *found = find_schema(object, name, overload, &slot);
-    if (__builtin_expect(!found, 0)) {
-        bool memory = kymo_memory_enter(); /* what this allocates is not the program's */
-        pthread_mutex_lock(&lock);
-        found = find_schema(object, name, overload, &slot);
-        if (!found)
-            found = add_schema(object, name, overload, slot);
-        pthread_mutex_unlock(&lock);
-        if (memory)
-            kymo_memory_leave();
-        if (!found)
-            return NULL;
-    }
+    if (!found)
+        found = add_schema(object, name, overload, slot);
+    pthread_mutex_unlock(&lock);
+    if (memory)
+        kymo_memory_leave();
+    return found;
+}
+
+struct kymo__torch_schema *kymo__torch_schema(const void *object, struct kymo__torch_text name,
+                                              struct kymo__torch_text overload)
+{
+    size_t slot;
+    struct kymo__torch_schema *found = find_schema(object, name, overload, &slot);
+    if (__builtin_expect(!found, 0))
+        found = make_schema(object, name, overload);
     uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&found->session, __ATOMIC_RELAXED) != session)
+    if (found && __atomic_load_n(&found->session, __ATOMIC_RELAXED) != session)
         __atomic_store_n(&found->session, session, __ATOMIC_RELAXED);
-    return found->text;
+    return found;
 }
 
 struct kymo__torch_schema *kymo__torch_schemas(void)

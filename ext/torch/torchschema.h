@@ -3,6 +3,7 @@
 #ifndef KYMO_EXT_TORCHSCHEMA_H
 #define KYMO_EXT_TORCHSCHEMA_H
 
+#include <kymo/op.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct kymo__torch_schema {
     size_t length;                   /* of the text */
     const char *whole;               /* its schema as torch prints it, or NULL */
     uint32_t session;                /* in which it was last met */
+    struct kymo_op_site site;        /* of its name and text */
     struct kymo__torch_schema *next; /* the one met before */
 };
 
@@ -23,10 +25,10 @@ struct kymo__torch_text {
     size_t length;
 };
 
-/* The text for OBJECT, the schema of the operator NAME with OVERLOAD; NULL if there is no room. Stays
-   in place for ever. Any thread, without the GIL; takes a lock only for new ones. */
-const char *kymo__torch_schema(const void *object, struct kymo__torch_text name,
-                               struct kymo__torch_text overload);
+/* The operator NAME with OVERLOAD, whose schema is OBJECT; NULL if there is no room. Any thread,
+   without the GIL; takes a lock only for new ones. */
+struct kymo__torch_schema *kymo__torch_schema(const void *object, struct kymo__torch_text name,
+                                              struct kymo__torch_text overload);
 
 /* All of them, the last one first; a list linked by `next`. */
 struct kymo__torch_schema *kymo__torch_schemas(void);

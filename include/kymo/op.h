@@ -94,6 +94,13 @@ enum kymo_op_flag {
     KYMO_OP_NAMES = 2, /* only its name is known */
 };
 
+/* What kymo_op_begin remembers about a name and a schema, so that it does not look for them again. A
+   caller keeps one, all zero at first, for each pair of NAME and SCHEMA whose text does not change.
+   Any number of threads may use it at once. */
+struct kymo_op_site {
+    uint64_t name, schema; /* a session and a key */
+};
+
 /* An operator that begins. */
 struct kymo_operator {
     size_t size;
@@ -106,6 +113,7 @@ struct kymo_operator {
     uint32_t flags; /* enum kymo_op_flag */
     const struct kymo_op_value *inputs;
     size_t input_count;
+    struct kymo_op_site *site; /* or NULL */
 };
 
 /* An open operator. Plain data. End it once, on the thread that began it. */

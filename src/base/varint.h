@@ -65,6 +65,17 @@ static inline uint64_t kymo__varint_spread(uint64_t v, unsigned *bytes)
            (UINT64_C(0x80808080808080) & ((UINT64_C(1) << 8 * (count - 1)) - 1));
 }
 
+/* Does the varint of V take seven bytes, as those of most addresses do? If so, spread it. */
+static inline bool kymo__varint_is_seven(uint64_t v)
+{
+    return v - (UINT64_C(1) << 42) < (UINT64_C(1) << 49) - (UINT64_C(1) << 42);
+}
+
+static inline uint64_t kymo__varint_spread_seven(uint64_t v)
+{
+    return kymo__varint_apart(v) | UINT64_C(0x808080808080);
+}
+
 /* Spread V, below 2^28, in fewer steps. */
 static inline uint64_t kymo__varint_spread_half(uint64_t v, unsigned *bytes)
 {

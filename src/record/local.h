@@ -36,6 +36,7 @@ struct kymo_local {
         const void *address;
         uint32_t key;
     } recent[KYMO__RECENT];
+    struct kymo_recent recent_dtype, recent_device; /* of the tensor recorded last */
     /* The same for operators: the name at an address may be another one by now, so that it is
        compared with `text`, the session's copy. */
     struct kymo_recent_op {

@@ -5,6 +5,7 @@
    because a claim keeps samples away. Without values, one claim is enough. The time is read after
    that work at the begin, and before it at the end, so that it is outside the operator. */
 #include <kymo/op.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "claimed.h"
@@ -44,16 +45,17 @@ static const struct kymo_running *prepare_note(struct kymo_schema *note, enum no
     return s;
 }
 
-/* Store PAYLOAD from AT + 1 on, and the head of the note at AT with TICKS; or, if TICKS is 0, with
-   the time now. Returns the time. */
-static uint64_t store_note(struct kymo_record *at, const struct kymo_schema *schema,
-                           const struct kymo_payload *payload, uint64_t ticks)
+/* Store PAYLOAD from AT + 1 on, and the head of the note at AT with *TICKS; or, if that is 0, with
+   the time now, which *TICKS then is. Returns the record after the note. */
+KYMO_INLINE struct kymo_record *store_note(struct kymo_record *at, const struct kymo_schema *schema,
+                                           const struct kymo_payload *payload, uint64_t *ticks)
 {
-    kymo__chain_store(at + 1, schema->number, payload->bytes, payload->used);
-    if (!ticks)
-        ticks = kymo_ticks();
-    kymo_lane_store(at, ticks, kymo_word(KYMO__NOTE, 0, schema->key));
-    return ticks;
+    struct kymo_record *after =
+        kymo__chain_store(at + 1, schema->number, payload->bytes, payload->used);
+    if (!*ticks)
+        *ticks = kymo_ticks();
+    kymo_lane_store(at, *ticks, kymo_word(KYMO__NOTE, 0, schema->key));
+    return after;
 }
 
 /* ---- begin ---- */
@@ -71,26 +73,68 @@ static uint32_t find_operator(struct kymo_lane *lane, const struct kymo_running 
     return found.key;
 }
 
+/* The key that PLACE has, of a site, if it is one of SESSION; otherwise 0. */
+KYMO_INLINE uint32_t site_key(const uint64_t *place, uint32_t session)
+{
+    enum { KEY_BITS = 32 };
+    uint64_t known = kymo__load_relaxed(place);
+    return known >> KEY_BITS == session ? (uint32_t)known : 0;
+}
+
+static void remember_key(uint64_t *place, uint32_t session, uint32_t key)
+{
+    enum { KEY_BITS = 32 };
+    kymo__store_relaxed(place, (uint64_t)session << KEY_BITS | key);
+}
+
+/* Callers from before sites end their struct earlier. */
+KYMO_INLINE struct kymo_op_site *site_of(const struct kymo_operator *what)
+{
+    return what->size >= sizeof(*what) ? what->site : NULL;
+}
+
 /* Look up what the session has for the operator WHAT, for whoever has claimed LANE at AT. False if
    it has no room: then the claim has ended. */
-static bool look_up(struct kymo_lane *lane, struct kymo_record *at,
-                    const struct kymo_operator *what, struct found *found)
+static __attribute__((noinline)) bool look_up_slowly(struct kymo_lane *lane, struct kymo_record *at,
+                                                     const struct kymo_operator *what,
+                                                     struct found *found)
 {
     const struct kymo_running *s = prepare_note(&found->note, IN);
+    struct kymo_op_site *site = site_of(what);
     found->key = s ? find_operator(lane, s, what->name) : 0;
     if (kymo__unlikely(!found->key)) {
         kymo_lane_drop(lane, at, s != NULL, KYMO_GAP_DISK);
         return false;
     }
     found->schema_key = what->schema ? kymo__key(lane, what->schema) : 0;
+    if (site) {
+        remember_key(&site->name, lane->session, found->key);
+        remember_key(&site->schema, lane->session, found->schema_key);
+    }
+    return true;
+}
+
+/* The same, quickly if the site has it. */
+KYMO_INLINE bool look_up(struct kymo_lane *lane, struct kymo_record *at,
+                         const struct kymo_operator *what, struct found *found)
+{
+    const struct kymo_op_site *site = site_of(what);
+    const struct kymo_running *s = site ? kymo__running_now() : NULL;
+    found->key = s ? site_key(&site->name, lane->session) : 0;
+    found->schema_key = s ? site_key(&site->schema, lane->session) : 0;
+    if (kymo__likely(found->key && (found->schema_key || !what->schema)))
+        found->note = s->ops->in; /* the site was filled in after it was defined */
+    else if (!look_up_slowly(lane, at, what, found))
+        return false;
     found->id = what->id ? what->id
                          : ((uint64_t)lane->thread + 1) << THREAD_SHIFT |
                                ++((struct kymo_local *)lane)->ops;
     return true;
 }
 
-static void put_head(struct kymo_payload *p, const struct kymo_operator *what,
-                     const struct found *found, bool cut)
+/* Returns where the flags are, of which KYMO_OP_CUT may still be set. */
+KYMO_INLINE unsigned char *put_head(struct kymo_payload *p, const struct kymo_operator *what,
+                                    const struct found *found)
 {
     struct out o = out_begin(p); /* it is the first, and every note has room for it */
     out_uint_within(&o, found->id);
@@ -99,17 +143,21 @@ static void put_head(struct kymo_payload *p, const struct kymo_operator *what,
     out_uint_within(&o, what->thread);
     out_uint_within(&o, what->forward_thread);
     out_uint_within(&o, found->schema_key);
-    out_uint_within(&o, what->flags | (cut ? KYMO_OP_CUT : 0));
+    unsigned char *flags = o.at;
+    out_uint_within(&o, what->flags);
     out_end(&o, p);
+    return flags;
 }
 
 /* Store the enter and its note, and end the claim. */
-static struct kymo_op store_begin(struct kymo_lane *lane, struct kymo_record *at,
-                                  const struct found *found, const struct kymo_payload *payload)
+KYMO_INLINE struct kymo_op store_begin(struct kymo_lane *lane, struct kymo_record *at,
+                                       const struct found *found,
+                                       const struct kymo_payload *payload)
 {
-    uint64_t ticks = store_note(at + 1, &found->note, payload, 0);
+    uint64_t ticks = 0;
+    struct kymo_record *after = store_note(at + 1, &found->note, payload, &ticks);
     kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, found->key));
-    kymo_lane_commit(lane, at + 2 + kymo__chain_records(payload->used));
+    kymo_lane_commit(lane, after);
     return (struct kymo_op){.key = found->key, .session = found->note.session, .id = found->id};
 }
 
@@ -129,8 +177,8 @@ static struct kymo_op begin_plainly(const struct kymo_operator *what)
         return op;
     struct kymo_payload payload;
     kymo_payload_begin(&payload, room, MOST);
-    put_head(&payload, what, &found, false);
-    kymo__opvalues_put(&payload, NULL, 0, NULL);
+    (void)put_head(&payload, what, &found);
+    kymo__opvalues_put_none(&payload);
     return store_begin(lane, at, &found, &payload);
 }
 
@@ -148,9 +196,9 @@ static bool begin_with(const struct kymo_operator *what, size_t count, struct ky
     kymo_lane_release(lane, at);
     struct kymo_payload payload;
     kymo_payload_begin(&payload, room, size);
-    put_head(&payload, what, &found,
-             count < what->input_count || kymo__opvalues_cut(what->inputs, count));
-    kymo__opvalues_put(&payload, what->inputs, count, keys);
+    unsigned char *flags = put_head(&payload, what, &found);
+    if (!kymo__opvalues_put(&payload, what->inputs, count, keys) || count < what->input_count)
+        *flags |= KYMO_OP_CUT;
     if (kymo__unlikely(payload.over))
         return false;
     at = kymo_lane_claim(&lane, 2 + kymo__chain_records(payload.used));
@@ -189,7 +237,7 @@ static __attribute__((noinline)) struct kymo_op begin_with_values(const struct k
 
 struct kymo_op kymo__op_begin(const struct kymo_operator *what)
 {
-    if (kymo__unlikely(what->size < sizeof(*what)))
+    if (kymo__unlikely(what->size < offsetof(struct kymo_operator, site)))
         return (struct kymo_op){0, 0, 0};
     return what->input_count ? begin_with_values(what) : begin_plainly(what);
 }
@@ -215,8 +263,10 @@ static bool end_with(struct kymo_op op, const struct kymo_op_value *outputs, siz
     struct kymo_payload payload;
     kymo_payload_begin(&payload, room, size);
     kymo_payload_uint(&payload, op.id);
-    kymo_payload_uint(&payload, cut || kymo__opvalues_cut(outputs, count) ? KYMO_OP_CUT : 0);
-    kymo__opvalues_put(&payload, outputs, count, keys);
+    unsigned char *flags = payload.bytes + payload.used;
+    kymo_payload_uint(&payload, 0);
+    if (!kymo__opvalues_put(&payload, outputs, count, keys) || cut)
+        *flags |= KYMO_OP_CUT;
     if (kymo__unlikely(payload.over))
         return false;
     at = kymo_lane_claim(&lane, 2 + kymo__chain_records(payload.used));
@@ -226,8 +276,7 @@ static bool end_with(struct kymo_op op, const struct kymo_op_value *outputs, siz
         kymo_lane_release(lane, at);
         return true;
     }
-    struct kymo_record *last = at + 1 + kymo__chain_records(payload.used);
-    store_note(at, &note, &payload, ticks);
+    struct kymo_record *last = store_note(at, &note, &payload, &ticks);
     kymo_lane_store(last, ticks, kymo_word(KYMO_LEAVE, 0, op.key));
     kymo_lane_commit(lane, last + 1);
     return true;
@@ -242,6 +291,22 @@ end_large(struct kymo_op op, const struct kymo_op_value *outputs, size_t all, ui
     while (!end_with(op, outputs, count, count < all, keys, room, sizeof(room) - SPARE, ticks) &&
            count)
         count /= 2;
+}
+
+/* End an operator now, without outputs, if nothing is in the way. */
+KYMO_INLINE bool end_quickly(struct kymo_op op)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_try(&lane, 1);
+    if (kymo__unlikely(!at))
+        return false;
+    if (kymo__unlikely(lane->session != op.session)) {
+        kymo_lane_release(lane, at);
+        return true;
+    }
+    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_LEAVE, 0, op.key));
+    kymo_lane_commit(lane, at + 1);
+    return true;
 }
 
 static void end_plainly(struct kymo_op op, uint64_t ticks)
@@ -269,8 +334,8 @@ static __attribute__((noinline)) void end_with_values(struct kymo_op op,
         end_large(op, outputs, count, ticks);
 }
 
-void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
-                  uint64_t ticks)
+static __attribute__((noinline)) void
+end_slowly(struct kymo_op op, const struct kymo_op_value *outputs, size_t count, uint64_t ticks)
 {
     uint64_t now = kymo__stamp_begin();
     ticks = ticks ? ticks : now;
@@ -279,6 +344,13 @@ void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t
     else
         end_plainly(op, ticks);
     kymo__stamp_end();
+}
+
+void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
+                  uint64_t ticks)
+{
+    if (outputs || ticks || !end_quickly(op))
+        end_slowly(op, outputs, count, ticks);
 }
 
 /* ---- attributes ---- */

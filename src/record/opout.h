@@ -22,8 +22,26 @@ KYMO_INLINE void out_uint_within(struct out *o, uint64_t value)
     } else if (value < 0x4000) {
         *o->at++ = (unsigned char)(value | 0x80);
         *o->at++ = (unsigned char)(value >> 7);
+    } else if (value < UINT64_C(1) << 28) {
+        unsigned bytes;
+        uint32_t word = (uint32_t)kymo__varint_spread_half(value, &bytes);
+        memcpy(o->at, &word, sizeof(word));
+        o->at += bytes;
     } else {
         o->at = kymo__varint_put_even(o->at, value);
+    }
+}
+
+/* The same for a number that is probably an address. */
+KYMO_INLINE void out_address_within(struct out *o, uint64_t value)
+{
+    enum { BYTES = 7 };
+    if (__builtin_expect(kymo__varint_is_seven(value), 1)) {
+        uint64_t word = kymo__varint_spread_seven(value);
+        memcpy(o->at, &word, sizeof(word));
+        o->at += BYTES;
+    } else {
+        out_uint_within(o, value);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <kymo/op.h>
 #include <kymo/payload.h>
+#include <string.h>
 
 /* Keys of the names that one value has. */
 struct kymo_opkeys {
@@ -15,11 +16,22 @@ struct kymo_opkeys {
 void kymo__opvalues_keys(struct kymo_lane *lane, const struct kymo_op_value *values, size_t count,
                          struct kymo_opkeys *keys);
 
-/* Is the last argument of the COUNT values not complete? */
-bool kymo__opvalues_cut(const struct kymo_op_value *values, size_t count);
-
-/* Add the value fields of COUNT values, at most KYMO_OP_VALUES_MOST. */
-void kymo__opvalues_put(struct kymo_payload *payload, const struct kymo_op_value *values,
+/* Add the value fields of COUNT values, at most KYMO_OP_VALUES_MOST. Returns false if the last
+   argument is not complete. */
+bool kymo__opvalues_put(struct kymo_payload *payload, const struct kymo_op_value *values,
                         size_t count, const struct kymo_opkeys *keys);
+
+/* Add the value fields of no values. */
+static inline void kymo__opvalues_put_none(struct kymo_payload *payload)
+{
+    enum { LISTS = 15 };
+    static const unsigned char empty[LISTS];
+    if (payload->size - payload->used < LISTS) {
+        payload->over = 1;
+        return;
+    }
+    memcpy(payload->bytes + payload->used, empty, LISTS);
+    payload->used += LISTS;
+}
 
 #endif

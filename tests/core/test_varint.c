@@ -6,15 +6,21 @@
 #include "check.h"
 #include "random.h"
 
-/* The one for short numbers spreads them into the same bytes. */
+/* Those for numbers of some sizes spread them into the same bytes. */
 static void is_the_same_if_it_is_short(uint64_t v, const uint8_t *bytes, size_t len)
 {
     unsigned count = 0;
-    if (len > 4)
-        return;
-    uint64_t word = kymo__varint_spread_half(v, &count);
-    CHECK_EQ(count, len);
-    CHECK(memcmp(&word, bytes, len) == 0);
+    uint64_t word = 0;
+    CHECK_EQ(kymo__varint_is_seven(v), len == 7);
+    if (len == 7) {
+        word = kymo__varint_spread_seven(v);
+        CHECK(memcmp(&word, bytes, len) == 0);
+    }
+    if (len <= 4) {
+        word = kymo__varint_spread_half(v, &count);
+        CHECK_EQ(count, len);
+        CHECK(memcmp(&word, bytes, len) == 0);
+    }
 }
 
 /* The functions without a loop write and read the same bytes, wherever memory ends. */
