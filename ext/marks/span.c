@@ -6,12 +6,33 @@
 
    A with statement looks up __enter__ and __exit__ and calls them. Bound methods would create two
    objects, which is most of the cost. So the lookup returns the span itself, which is then called:
-   without arguments it begins, with the three arguments of __exit__ it ends. */
+   without arguments it begins, with the three arguments of __exit__ it ends. Objects of subclasses
+   (spansub.c) get bound methods: their class may have a __call__ of its own. */
 #include "span.h"
 
 #include <stddef.h>
 
 static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags, PyObject *names);
+static void span_dealloc(PyObject *object);
+
+/* Is it a span, and not of a subclass? */
+static inline bool is_plain(const PyObject *object)
+{
+    return Py_TYPE(object)->tp_dealloc == span_dealloc;
+}
+
+/* The type itself, which TYPE is or inherits from; otherwise NULL. */
+static PyTypeObject *type_of_spans(PyTypeObject *type)
+{
+    while (type && type->tp_dealloc != span_dealloc)
+        type = type->tp_base;
+    return type;
+}
+
+struct core *kymo__span_core(PyTypeObject *type)
+{
+    return PyType_GetModuleState(type_of_spans(type));
+}
 
 /* Spans are created for every block, so the memory of a few is kept in a list protected by the GIL;
    without a GIL nothing is kept. */
@@ -69,7 +90,7 @@ PyObject *kymo__span_with(PyObject *module, PyObject *texts)
 /* Another span with the name and the texts of OTHER. */
 PyObject *kymo__span_like(PyObject *module, PyObject *other)
 {
-    if (!Py_IS_TYPE(other, kymo__core_of_module(module)->span_type))
+    if (!type_of_spans(Py_TYPE(other)))
         return PyErr_Format(PyExc_TypeError, "expected a kymograph.Span");
     PyObject *self = kymo__span_new(module, ((struct span *)other)->name);
     if (self)
@@ -81,11 +102,12 @@ static void span_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     /* Not kymo__core_of: at interpreter exit the type may have been cleared. */
-    PyObject *module = ((PyHeapTypeObject *)type)->ht_module;
+    PyObject *module = is_plain(object) ? ((PyHeapTypeObject *)type)->ht_module : NULL;
     struct core *core = SPARES_MOST > 0 && module ? kymo__core_of_module(module) : NULL;
     Py_DECREF(((struct span *)object)->name);
     Py_XDECREF(((struct span *)object)->texts);
     Py_XDECREF(((struct span *)object)->heard);
+    Py_XDECREF(((struct span *)object)->inner);
     if (core && core->spare_count < SPARES_MOST) {
         *next_of((struct span *)object) = core->spare_spans;
         core->spare_spans = (struct span *)object;
@@ -184,6 +206,8 @@ static PyObject *span_enter(PyObject *object)
 {
     struct span *self = (struct span *)object;
     if (open_now(self)) {
+        if (!is_plain(object))
+            return kymo__span_enter_again(object);
         PyErr_SetString(PyExc_RuntimeError,
                         "this span is open already; make one with kymograph.span() for each block");
         return NULL;
@@ -193,7 +217,7 @@ static PyObject *span_enter(PyObject *object)
     if (__builtin_expect(kymo__span_listener != NULL, 0))
         self->heard = kymo__span_listener->begin(self->name, text_of(self), &recorded);
     if (!recorded && kymo__spans_session()) {
-        struct core *core = kymo__core_of(object);
+        struct core *core = kymo__span_core(Py_TYPE(object));
         self->span = __builtin_expect(self->texts != NULL, 0) ? begin_with(core, self->texts)
                                                               : begin_span(core, self->name);
     }
@@ -203,6 +227,8 @@ static PyObject *span_enter(PyObject *object)
 static PyObject *span_exit(PyObject *object)
 {
     struct span *self = (struct span *)object;
+    if (__builtin_expect(self->inner != NULL, 0) && PyList_GET_SIZE(self->inner))
+        return kymo__span_exit_again(object);
     kymo_span_end(self->span);
     self->span = (struct kymo_span){0};
     PyObject *heard = self->heard;
@@ -264,23 +290,24 @@ static PyObject *span_call(PyObject *object, PyObject *const *args, size_t flags
 }
 
 /* The type's __enter__ and __exit__: an object that returns the span itself when looked up on a
-   span, and calls it when looked up on the type. */
+   span, and begins or ends it when looked up on the type or on an object of a subclass. */
 static PyObject *method_get(PyObject *self, PyObject *span, PyObject *Py_UNUSED(type))
 {
+    if (__builtin_expect(span && !is_plain(span), 0))
+        return PyMethod_New(self, span);
     return Py_NewRef(span ? span : self);
 }
 
 static PyObject *method_call(PyObject *Py_UNUSED(self), PyObject *args, PyObject *names)
 {
-    PyObject *span = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
-    if (!span || Py_TYPE(span)->tp_dealloc != span_dealloc) {
-        PyErr_SetString(PyExc_TypeError, "expected a kymograph.Span");
-        return NULL;
-    }
-    PyObject *rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
-    PyObject *result = rest ? PyObject_Call(span, rest, names) : NULL;
-    Py_XDECREF(rest);
-    return result;
+    Py_ssize_t count = PyTuple_GET_SIZE(args);
+    PyObject *span = count ? PyTuple_GET_ITEM(args, 0) : NULL;
+    if (!span || !type_of_spans(Py_TYPE(span)))
+        return PyErr_Format(PyExc_TypeError, "expected a kymograph.Span");
+    if ((names && PyDict_GET_SIZE(names)) || (count != 1 && count != 4))
+        return PyErr_Format(PyExc_TypeError,
+                            "__enter__ takes no arguments, and __exit__ takes three");
+    return count == 1 ? span_enter(span) : span_exit(span);
 }
 
 static PyType_Slot method_slots[] = {
@@ -318,13 +345,17 @@ static PyObject *span_repr(PyObject *object)
 
 static PyMemberDef span_members[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct span, call), Py_READONLY, NULL},
-    {"name", Py_T_OBJECT_EX, offsetof(struct span, name), Py_READONLY, "The name, a str."},
     {0},
 };
 
 static PyObject *span_has_texts(PyObject *object, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong(((struct span *)object)->texts != NULL);
+}
+
+static PyObject *span_name(PyObject *object, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((struct span *)object)->name);
 }
 
 static PyObject *span_args(PyObject *object, void *Py_UNUSED(closure))
@@ -334,6 +365,7 @@ static PyObject *span_args(PyObject *object, void *Py_UNUSED(closure))
 }
 
 static PyGetSetDef span_getset[] = {
+    {"name", span_name, kymo__span_set_name, "The name, a str.", NULL},
     {"args", span_args, NULL, "The text given besides the name, or None.", NULL},
     {"_has_texts", span_has_texts, NULL, NULL, NULL},
     {0},
@@ -353,6 +385,8 @@ static PyType_Slot span_slots[] = {
      "decorator that records the calls of a function; without parentheses the span has the\n"
      "function's name. Keyword arguments are recorded with it, as text."},
     {Py_tp_dealloc, span_dealloc},
+    {Py_tp_new, kymo__span_sub_new},
+    {Py_tp_init, kymo__span_sub_init},
     {Py_tp_repr, span_repr},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_members, span_members},
@@ -364,7 +398,7 @@ static PyType_Slot span_slots[] = {
 PyType_Spec kymo__span_spec = {
     .name = "kymograph.Span",
     .basicsize = sizeof(struct span),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE |
              Py_TPFLAGS_IMMUTABLETYPE,
     .slots = span_slots,
 };

@@ -12,7 +12,8 @@ struct span {
     PyObject *heard; /* owned handle of the other listener, or NULL */
     struct kymo_span span;
     bool open;
-    bool awaited; /* a future was attached to it */
+    bool awaited;    /* a future was attached to it */
+    PyObject *inner; /* owned list of plain spans: those inside it, of a subclass; or NULL */
 
     /* For slices: the name's key, and the session it belongs to. */
     uint32_t key, key_session;
@@ -34,6 +35,19 @@ void kymo__span_put_texts(const char *const *names, Py_ssize_t count);
 
 /* FUNCTION, with its calls recorded as the span OBJECT. */
 PyObject *kymo__span_decorate(PyObject *object, PyObject *function);
+
+/* The module's state, for TYPE, which is that of a span. */
+struct core *kymo__span_core(PyTypeObject *type);
+
+/* ---- spansub.c: subclasses */
+
+PyObject *kymo__span_sub_new(PyTypeObject *type, PyObject *args, PyObject *names);
+int kymo__span_sub_init(PyObject *object, PyObject *args, PyObject *names);
+int kymo__span_set_name(PyObject *object, PyObject *name, void *closure);
+
+/* Begin a span inside OBJECT, which is open already; and end it. */
+PyObject *kymo__span_enter_again(PyObject *object);
+PyObject *kymo__span_exit_again(PyObject *object);
 
 /* ---- spanslices.c: methods for kymograph/_decorate.py */
 

@@ -64,9 +64,9 @@ PyObject *kymo__span_slice_enter(PyObject *object, PyObject *args)
     uint32_t key = session ? key_in(self, session) : 0;
     uint64_t word = kymo_word(KYMO_ENTER, (unsigned)detail | KYMO_HAS_ID, key);
     uint64_t number = PyLong_AsUnsignedLongLongMask(id);
-    bool stored =
-        key && (self->texts ? store_with(kymo__core_of(object), self->texts, session, word, number)
-                            : store_record(session, word, number));
+    bool stored = key && (self->texts ? store_with(kymo__span_core(Py_TYPE(object)), self->texts,
+                                                   session, word, number)
+                                      : store_record(session, word, number));
     return PyLong_FromUnsignedLong(stored ? session : 0);
 }
 

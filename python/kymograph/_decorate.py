@@ -24,6 +24,8 @@ _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
 _CALL, _RESUME, _THROW = 0, 1, 2
 _RETURN, _YIELD, _UNWIND = 0, 1, 2
 
+_METHODS = ("__enter__", "__exit__")  # if a subclass has its own, they are called
+
 _AWAITED = 1 << 40  # ids of spans that last until a future is complete
 
 
@@ -128,9 +130,27 @@ def _recorded_async_generator(span: _core.Span, function: Callable[..., Any]) ->
     return recorded
 
 
+def _recorded_by(span: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `function` as contextlib does: the methods of the program's class run."""
+    recreate = getattr(span, "_recreate_cm", lambda: span)
+
+    @functools.wraps(function)
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        with recreate():
+            return function(*args, **kwargs)
+
+    return recorded
+
+
 def recorded(span: _core.Span, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `function` so that every call is recorded as a span named `span.name`."""
     flags = _flags(function)
+    kind = type(span)
+    if kind is not _core.Span and (
+        hasattr(kind, "_recreate_cm")
+        or any(getattr(kind, name) is not getattr(_core.Span, name) for name in _METHODS)
+    ):
+        return _recorded_by(span, function)
     if flags & _ASYNC_GENERATOR:
         return _recorded_async_generator(span, function)
     if flags & _COROUTINE:

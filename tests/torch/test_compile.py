@@ -83,6 +83,65 @@ def test_install_leaves_the_compiler_working() -> None:
     assert compiled(lambda x: x.cos() + 1) == 1
 
 
+def graphs_of_subclasses(base: Any) -> list[int | str]:
+    """Return, for functions annotated with classes derived from `base`, how many graphs there are,
+    or that there is no single one."""
+
+    class Bare(base):  # type: ignore[misc]
+        pass
+
+    class Own(base):  # type: ignore[misc]
+        def __init__(self, name: str) -> None:
+            super().__init__(f"own {name}")
+
+        def __enter__(self) -> Any:
+            return super().__enter__()
+
+        def __exit__(self, *exception: Any) -> Any:
+            return super().__exit__(*exception)
+
+    def graphs(function: Any, whole: bool) -> int | str:
+        torch._dynamo.reset()
+        counter = torch._dynamo.testing.CompileCounter()
+        try:
+            torch.compile(function, backend=counter, fullgraph=whole)(torch.ones(2))
+        except torch._dynamo.exc.Unsupported:
+            return "not whole"
+        found: int = counter.frame_count
+        return found
+
+    found: list[int | str] = []
+    for kind in (Bare, Own):
+        outside = kind("outside")
+
+        def inside(x: torch.Tensor, kind: Any = kind) -> torch.Tensor:
+            with kind("inside"):
+                return x.sin() + 1
+
+        def with_object(x: torch.Tensor, outside: Any = outside) -> torch.Tensor:
+            with outside:
+                return x.sin() + 1
+
+        @kind("decorated")
+        def decorated(x: torch.Tensor) -> torch.Tensor:
+            return x.sin() + 1
+
+        for function in (inside, with_object, decorated):
+            found += [graphs(function, True), graphs(function, False)]
+    return found
+
+
+def test_the_compiler_takes_subclasses_as_it_takes_torchs() -> None:
+    of_torch = graphs_of_subclasses(torch.profiler.record_function)
+    kymograph.torch_compat.install()
+
+    assert torch.profiler.record_function is kymograph.record_function
+    ours = graphs_of_subclasses(torch.profiler.record_function)
+    # A decorator is one graph in older versions too, where torch's is not.
+    allowed = [{theirs, 1} if theirs == "not whole" else {theirs} for theirs in of_torch]
+    assert all(one in each for one, each in zip(ours, allowed, strict=True)), (ours, of_torch)
+
+
 def test_a_compiled_function_stays_compiled_in_a_window() -> None:
     def annotated(x: torch.Tensor) -> torch.Tensor:
         with torch.profiler.record_function("block"):

@@ -22,7 +22,8 @@ PROGRAMS = sorted(
 )
 FOR_BOTH = [p for p in PROGRAMS if not p.read_text().startswith("# kymograph only")]
 # Without a change to the program. The names of torch.profiler are kymograph's then.
-PATCHED = [p for p in FOR_BOTH if p.stem in ("training_loop", "steps_of_a_loop", "module_names")]
+ALSO_PATCHED = ("training_loop", "steps_of_a_loop", "module_names", "subclassed_annotation")
+PATCHED = [p for p in FOR_BOTH if p.stem in ALSO_PATCHED]
 
 # Programs about what older versions of torch do differently, and what those lack.
 NEEDS = {"activities_wrong": "_parse_activities"}
