@@ -5,7 +5,9 @@
 # tools/test-torch.sh [--install] [VERSION | newest]...
 #
 # VERSION is a version of torch, such as 2.11.0; without one, the newest is taken. With several, the
-# tests run with each in turn. --install only installs.
+# tests run with each in turn, whatever the others did, and a line for each comes before the last:
+#     make test-torch TORCH='newest 2.11.0 2.8.0'
+# It fails if a test failed with any of them. --install only installs.
 #
 # torch is installed once, from the package registry that pip uses, into an environment
 # outside the tree: ~/.cache/kymograph/torch-VERSION-PYTHON-MACHINE, without VERSION for the newest.
@@ -91,5 +93,11 @@ for version in "$@"; do
     [ -f "$results/torch-$version.xml" ] ||
         tools/count.py fail "$results" "torch.profiler of $version" 'the tests did not run'
 done
-$only_install || tools/count.py total "$results"
+$only_install && exit $status
+sums=$(for version in "$@"; do
+    echo "torch $version: $(tools/count.py total "$results" "*torch*$version*" | tail -n 1)"
+done)
+total=$(tools/count.py total "$results")
+[ $# = 1 ] || total=$(sed '$d' <<<"$total" && echo "$sums" && tail -n 1 <<<"$total")
+echo "$total"
 exit $status
