@@ -110,60 +110,86 @@ int kymo__cells_put(struct kymo_buffer *out, const struct kymo_cells *c)
     return 0;
 }
 
+/* Make *ARRAY, of elements of ELEMENT bytes, long enough for COUNT. What is in it may get lost. */
+static int make_room(void *array, size_t *capacity, size_t count, size_t element)
+{
+    if (count <= *capacity)
+        return 0;
+    void *old, *made = kymo__alloc(count * element);
+    if (!made)
+        return -ENOMEM;
+    memcpy(&old, array, sizeof(old));
+    memcpy(array, &made, sizeof(made));
+    kymo__free(old);
+    *capacity = count;
+    return 0;
+}
+
 static int get_columns(const uint8_t **at, const uint8_t *end, struct kymo_cells *c)
 {
     uint64_t count, number[3];
     const uint8_t *p = kymo__varint_get(*at, end, &count);
     if (p)
         p = kymo__varint_get(p, end, &c->begin);
-    for (uint64_t i = 0; p && i < count; i++) {
+    /* Every column takes three bytes, and every cell five: there are never more than bytes. */
+    if (!p || count > (size_t)(end - p))
+        return KYMO_EBLOCK;
+    if (make_room(&c->columns, &c->capacity, (size_t)count, sizeof(*c->columns)) < 0)
+        return -ENOMEM;
+    size_t cells = 0;
+    for (uint64_t i = 0; i < count; i++) {
         for (int n = 0; p && n < 3; n++)
-            p = kymo__varint_get(p, end, &number[n]);
+            p = kymo__varint_get_wide(p, end, &number[n]);
         if (!p || number[1] > UINT32_MAX || number[2] > KYMO__CELL_DEPTHS)
             return KYMO_EBLOCK;
-        if (kymo__array_grow(&c->columns, &c->capacity, c->count, sizeof(*c->columns)) < 0)
-            return -ENOMEM;
-        c->columns[c->count++] = (struct kymo_cell_column){
-            number[0], (uint32_t)number[1], (uint32_t)c->cell_count, (uint32_t)number[2]};
-        c->cell_count += (size_t)number[2];
-        /* Every cell takes five bytes, so there are never more cells than bytes. */
-        if (c->cell_count > (size_t)(end - p))
+        c->columns[i] = (struct kymo_cell_column){number[0], (uint32_t)number[1], (uint32_t)cells,
+                                                  (uint32_t)number[2]};
+        cells += (size_t)number[2];
+        if (cells > (size_t)(end - p))
             return KYMO_EBLOCK;
     }
+    c->count = (size_t)count;
+    c->cell_count = cells;
     *at = p;
-    return p ? 0 : KYMO_EBLOCK;
+    return 0;
 }
 
-int kymo__cells_get(const uint8_t *at, const uint8_t *end, struct kymo_cells *c)
+static int get_cells(const uint8_t *at, const uint8_t *end, struct kymo_cells *c)
 {
-    *c = (struct kymo_cells){0};
-    int rc = get_columns(&at, end, c);
-    if (rc < 0)
-        return rc;
-    c->cells = kymo__alloc_zeroed((c->cell_count + 1) * sizeof(*c->cells));
-    if (!c->cells)
+    const size_t count = c->cell_count;
+    if (make_room(&c->cells, &c->cell_capacity, count, sizeof(*c->cells)) < 0)
         return -ENOMEM;
-    c->cell_capacity = c->cell_count + 1;
     uint64_t number;
-    for (size_t i = 0; i < c->cell_count; i++) {
-        at = kymo__varint_get(at, end, &number);
+    for (size_t i = 0; i < count; i++) {
+        at = kymo__varint_get_wide(at, end, &number);
         if (!at || number > UINT32_MAX)
             return KYMO_EBLOCK;
         c->cells[i].key = (uint32_t)number;
     }
-    if ((size_t)(end - at) < 3 * c->cell_count)
+    if ((size_t)(end - at) < 3 * count)
         return KYMO_EBLOCK;
-    for (size_t i = 0; i < c->cell_count; i++) {
-        c->cells[i].cover = at[i];
-        c->cells[i].busy = at[c->cell_count + i];
-        c->cells[i].longest = at[2 * c->cell_count + i];
-    }
-    at += 3 * c->cell_count;
-    for (size_t i = 0; i < c->cell_count; i++) {
-        at = kymo__varint_get(at, end, &number);
+    const uint8_t *share = at;
+    at += 3 * count;
+    for (size_t i = 0; i < count; i++) {
+        at = kymo__varint_get_wide(at, end, &number);
         if (!at || number > UINT16_MAX)
             return KYMO_EBLOCK;
-        c->cells[i].count = (uint16_t)number;
+        struct kymo_cell *cell = &c->cells[i];
+        cell->count = (uint16_t)number;
+        cell->cover = share[i];
+        cell->busy = share[count + i];
+        cell->longest = share[2 * count + i];
     }
     return 0;
+}
+
+int kymo__cells_get(const uint8_t *at, const uint8_t *end, struct kymo_cells *c)
+{
+    c->count = c->cell_count = 0;
+    int rc = get_columns(&at, end, c);
+    if (rc == 0)
+        rc = get_cells(at, end, c);
+    if (rc < 0)
+        c->count = c->cell_count = 0;
+    return rc;
 }

@@ -51,8 +51,11 @@ void kymo__cells_fini(struct kymo_cells *cells);
 /* Join pairs of columns. */
 void kymo__cells_halve(struct kymo_cells *cells);
 
-/* Append to OUT, or read from AT up to END. Returns 0, -ENOMEM or KYMO_EBLOCK. */
+/* Append to OUT. Returns 0 or -ENOMEM. */
 int kymo__cells_put(struct kymo_buffer *out, const struct kymo_cells *cells);
+
+/* Read from AT up to END. CELLS is all zeros, or was used before: its memory is used again. Returns
+   0, -ENOMEM or KYMO_EBLOCK; then CELLS has no columns. */
 int kymo__cells_get(const uint8_t *at, const uint8_t *end, struct kymo_cells *cells);
 
 /* Encode a length in one byte, rounding down by at most an eighth; and decode it. */

@@ -195,20 +195,18 @@ int kymo__summary_state(struct kymo_reader *r, const struct kymo_summary *s, uin
 }
 
 int kymo__summary_cells(struct kymo_reader *r, const struct kymo_summary *s,
-                        struct kymo_cells *cells)
+                        struct kymo_buffer *scratch, struct kymo_cells *cells)
 {
-    struct kymo_buffer payload = {0};
     struct kymo_nest state = {0};
     uint64_t gaps;
-    *cells = (struct kymo_cells){0};
-    int rc = load_summary(r, s, &payload);
+    cells->count = cells->cell_count = 0;
+    int rc = load_summary(r, s, scratch);
     if (rc == 0) {
-        const uint8_t *at = payload.bytes, *end = payload.bytes + payload.len;
+        const uint8_t *at = scratch->bytes, *end = scratch->bytes + scratch->len;
         rc = kymo__checkpoint_get(&at, end, &state, &gaps);
         if (rc >= 0)
             rc = kymo__cells_get(at, end, cells);
     }
     kymo__nest_fini(&state);
-    kymo__buffer_fini(&payload);
     return rc;
 }

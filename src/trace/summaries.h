@@ -46,9 +46,9 @@ int kymo__summaries_arrange(struct kymo_reader *reader, const char *path);
 int kymo__summary_state(struct kymo_reader *reader, const struct kymo_summary *summary,
                         uint32_t thread, struct kymo_nest *nest);
 
-/* Load its cells into CELLS; call kymo__cells_fini in either case. Returns 0, KYMO_EBLOCK or a
-   negative errno. */
+/* Load its cells into CELLS, as kymo__cells_get does; SCRATCH is for what is decompressed. Returns 0,
+   KYMO_EBLOCK or a negative errno. */
 int kymo__summary_cells(struct kymo_reader *reader, const struct kymo_summary *summary,
-                        struct kymo_cells *cells);
+                        struct kymo_buffer *scratch, struct kymo_cells *cells);
 
 #endif

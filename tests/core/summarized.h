@@ -46,7 +46,8 @@ static inline int list_summaries(FILE *out, struct kymo_capture *capture)
     for (size_t i = 0; rc >= 0 && i < r->summary_count; i++) {
         const struct kymo_summary *s = &r->summaries[i];
         struct kymo_nest nest = {0};
-        struct kymo_cells cells;
+        struct kymo_cells cells = {0};
+        struct kymo_buffer scratch = {0};
         fprintf(out, "summary of thread %u from chunk %llu, %u chunks, %u events\n",
                 s->header.thread, (unsigned long long)s->header.first_chunk, s->header.chunks,
                 s->header.records);
@@ -54,10 +55,11 @@ static inline int list_summaries(FILE *out, struct kymo_capture *capture)
         if (rc > 0)
             list_open(out, &nest);
         if (rc >= 0)
-            rc = kymo__summary_cells(r, s, &cells);
+            rc = kymo__summary_cells(r, s, &scratch, &cells);
         if (rc >= 0)
             list_cells(out, &cells);
         kymo__cells_fini(&cells);
+        kymo__buffer_fini(&scratch);
         kymo__nest_fini(&nest);
     }
     return rc;

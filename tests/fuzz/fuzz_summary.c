@@ -25,7 +25,7 @@ static void check_cells(struct kymo_cells *cells)
             abort();
     }
     struct kymo_buffer again = {0};
-    struct kymo_cells copy;
+    struct kymo_cells copy = {0};
     if (kymo__cells_put(&again, cells) == 0) {
         if (kymo__cells_get(again.bytes, again.bytes + again.len, &copy) == 0 &&
             copy.cell_count != cells->cell_count)
@@ -38,7 +38,7 @@ static void check_cells(struct kymo_cells *cells)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct kymo_nest *nest = calloc(1, sizeof(*nest));
-    struct kymo_cells cells;
+    struct kymo_cells cells = {0};
     const uint8_t *at = bytes;
     uint64_t gaps;
     int rc = kymo__checkpoint_get(&at, bytes + size, nest, &gaps);

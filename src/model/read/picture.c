@@ -12,13 +12,14 @@ struct kymo_picture {
     kymo_ns from, to;
     size_t next;              /* next summary to read */
     struct kymo_cells loaded; /* the summary being handed out */
-    size_t column;            /* its next column */
-    uint64_t tick;            /* where that column starts */
-    uint64_t chunk;           /* everything before this chunk has been handed out */
-    kymo_ns reached;          /* everything before this time has been handed out */
-    bool tail;                /* so has the part after the last summary */
+    struct kymo_buffer scratch;
+    size_t column;   /* its next column */
+    uint64_t tick;   /* where that column starts, */
+    kymo_ns start;   /* and its time */
+    uint64_t chunk;  /* everything before this chunk has been handed out */
+    kymo_ns reached; /* everything before this time has been handed out */
+    bool tail;       /* so has the part after the last summary */
     size_t hint;
-    struct kymo_picture_cell cells[KYMO__CELL_DEPTHS];
 };
 
 static kymo_ns time_of(struct kymo_picture *p, uint64_t ticks)
@@ -61,6 +62,7 @@ void kymo__picture_free(struct kymo_picture *p)
     if (!p)
         return;
     kymo__cells_fini(&p->loaded);
+    kymo__buffer_fini(&p->scratch);
     kymo__free(p);
 }
 
@@ -74,7 +76,7 @@ static bool hand_out_unknown(struct kymo_picture *p, kymo_ns end,
                              struct kymo_picture_column *column)
 {
     *column = (struct kymo_picture_column){
-        .start = p->reached, .end = end, .first_depth = p->first_depth, .cells = p->cells};
+        .start = p->reached, .end = end, .first_depth = p->first_depth};
     p->reached = end > p->reached ? end : p->reached;
     return wanted(p, column);
 }
@@ -82,33 +84,23 @@ static bool hand_out_unknown(struct kymo_picture *p, kymo_ns end,
 static bool hand_out(struct kymo_picture *p, struct kymo_picture_column *column)
 {
     const struct kymo_cell_column *c = &p->loaded.columns[p->column++];
-    kymo_ns start = time_of(p, p->tick);
+    kymo_ns start = p->start;
     p->tick += c->ticks;
-    kymo_ns end = time_of(p, p->tick);
+    kymo_ns end = p->start = time_of(p, p->tick);
     uint32_t depths = c->depths > p->first_depth ? c->depths - p->first_depth : 0;
     depths = depths < p->depths ? depths : p->depths;
-    *column = (struct kymo_picture_column){.start = start,
-                                           .end = end,
-                                           .events = c->events,
-                                           .known = true,
-                                           .first_depth = p->first_depth,
-                                           .depths = depths,
-                                           .cells = p->cells};
+    *column = (struct kymo_picture_column){
+        .start = start,
+        .end = end,
+        .events = c->events,
+        .known = true,
+        .first_depth = p->first_depth,
+        .depths = depths,
+        .cells = depths ? &p->loaded.cells[c->first + p->first_depth] : NULL,
+        .per_tick = c->ticks ? (double)(end - start) / (double)c->ticks : 0,
+    };
     p->reached = end > p->reached ? end : p->reached;
-    if (!wanted(p, column))
-        return false;
-    double per_tick = c->ticks ? (double)(end - start) / (double)c->ticks : 0;
-    for (uint32_t i = 0; i < depths; i++) {
-        const struct kymo_cell *cell = &p->loaded.cells[c->first + p->first_depth + i];
-        p->cells[i] = (struct kymo_picture_cell){
-            .key = cell->key,
-            .count = cell->count,
-            .cover = (float)cell->cover / 255,
-            .busy = (float)cell->busy / 255,
-            .longest = (kymo_ns)((double)kymo__cell_ticks(cell->longest) * per_tick),
-        };
-    }
-    return true;
+    return wanted(p, column);
 }
 
 /* Move to the next summary. Returns 1 if COLUMN is the part before it, 0 to continue, or a negative
@@ -123,17 +115,16 @@ static int load_next(struct kymo_picture *p, struct kymo_picture_column *column)
     }
     p->next++;
     p->chunk = s->header.first_chunk + s->header.chunks;
-    p->column = 0;
-    kymo__cells_fini(&p->loaded);
+    p->column = p->loaded.count = 0;
     if (time_of(p, s->header.last_ticks) < p->from) {
         p->reached = time_of(p, s->header.last_ticks);
         return 0;
     }
-    int rc = kymo__summary_cells(r, s, &p->loaded);
+    int rc = kymo__summary_cells(r, s, &p->scratch, &p->loaded);
     p->tick = p->loaded.begin;
+    p->start = time_of(p, p->tick);
     if (rc != KYMO_EBLOCK)
         return rc;
-    kymo__cells_fini(&p->loaded);
     return hand_out_unknown(p, time_of(p, s->header.last_ticks), column);
 }
 

@@ -11,21 +11,28 @@
 #include "capture.h"
 #include "cells.h"
 
-struct kymo_picture_cell {
-    uint32_t key;    /* key of the calls that took the most time, 0 if there were none */
-    uint32_t count;  /* number of calls of any key that began */
-    float cover;     /* fraction of the column that calls of that key took, 0 to 1 */
-    float busy;      /* the same for calls of any key */
-    kymo_ns longest; /* longest call, as far as it lies in the column; up to an eighth too short */
-};
-
 struct kymo_picture_column {
     kymo_ns start, end;
     uint32_t events;
     bool known;
-    uint32_t first_depth, depths;          /* the cells' depths: as requested, and as available */
-    const struct kymo_picture_cell *cells; /* outermost first; lent until the next column */
+    uint32_t first_depth, depths;  /* the cells' depths: as requested, and as available */
+    const struct kymo_cell *cells; /* outermost first; lent until the next column */
+    double per_tick;               /* nanoseconds, in this column */
 };
+
+/* SHARE, the cover or busy of a cell, of LENGTH nanoseconds, rounded down. A damaged file may claim any
+   length. */
+static inline kymo_ns kymo__picture_share(kymo_ns length, uint8_t share)
+{
+    return length / 255 * share + length % 255 * share / 255;
+}
+
+/* The longest call of CELL in COLUMN, as far as it lies in it; up to an eighth too short. */
+static inline kymo_ns kymo__picture_longest(const struct kymo_picture_column *column,
+                                            const struct kymo_cell *cell)
+{
+    return (kymo_ns)((double)kymo__cell_ticks(cell->longest) * column->per_tick);
+}
 
 struct kymo_picture;
 

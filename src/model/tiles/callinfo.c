@@ -202,7 +202,7 @@ static int guess_self(struct seeking *s, uint32_t thread)
         kymo_ns from = column.start > info->start ? column.start : info->start;
         kymo_ns to = column.end < info->end ? column.end : info->end;
         if (to > from && column.depths)
-            inside += column.cells[0].busy * (double)(to - from);
+            inside += column.cells[0].busy * (double)(to - from) / 255;
     }
     kymo__picture_free(picture);
     double length = (double)(info->end - info->start);

@@ -17,22 +17,37 @@ static int push_part(struct kymo_tile_row *row, const struct kymo_tile_part *par
     return rc;
 }
 
+/* The place of the vote of NAME in row->votes, from 1; 0 if there is no memory. */
+static uint32_t place_of_vote(struct kymo_tile_row *row, uint32_t name)
+{
+    uint32_t at = kymo__map_find(&row->known, name);
+    if (at)
+        return at;
+    if (kymo__array_grow(&row->votes, &row->vote_capacity, row->vote_count, sizeof(*row->votes)) <
+            0 ||
+        kymo__map_set(&row->known, name, (uint32_t)row->vote_count + 1) < 0)
+        return 0;
+    row->votes[row->vote_count++] = (struct kymo_tile_vote){.name = name, .round = row->round};
+    return (uint32_t)row->vote_count;
+}
+
 /* The vote of NAME in this round; NULL if there is no memory. Names are kept from round to round: a
    column of a summary of much has hundreds, mostly those of the column before. */
 static struct kymo_tile_vote *find_vote(struct kymo_tile_row *row, uint32_t name)
 {
-    if (row->leader && row->votes[row->leader - 1].name == name)
-        return &row->votes[row->leader - 1];
-    uint32_t at = kymo__map_find(&row->known, name);
-    if (!at) {
-        if (kymo__array_grow(&row->votes, &row->vote_capacity, row->vote_count,
-                             sizeof(*row->votes)) < 0 ||
-            kymo__map_set(&row->known, name, (uint32_t)row->vote_count + 1) < 0)
+    if (!row->recent) {
+        row->recent = kymo__alloc_zeroed(KYMO__TILE_RECENT * sizeof(*row->recent));
+        if (!row->recent)
             return NULL;
-        at = (uint32_t)++row->vote_count;
-        row->votes[at - 1] = (struct kymo_tile_vote){.name = name, .round = row->round};
     }
-    struct kymo_tile_vote *vote = &row->votes[at - 1];
+    struct kymo_tile_recent *recent = &row->recent[name % KYMO__TILE_RECENT];
+    if (!recent->vote || recent->name != name) {
+        uint32_t at = place_of_vote(row, name);
+        if (!at)
+            return NULL;
+        *recent = (struct kymo_tile_recent){name, at};
+    }
+    struct kymo_tile_vote *vote = &row->votes[recent->vote - 1];
     if (vote->round != row->round)
         *vote = (struct kymo_tile_vote){.name = name, .round = row->round};
     return vote;
@@ -173,30 +188,34 @@ int kymo__tile_rows_sample(struct kymo_tile_rows *rows, kymo_ns time, uint32_t n
     return join_part(rows, row_at(rows, 0), part);
 }
 
-/* End the group of a summary's columns. */
+/* End the group of a summary's columns: its parts end together. */
 static int flush_group(struct kymo_tile_rows *rows)
 {
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < rows->depths; i++)
-        rc = flush_row(&rows->rows[i]);
+    for (uint32_t i = 0; rc == 0 && i < rows->depths; i++) {
+        struct kymo_tile_row *row = &rows->rows[i];
+        if (row->open.flags & KYMO__PART_SUMMARY)
+            row->open.end = rows->group_end;
+        rc = flush_row(row);
+    }
     rows->group_start = rows->group_end;
     return rc;
 }
 
 static int add_cell(struct kymo_tile_rows *rows, uint32_t depth, uint32_t name,
-                    const struct kymo_picture_cell *cell, kymo_ns length)
+                    const struct kymo_cell *cell, kymo_ns length)
 {
     struct kymo_tile_row *row = row_at(rows, depth);
-    if (!row || (cell->busy <= 0 && !cell->count))
+    if (!row || (!cell->busy && !cell->count))
         return 0;
     if (!row->joining) {
         row->joining = true;
         row->open =
             (struct kymo_tile_part){.start = rows->group_start, .flags = KYMO__PART_SUMMARY};
     }
-    row->open.busy = kymo__ns_add(row->open.busy, (kymo_ns)(cell->busy * (double)length));
+    row->open.busy = kymo__ns_add(row->open.busy, kymo__picture_share(length, cell->busy));
     row->open.count += cell->count;
-    return add_vote(row, name, (kymo_ns)(cell->cover * (double)length));
+    return add_vote(row, name, kymo__picture_share(length, cell->cover));
 }
 
 int kymo__tile_rows_column(struct kymo_tile_rows *rows, const struct kymo_picture_column *column,
@@ -213,8 +232,6 @@ int kymo__tile_rows_column(struct kymo_tile_rows *rows, const struct kymo_pictur
         rc =
             add_cell(rows, column->first_depth + i,
                      kymo__callable_of(callables, column->cells[i].key), &column->cells[i], length);
-    for (uint32_t i = 0; i < rows->depths; i++)
-        rows->rows[i].open.end = column->end;
     if (rc == 0 && kymo__ns_between(rows->group_start, rows->group_end) >= (kymo_ns)1
                                                                                << rows->level)
         rc = flush_group(rows);
@@ -246,6 +263,7 @@ void kymo__tile_rows_fini(struct kymo_tile_rows *rows)
     for (uint32_t i = 0; i < KYMO__TILE_DEPTHS; i++) {
         kymo__free(rows->rows[i].parts);
         kymo__free(rows->rows[i].votes);
+        kymo__free(rows->rows[i].recent);
         kymo__map_fini(&rows->rows[i].known);
     }
 }

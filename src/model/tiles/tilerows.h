@@ -40,6 +40,13 @@ struct kymo_tile_vote {
     kymo_ns time;
 };
 
+/* Where the vote of a name was found last. */
+struct kymo_tile_recent {
+    uint32_t name;
+    uint32_t vote; /* from 1; 0: empty */
+};
+enum { KYMO__TILE_RECENT = 256 };
+
 struct kymo_tile_row {
     struct kymo_tile_part *parts;
     size_t count, capacity;
@@ -48,9 +55,10 @@ struct kymo_tile_row {
     int64_t column; /* the column in which they began */
     struct kymo_tile_vote *votes;
     size_t vote_count, vote_capacity;
-    struct kymo_map known; /* by name: its vote, from 1 */
-    uint32_t round;        /* of votes; each part has its own */
-    uint32_t leader;       /* its vote, from 1; 0 if there is none yet */
+    struct kymo_map known;           /* by name: its vote, from 1 */
+    struct kymo_tile_recent *recent; /* in front of it, by the name's low bits; NULL: not yet */
+    uint32_t round;                  /* of votes; each part has its own */
+    uint32_t leader;                 /* its vote, from 1; 0 if there is none yet */
 };
 
 struct kymo_tile_rows {
