@@ -121,6 +121,44 @@ static void a_call_is_cut_at_the_ends_of_its_tile(void)
     kymo_close(capture);
 }
 
+static int refuse(void *arg)
+{
+    ++*(int *)arg;
+    return -1;
+}
+
+/* Enough calls that it is asked about, without summaries and with them. */
+static void a_tile_that_nobody_wants_any_more_is_not_made(void)
+{
+    enum { CALLS = 2000000 };
+    tape_start("unwanted.kymo");
+    uint32_t f = tape_function("f");
+    for (int i = 0; i < CALLS; i++) {
+        tape_enter((uint64_t)i * 100, f);
+        tape_leave((uint64_t)i * 100 + 50, f);
+    }
+    struct kymo_capture *capture = tape_stop("unwanted.kymo");
+    struct kymo_callables callables;
+    CHECK_OK(kymo__callables_init(&callables, capture));
+    for (int i = 0; i < 2; i++) {
+        struct kymo_buffer out = {0};
+        int asked = 0;
+        const struct kymo_tile_place place = {
+            .level = 22,
+            .origin = (kymo_ns)tape_zero,
+            .events = i ? KYMO__TILE_EVENTS : UINT64_MAX,
+            .stop = refuse,
+            .stop_arg = &asked,
+        };
+        CHECK_EQ(kymo__tile_make(capture, &callables, &place, &out), -ECANCELED);
+        CHECK_EQ(asked, 1);
+        CHECK_EQ(out.len, 0);
+        kymo__buffer_fini(&out);
+    }
+    kymo__callables_fini(&callables);
+    kymo_close(capture);
+}
+
 static void there_is_no_tile_beyond_all_time(void)
 {
     struct kymo_capture *capture = record_calls();
@@ -235,6 +273,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_long_call_is_a_part_and_short_ones_are_joined),
     CHECK_CASE(columns_decide_what_is_joined),
     CHECK_CASE(a_call_is_cut_at_the_ends_of_its_tile),
+    CHECK_CASE(a_tile_that_nobody_wants_any_more_is_not_made),
     CHECK_CASE(there_is_no_tile_beyond_all_time),
     CHECK_CASE(a_call_is_found_where_it_begins_and_where_it_is_open),
     CHECK_CASE(the_next_and_the_previous_call_are_found),

@@ -109,6 +109,13 @@ def test_the_whole_capture_is_shown(browser: Browser, server: Server) -> None:
     assert said(browser, server) == []
 
 
+def test_the_strip_needs_no_tiles_of_its_own(browser: Browser, server: Server) -> None:
+    show(browser, server)
+    asked = [words for words in browser.messages if "/tile?" in words]
+    assert asked and len(asked) == len(set(asked))
+    assert len({words.split("level=")[1].split("&")[0] for words in asked}) == 1
+
+
 def test_keys_zoom_and_pan(browser: Browser, server: Server) -> None:
     show(browser, server)
     whole = in_sight(browser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import socket
@@ -19,6 +20,7 @@ from viewed import (
     capture_of,
     data_of,
     read_tile,
+    recorded,
     served,
     slices_of,
     view_captures,
@@ -363,3 +365,37 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path, captures: list[Path]) -
     assert "--size takes a number" in bad("view", "--save", other, "--size", "big", captures[1])
     assert "only with --save" in bad("view", "--from", "1ms", captures[1])
     assert "no such file" in bad("view", "--save", other, tmp_path / "none.kymo").lower()
+
+
+# ------------------------------------------------------------------- who has gone
+
+
+def processor_time(server: Server) -> float:
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processor_time_at_rest(server: Server) -> float:
+    """The processor time it has used when it has nothing more to do."""
+    before, now = -1.0, processor_time(server)
+    while now != before:
+        time.sleep(0.5)
+        before, now = now, processor_time(server)
+    return now
+
+
+def test_work_for_a_page_that_has_gone_is_given_up(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "long.kymo", "def f(): pass\nfor i in range(2_000_000): f()")
+    with served(path) as server:
+        (capture,) = server.good("overview")["captures"]
+        (name,) = (i for i, known in enumerate(capture["names"]) if known[0] == "f")
+        before = processor_time_at_rest(server)
+        for _ in range(3):
+            assert server.good("durations", name=name, events=10**9)["calls"] == 2_000_000
+        one = (processor_time_at_rest(server) - before) / 3
+        before = processor_time_at_rest(server)
+        wish = f"GET {server.root}durations?name={name}&events={10**9} HTTP/1.1\r\n"
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", server.port)) as page:
+                page.sendall(f"{wish}Host: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        assert processor_time_at_rest(server) - before < 10 * one

@@ -33,6 +33,7 @@ void kymo__answer_marks(const struct view_request *request, struct view_answer *
     struct kymo_jsonout json;
     if (!kymo__answer_capture(request, answer, &lease, &shown))
         return;
+    shown.stop = kymo__answer_stop_behind;
     if (kymo__answer_json_begin(answer, &json))
         kymo__answer_end(answer, &json, kymo__shown_marks(&shown, &json));
     kymo__view_give_back(request->view, &lease);
@@ -56,7 +57,7 @@ static int put_sample_stats(struct view *view, const struct view_lease *lease,
                             const struct kymo_shown_capture *shown, struct kymo_jsonout *json)
 {
     const struct kymo_samplebook *book;
-    int rc = kymo__view_samples(view, lease, shown->stop, &book);
+    int rc = kymo__view_samples(view, lease, kymo__answer_stop_shared, &book);
     return rc < 0 ? rc : kymo__shown_sample_stats(shown, book, json);
 }
 

@@ -3,17 +3,10 @@
 #include <errno.h>
 
 #include "answers.h"
-#include "atomic.h"
 #include "calldurations.h"
 #include "memory.h"
 
 enum { BUDGET = 20000000 }; /* events; about half a second */
-
-static int stop_if_asked(void *arg)
-{
-    const struct view *view = arg;
-    return kymo__load_relaxed(&view->stopping) ? -ECANCELED : 0;
-}
 
 static void put_longest(struct kymo_jsonout *json, const struct kymo_duration_bar *bar,
                         kymo_ns origin)
@@ -78,8 +71,8 @@ static bool read_request(const struct view_request *request, int64_t *which,
     /* Calls that were open when the recording began count, too. */
     asked->from = asked->from ? kymo__ns_add(origin, asked->from) : INT64_MIN;
     asked->to = kymo__ns_add(origin, asked->to);
-    asked->stop = stop_if_asked;
-    asked->stop_arg = request->view;
+    asked->stop = kymo__answer_stop;
+    asked->stop_arg = (void *)(uintptr_t)request;
     return true;
 }
 

@@ -11,7 +11,7 @@ static int put_memory(struct kymo_jsonout *json, struct view *view, const struct
     struct view_memory *memory;
     if (kymo__heap_mode(lease->capture) == KYMO_HEAP_NONE)
         return kymo__heaplog_shown(NULL, lease->capture, from, to, json);
-    int rc = kymo__view_memory(view, lease, which, kymo__answer_stop, &memory);
+    int rc = kymo__view_memory(view, lease, which, kymo__answer_stop_shared, &memory);
     if (rc < 0)
         return rc;
     rc = kymo__heaplog_shown(memory->log, lease->capture, from, to, json);
@@ -56,7 +56,7 @@ static int take_tile(struct view *view, const struct view_lease *lease, unsigned
     if (rc != 0)
         return rc;
     struct view_memory *memory;
-    rc = kymo__view_memory(view, lease, capture, kymo__answer_stop, &memory);
+    rc = kymo__view_memory(view, lease, capture, kymo__answer_stop_shared, &memory);
     if (rc < 0)
         return rc;
     rc = kymo__heaplog_tile(memory->log, level, index, &answer->bytes);

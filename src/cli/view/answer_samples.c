@@ -20,7 +20,7 @@ void kymo__answer_samples(const struct view_request *request, struct view_answer
         if (!kymo__may_have_samples(lease.capture)) {
             kymo__jsonout_uint(&json, "samples", 0);
         } else {
-            rc = kymo__view_samples(request->view, &lease, shown.stop, &book);
+            rc = kymo__view_samples(request->view, &lease, kymo__answer_stop_shared, &book);
             rc = rc < 0 ? rc : kymo__shown_samples(&shown, book, &json);
         }
         kymo__answer_end(answer, &json, rc);
@@ -44,7 +44,7 @@ static int take_tile(struct view *view, const struct view_lease *lease, unsigned
     int rc = kymo__tile_cache_find(view->tiles, &key, &answer->bytes);
     if (rc != 0)
         return rc;
-    rc = kymo__view_samples(view, lease, kymo__answer_stop, &book);
+    rc = kymo__view_samples(view, lease, kymo__answer_stop_shared, &book);
     rc = rc < 0 ? rc : kymo__sample_tile_make(lease->capture, book, place, &answer->bytes);
     if (rc == 0)
         kymo__tile_cache_keep(view->tiles, &key, answer->bytes.bytes, answer->bytes.len);
@@ -70,6 +70,8 @@ void kymo__answer_sample_tile(const struct view_request *request, struct view_an
         .level = (unsigned)level,
         .index = (uint64_t)index,
         .origin = shown.origin,
+        .stop = kymo__answer_stop,
+        .stop_arg = (void *)(uintptr_t)request,
     };
     int rc = take_tile(request->view, &lease, (unsigned)capture, &place, answer);
     kymo__answer_bytes_end(request, answer, &lease, rc);
@@ -91,7 +93,7 @@ void kymo__answer_sample(const struct view_request *request, struct view_answer 
     }
     if (!kymo__answer_capture(request, answer, &lease, &shown))
         return;
-    int rc = kymo__view_samples(request->view, &lease, shown.stop, &book);
+    int rc = kymo__view_samples(request->view, &lease, kymo__answer_stop_shared, &book);
     rc = rc < 0 ? rc
                 : kymo__sample_find(lease.capture, (uint32_t)thread,
                                     kymo__ns_add(shown.origin, time), back, &sample);

@@ -1,6 +1,7 @@
 /* answer_tile.c — a tile of a thread: values capture, thread, level, index; generation, which only
    keeps a browser from showing an old one; and events, above which it is made from summaries. */
 #include "answers.h"
+#include "atomic.h"
 #include "tile.h"
 #include "tilecache.h"
 
@@ -27,6 +28,8 @@ void kymo__answer_tile(const struct view_request *request, struct view_answer *a
         .index = (uint64_t)index,
         .origin = request->view->origin[capture],
         .events = (uint64_t)events,
+        .stop = kymo__answer_stop,
+        .stop_arg = (void *)(uintptr_t)request,
     };
     const struct view_tile_key key = {
         .generation = lease.state->generation,
@@ -39,7 +42,9 @@ void kymo__answer_tile(const struct view_request *request, struct view_answer *a
     bool usual = events == KYMO__TILE_EVENTS;
     int rc = usual ? kymo__tile_cache_find(request->view->tiles, &key, &answer->bytes) : 0;
     if (rc == 0) {
+        kymo__add_relaxed(&request->view->tiles_made, 1);
         rc = kymo__tile_make(lease.capture, &lease.state->callables, &place, &answer->bytes);
+        kymo__add_relaxed(&request->view->tiles_made, -1u);
         if (rc == 0 && usual)
             kymo__tile_cache_keep(request->view->tiles, &key, answer->bytes.bytes,
                                   answer->bytes.len);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "atomic.h"
 #include "memory.h"
@@ -78,7 +79,31 @@ void kymo__answer_problem(struct view_answer *answer, unsigned status, const cha
 
 int kymo__answer_stop(void *arg)
 {
+    const struct view_request *request = arg;
+    bool stop = kymo__load_relaxed(&request->view->stopping) || request->gone(request->arg);
+    return stop ? -ECANCELED : 0;
+}
+
+/* Let tiles have the processors, but not for ever: somebody may be panning all the time. */
+static void give_way(const struct view *view)
+{
+    enum { PAUSES = 20 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < PAUSES && kymo__load_relaxed(&view->tiles_made); i++)
+        nanosleep(&pause, NULL);
+}
+
+int kymo__answer_stop_behind(void *arg)
+{
+    const struct view_request *request = arg;
+    give_way(request->view);
+    return kymo__answer_stop(arg);
+}
+
+int kymo__answer_stop_shared(void *arg)
+{
     const struct view *view = arg;
+    give_way(view);
     return kymo__load_relaxed(&view->stopping) ? -ECANCELED : 0;
 }
 
@@ -122,7 +147,7 @@ bool kymo__answer_capture(const struct view_request *request, struct view_answer
     }
     kymo__view_shown(request->view, (unsigned)capture, lease->state, lease->capture, shown);
     shown->stop = kymo__answer_stop;
-    shown->stop_arg = request->view;
+    shown->stop_arg = (void *)(uintptr_t)request;
     return true;
 }
 

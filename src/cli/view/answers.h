@@ -14,6 +14,8 @@ struct view_request {
     struct view *view;
     /* The value called NAME, or NULL. Lent as long as the request. */
     const char *(*value)(void *arg, const char *name);
+    /* Has whoever sent it gone? */
+    bool (*gone)(void *arg);
     void *arg;
 };
 
@@ -66,8 +68,15 @@ void kymo__answer_cut(const struct view_request *request, struct view_answer *an
 bool kymo__answer_capture(const struct view_request *request, struct view_answer *answer,
                           struct view_lease *lease, struct kymo_shown_capture *shown);
 
-/* For answers that take long: is the view, ARG, about to end? */
-int kymo__answer_stop(void *arg);
+/* For answers that take long: negative if the view is about to end, or whoever sent REQUEST has gone. */
+int kymo__answer_stop(void *request);
+
+/* The same for an answer that nobody waits for: pauses while tiles are being made. */
+int kymo__answer_stop_behind(void *request);
+
+/* For what requests share (kymo__view_samples, kymo__view_memory): negative if VIEW is about to end.
+   Pauses, too. */
+int kymo__answer_stop_shared(void *view);
 
 /* End the answer of JSON with what has been written or, if RC is an error, with that instead. */
 void kymo__answer_end(struct view_answer *answer, struct kymo_jsonout *json, int rc);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "alloc.h"
@@ -35,9 +36,25 @@ struct view_server {
     int seen;       /* atomic: one ever did */
 };
 
+/* Whoever sent a request. */
+struct asker {
+    struct MHD_Connection *connection;
+    int fd;
+};
+
 static const char *request_value(void *arg, const char *name)
 {
-    return MHD_lookup_connection_value(arg, MHD_GET_ARGUMENT_KIND, name);
+    const struct asker *asker = arg;
+    return MHD_lookup_connection_value(asker->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+/* A page that wants something else by now closes the connection. */
+static bool is_gone(void *arg)
+{
+    const struct asker *asker = arg;
+    char byte;
+    ssize_t n = asker->fd < 0 ? 1 : recv(asker->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 static enum MHD_Result send_response(struct MHD_Connection *connection,
@@ -88,7 +105,10 @@ static enum MHD_Result send_page(struct MHD_Connection *connection)
 static enum MHD_Result send_answer(struct view_server *server, struct MHD_Connection *connection,
                                    const char *name)
 {
-    const struct view_request request = {server->view, request_value, connection};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct asker asker = {connection, info ? info->connect_fd : -1};
+    const struct view_request request = {server->view, request_value, is_gone, &asker};
     struct view_answer answer;
     kymo__view_answer(&request, name, &answer);
     struct MHD_Response *response = MHD_create_response_from_buffer(

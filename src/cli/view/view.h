@@ -47,6 +47,7 @@ struct view {
     pthread_mutex_t surveying;                 /* one survey at a time: each uses all cores */
     pthread_mutex_t booking;                   /* for making what requests share */
     int stopping;                              /* atomic: answers that take long give up */
+    unsigned tiles_made;                       /* atomic: how many tiles are being made */
 };
 
 /* A state and a share of its capture, for one request. */

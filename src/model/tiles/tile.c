@@ -12,6 +12,8 @@ enum {
     STEP = 4096,
     WIDE = 2,         /* columns of a tile that a column of a summary may take */
     PIECES_MOST = 32, /* so many pieces of a tile are read as calls where it may not */
+    ASKED = 1024,   /* after so many columns of summaries it may be stopped: about a millisecond, */
+    STEP_WORK = 64, /* and a step takes as long as so many of them */
 };
 
 struct making {
@@ -21,6 +23,7 @@ struct making {
     struct kymo_tile_rows rows;
     bool summaries;
     unsigned pieces; /* read as calls, because a summary does not fit */
+    unsigned work;   /* since place->stop was asked */
 };
 
 int kymo__tile_span(const struct kymo_tile_place *place, kymo_ns *from, kymo_ns *to)
@@ -31,6 +34,15 @@ int kymo__tile_span(const struct kymo_tile_place *place, kymo_ns *from, kymo_ns 
     *from = kymo__ns_add(place->origin, (kymo_ns)(place->index << bits));
     *to = kymo__ns_add(*from, (kymo_ns)1 << bits);
     return 0;
+}
+
+static int stop_if_asked(struct making *m, unsigned work)
+{
+    m->work += work;
+    if (m->work < ASKED || !m->place->stop)
+        return 0;
+    m->work = 0;
+    return m->place->stop(m->place->stop_arg) < 0 ? -ECANCELED : 0;
 }
 
 static int take_call(void *arg, const struct kymo_slice *slice)
@@ -67,7 +79,7 @@ static int add_calls(struct making *m, kymo_ns from, kymo_ns to)
     int rc = kymo__calls_init(&calls, m->capture, m->place->thread, before,
                               kymo__ns_add(to, margin), &visitor);
     while (rc >= 0 && (rc = kymo__calls_read(&calls, STEP)) > 0)
-        continue;
+        rc = stop_if_asked(m, STEP_WORK);
     kymo__calls_fini(&calls);
     return rc < 0 ? rc : kymo__tile_rows_flush(&m->rows);
 }
@@ -116,6 +128,9 @@ static int add_summaries(struct making *m, kymo_ns from, kymo_ns to)
     if (rc < 0)
         return rc;
     while ((rc = kymo__picture_next(picture, &column)) > 0) {
+        rc = stop_if_asked(m, 1);
+        if (rc < 0)
+            break;
         if (column.end > behind)
             behind = column.end < to ? column.end : to;
         if (!is_fine(m, &column, from, to))

@@ -49,13 +49,16 @@ struct kymo_tile_place {
     kymo_ns origin;  /* the start of the capture */
     uint64_t events; /* KYMO__TILE_EVENTS, unless a test wants otherwise */
     bool full;       /* every call is a part of its own, however short */
+    /* Called now and then with ARG; a negative result ends the making. May be NULL. */
+    int (*stop)(void *arg);
+    void *stop_arg;
 };
 
 /* Where the tile begins and ends. Returns 0, or -EINVAL if there is no such place. */
 int kymo__tile_span(const struct kymo_tile_place *place, kymo_ns *from, kymo_ns *to);
 
-/* Append the tile at PLACE of CAPTURE to OUT. Returns 0, -EINVAL if there is no such place, or
-   another negative code. */
+/* Append the tile at PLACE of CAPTURE to OUT. Returns 0, -EINVAL if there is no such place,
+   -ECANCELED if place->stop wanted that, or another negative code. */
 int kymo__tile_make(struct kymo_capture *capture, const struct kymo_callables *callables,
                     const struct kymo_tile_place *place, struct kymo_buffer *out);
 

@@ -13,8 +13,8 @@ export interface Source {
   /** The level to ask for instead of the one that is WANTED. */
   level(wanted: number): number;
   overview(): Promise<Overview>;
-  /** The bytes of a tile; null if there is none. */
-  tile(capture: number, thread: number, level: number, index: number, generation: number): Promise<ArrayBuffer | null>;
+  /** The bytes of a tile; null if there is none. STOP says that they are no longer wanted. */
+  tile(capture: number, thread: number, level: number, index: number, generation: number, stop?: AbortSignal): Promise<ArrayBuffer | null>;
   call(capture: number, thread: number, start: number, depth: number): Promise<Call>;
   /** The figures of calls, or of SAMPLES. */
   stats(capture: number, range: Range, threads: number[] | null, samples: boolean): Promise<Stats>;
@@ -62,20 +62,20 @@ export class ServerSource implements Source {
     return (await (await this.ask(name, values)).json()) as T;
   }
 
-  private async ask(name: string, values: Record<string, string | number>): Promise<Response> {
+  private async ask(name: string, values: Record<string, string | number>, stop?: AbortSignal): Promise<Response> {
     const text = new URLSearchParams();
     for (const [key, value] of Object.entries(values)) text.set(key, String(value));
-    return answerOf(await fetch(`${name}?${text}`));
+    return answerOf(await fetch(`${name}?${text}`, { signal: stop }));
   }
 
   async overview(): Promise<Overview> {
     return this.json("overview", {});
   }
 
-  async tile(capture: number, thread: number, level: number, index: number, generation: number): Promise<ArrayBuffer> {
+  async tile(capture: number, thread: number, level: number, index: number, generation: number, stop?: AbortSignal): Promise<ArrayBuffer> {
     const place = { capture, level, index, generation };
-    if (thread >= SAMPLES) return (await this.ask("sampletile", { ...place, thread: thread - SAMPLES })).arrayBuffer();
-    return (await this.ask("tile", { ...place, thread })).arrayBuffer();
+    if (thread >= SAMPLES) return (await this.ask("sampletile", { ...place, thread: thread - SAMPLES }, stop)).arrayBuffer();
+    return (await this.ask("tile", { ...place, thread }, stop)).arrayBuffer();
   }
 
   async call(capture: number, thread: number, start: number, depth: number): Promise<Call> {

@@ -7,6 +7,7 @@ import { parseTile, tileLength, type Tile } from "./tile";
 const BYTES_MOST = 96 << 20;
 const AT_ONCE = 5; // a browser opens six connections to a server; one is for everything else
 const COARSER = 40; // levels to look for something to show meanwhile
+const USEFUL = 2; // a tile that is so much coarser than a missing one is still worth waiting for
 
 interface Entry {
   tile: Tile | null; // null: on its way, or failed
@@ -22,10 +23,17 @@ interface Wish {
   index: number;
 }
 
+/** A request that has not been answered. */
+interface Flight {
+  wish: Wish;
+  entry: Entry;
+  stop: AbortController;
+}
+
 export class TileStore {
   private entries = new Map<string, Entry>();
   private wishes: Wish[] = [];
-  private underWay = 0;
+  private flights = new Set<Flight>();
   private bytes = 0;
   private frame = 0;
   generation: number[] = [];
@@ -41,7 +49,7 @@ export class TileStore {
 
   /** True while something that was asked for has not come. */
   get busy(): boolean {
-    return this.underWay > 0 || this.wishes.length > 0;
+    return this.flights.size > 0 || this.wishes.length > 0;
   }
 
   /** Wait until everything that was asked for has come. */
@@ -56,7 +64,27 @@ export class TileStore {
   }
 
   endFrame(): void {
+    if (this.wishes.length) this.giveUp();
     this.pump();
+  }
+
+  /** Something is missing: stop waiting for what the last frame did not want. */
+  private giveUp(): void {
+    for (const flight of this.flights) {
+      const { wish, entry, stop } = flight;
+      if (entry.used === this.frame || this.isUseful(wish)) continue;
+      this.entries.delete(wish.key);
+      this.flights.delete(flight);
+      stop.abort();
+    }
+  }
+
+  /** Will the tile at PLACE be shown, for want of a finer one? While zooming in, that is all there is to see. */
+  private isUseful(place: Wish): boolean {
+    return this.wishes.some(({ capture, thread, level, index }) => {
+      const up = place.level - level;
+      return capture === place.capture && thread === place.thread && up > 0 && up <= USEFUL && Math.floor(index / 2 ** up) === place.index;
+    });
   }
 
   private key(capture: number, thread: number, level: number, index: number): string {
@@ -112,7 +140,7 @@ export class TileStore {
   }
 
   private pump(): void {
-    while (this.underWay < AT_ONCE && this.wishes.length) {
+    while (this.flights.size < AT_ONCE && this.wishes.length) {
       const wish = this.wishes.shift() as Wish;
       if (!this.entries.has(wish.key)) void this.fetch(wish);
     }
@@ -120,20 +148,21 @@ export class TileStore {
 
   private async fetch(wish: Wish): Promise<void> {
     const entry: Entry = { tile: null, used: this.frame, failed: false };
+    const flight: Flight = { wish, entry, stop: new AbortController() };
     this.entries.set(wish.key, entry);
-    this.underWay++;
+    this.flights.add(flight);
     try {
       const generation = this.generation[wish.capture] ?? 0;
-      const bytes = await this.source.tile(wish.capture, wish.thread, wish.level, wish.index, generation);
+      const bytes = await this.source.tile(wish.capture, wish.thread, wish.level, wish.index, generation, flight.stop.signal);
       const tile = bytes && parseTile(bytes);
       if (tile && wish.thread >= SAMPLES) for (let i = 0; i < tile.count; i++) tile.name[i] += this.sampleNames[wish.capture] ?? 0;
-      if (tile) this.keep(wish, entry, tile);
+      if (tile && this.entries.get(wish.key) === entry) this.keep(wish, entry, tile);
       else entry.failed = true;
     } catch {
       // Ask again when it is next wanted, but not at once.
-      setTimeout(() => this.entries.delete(wish.key), 2000);
+      if (!flight.stop.signal.aborted) setTimeout(() => this.entries.delete(wish.key), 2000);
     }
-    this.underWay--;
+    this.flights.delete(flight);
     this.pump();
     this.arrived();
   }
