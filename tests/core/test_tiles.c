@@ -8,6 +8,7 @@
 #include "callfind.h"
 #include "callinfo.h"
 #include "othermarks.h"
+#include "tally.h"
 #include "tape.h"
 #include "tilerows.h"
 
@@ -121,7 +122,7 @@ static void a_call_is_cut_at_the_ends_of_its_tile(void)
     kymo_close(capture);
 }
 
-static int refuse(void *arg)
+static int refuse_all(void *arg)
 {
     ++*(int *)arg;
     return -1;
@@ -147,7 +148,7 @@ static void a_tile_that_nobody_wants_any_more_is_not_made(void)
             .level = 22,
             .origin = (kymo_ns)tape_zero,
             .events = i ? KYMO__TILE_EVENTS : UINT64_MAX,
-            .stop = refuse,
+            .stop = refuse_all,
             .stop_arg = &asked,
         };
         CHECK_EQ(kymo__tile_make(capture, &callables, &place, &out), -ECANCELED);
@@ -156,6 +157,66 @@ static void a_tile_that_nobody_wants_any_more_is_not_made(void)
         kymo__buffer_fini(&out);
     }
     kymo__callables_fini(&callables);
+    kymo_close(capture);
+}
+
+/* The times of samples, one after the other. */
+struct times {
+    kymo_ns of[MOST];
+    size_t count;
+};
+
+static int note_time(void *arg, const struct kymo_event *event)
+{
+    struct times *times = arg;
+    CHECK_LE(times->count + 1, MOST);
+    times->of[times->count++] = event->time;
+    return 0;
+}
+
+static int count_blocks(void *arg)
+{
+    ++*(size_t *)arg;
+    return 0;
+}
+
+/* Samples in some blocks and none in most. */
+static void reading_only_blocks_with_samples_finds_the_same(void)
+{
+    enum { CALLS = 1000000, RARE = 150000 };
+    tape_start("rare.kymo");
+    uint32_t f = tape_function("f");
+    for (uint64_t i = 0; i < CALLS; i++) {
+        tape_enter(i * 100, f);
+        if (i % RARE < 3)
+            tape_put_value(i * 100 + 20, KYMO_SAMPLE, KYMO_SAMPLED_CPU, 0, i + 1);
+        tape_leave(i * 100 + 50, f);
+    }
+    struct kymo_capture *capture = tape_stop("rare.kymo");
+    const kymo_ns windows[][2] = {
+        {INT64_MIN, INT64_MAX},
+        {(kymo_ns)tape_zero + 15000020, (kymo_ns)tape_zero + 60000120},
+        {(kymo_ns)tape_zero + 15000021, (kymo_ns)tape_zero + 60000121},
+        {(kymo_ns)tape_zero + 1000000, (kymo_ns)tape_zero + 2000000},
+    };
+    const size_t found[] = {21, 10, 10, 0};
+    for (int i = 0; i < 4; i++) {
+        struct times all = {0}, quick = {0};
+        size_t blocks = 0;
+        CHECK_OK(kymo__each_sample(capture, 0, windows[i][0], windows[i][1], note_time, &all));
+        CHECK_OK(kymo__each_sample_quick(capture, 0, windows[i][0], windows[i][1], note_time,
+                                         &quick, count_blocks, &blocks));
+        CHECK_EQ(all.count, found[i]);
+        CHECK_EQ(quick.count, all.count);
+        CHECK(memcmp(quick.of, all.of, sizeof(all.of)) == 0);
+        CHECK_LE(1, blocks);
+    }
+    struct times none = {0};
+    int asked = 0;
+    CHECK_EQ(kymo__each_sample_quick(capture, 0, INT64_MIN, INT64_MAX, note_time, &none, refuse_all,
+                                     &asked),
+             -1);
+    CHECK_EQ(none.count, 0);
     kymo_close(capture);
 }
 
@@ -274,6 +335,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(columns_decide_what_is_joined),
     CHECK_CASE(a_call_is_cut_at_the_ends_of_its_tile),
     CHECK_CASE(a_tile_that_nobody_wants_any_more_is_not_made),
+    CHECK_CASE(reading_only_blocks_with_samples_finds_the_same),
     CHECK_CASE(there_is_no_tile_beyond_all_time),
     CHECK_CASE(a_call_is_found_where_it_begins_and_where_it_is_open),
     CHECK_CASE(the_next_and_the_previous_call_are_found),

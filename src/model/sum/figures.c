@@ -1,5 +1,6 @@
 /* figures.c — the survey's results, for programs that link the library. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ static int survey(struct kymo_figures *f, struct kymo_capture *capture,
             return -ENOMEM;
         chosen[o->thread] = true;
     }
-    struct kymo_info info = {.size = sizeof(info)};
+    /* Without the number of samples, for which everything would be read. */
+    struct kymo_info info = {.size = offsetof(struct kymo_info, samples)};
     kymo_capture_info(capture, &info);
     const struct kymo_survey_options options = {
         .from = o->from > info.start ? o->from : INT64_MIN,

@@ -8,6 +8,7 @@
 #include "samples.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "alloc.h"
@@ -312,7 +313,8 @@ static void made(struct making *m)
 static struct kymo_survey *new_survey(struct kymo_capture *capture,
                                       const struct kymo_samples_options *o)
 {
-    struct kymo_info info = {.size = sizeof(info)};
+    /* Without the number of samples, for which everything would be read. */
+    struct kymo_info info = {.size = offsetof(struct kymo_info, samples)};
     struct kymo_survey *s = kymo__alloc_zeroed(sizeof(*s));
     kymo_capture_info(capture, &info);
     if (!s)

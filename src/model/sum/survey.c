@@ -2,6 +2,7 @@
 #include "survey.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -232,7 +233,8 @@ static int survey_in(struct kymo_capture *capture, const struct kymo_survey_opti
     struct kymo_survey *s = kymo__alloc_zeroed(sizeof(*s));
     if (!s)
         return -ENOMEM;
-    struct kymo_info info = {.size = sizeof(info)};
+    /* Without the number of samples, for which everything would be read. */
+    struct kymo_info info = {.size = offsetof(struct kymo_info, samples)};
     kymo_capture_info(capture, &info);
     s->from = options->from > info.start ? options->from : info.start;
     s->to = options->to < info.end ? options->to : info.end;

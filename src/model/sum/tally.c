@@ -18,6 +18,15 @@ struct counting {
     uint64_t all; /* records */
 };
 
+static int ask_progress(void *arg)
+{
+    const struct counting *c = arg;
+    uint64_t done = c->tallies->samples < c->all ? c->tallies->samples : c->all;
+    int rc =
+        c->options->progress ? c->options->progress(c->options->progress_arg, done, c->all) : 0;
+    return rc < 0 ? rc : 0;
+}
+
 static int count_sample(void *arg, const struct kymo_event *event)
 {
     const struct counting *c = arg;
@@ -40,30 +49,74 @@ static int count_sample(void *arg, const struct kymo_event *event)
     t->samples++;
     t->periods += periods;
     t->of_wall += event->detail == KYMO_SAMPLED_WALL;
+    int rc = c->options->each ? c->options->each(c->options->each_arg, event) : 0;
+    if (rc < 0)
+        return rc;
     if (t->samples % STEP || !c->options->progress)
         return 0;
-    int rc = c->options->progress(c->options->progress_arg,
-                                  t->samples < c->all ? t->samples : c->all, c->all);
-    return rc < 0 ? rc : 0;
+    return ask_progress(arg);
+}
+
+/* Call EACH for the samples of STREAM with FROM <= time < TO. */
+static int read_samples(struct kymo_stream *stream, kymo_ns from, kymo_ns to,
+                        int (*each)(void *arg, const struct kymo_event *event), void *arg)
+{
+    struct kymo_event event;
+    int rc = 0, there = 1;
+    while (rc >= 0 && (there = kymo__stream_next(stream, &event)) > 0)
+        if (event.kind == KYMO_SAMPLE && event.time >= from && event.time < to)
+            rc = each(arg, &event);
+    return rc < 0 ? rc : there;
 }
 
 int kymo__each_sample(struct kymo_capture *capture, uint32_t thread, kymo_ns from, kymo_ns to,
                       int (*each)(void *arg, const struct kymo_event *event), void *arg)
 {
     struct kymo_stream *stream = kymo__alloc(sizeof(*stream));
-    struct kymo_event event;
     if (!stream)
         return -ENOMEM;
     uint64_t first = from == INT64_MIN ? 0 : kymo__timebase_ticks(&capture->base, from);
     uint64_t last = kymo__timebase_ticks(&capture->base, to);
     kymo__stream_init(stream, capture, thread, first - (first > 0), last + (last < UINT64_MAX));
-    int rc = 0, there = 1;
-    while (rc >= 0 && (there = kymo__stream_next(stream, &event)) > 0)
-        if (event.kind == KYMO_SAMPLE && event.time >= from && event.time < to)
-            rc = each(arg, &event);
+    int rc = read_samples(stream, from, to, each, arg);
     kymo__stream_fini(stream);
     kymo__free(stream);
-    return rc < 0 ? rc : there;
+    return rc;
+}
+
+int kymo__each_sample_quick(struct kymo_capture *capture, uint32_t thread, kymo_ns from, kymo_ns to,
+                            int (*each)(void *arg, const struct kymo_event *event), void *arg,
+                            int (*stop)(void *arg), void *stop_arg)
+{
+    const struct kymo_wanted_kinds wanted = {.kinds = UINT64_C(1) << KYMO_SAMPLE};
+    struct kymo_reader *r = capture->reader;
+    const struct kymo_reader_thread *t = &r->threads[thread];
+    uint64_t first = from == INT64_MIN ? 0 : kymo__timebase_ticks(&capture->base, from);
+    uint64_t last = kymo__timebase_ticks(&capture->base, to);
+    first -= first > 0;
+    last += last < UINT64_MAX;
+    struct kymo_buffer scratch = {0};
+    struct kymo_stream *stream = kymo__alloc(sizeof(*stream));
+    int rc = stream ? 0 : -ENOMEM;
+    for (size_t i = t->run; rc == 0 && i < (size_t)t->run + t->runs; i++) {
+        const struct kymo_run *run = &r->runs[i];
+        if (run->last_ticks < first || run->first_ticks >= last)
+            continue;
+        rc = stop ? stop(stop_arg) : 0;
+        if (rc < 0)
+            break;
+        rc = run->is_live ? 1 : kymo__reader_has(r, run, &wanted, &scratch);
+        if (rc <= 0)
+            continue;
+        kymo__stream_init(stream, capture, thread, first, last);
+        kymo__stream_seek(stream, i, run->first_ticks);
+        kymo__stream_limit(stream, i + 1, run->last_ticks);
+        rc = read_samples(stream, from, to, each, arg);
+        kymo__stream_fini(stream);
+    }
+    kymo__free(stream);
+    kymo__buffer_fini(&scratch);
+    return rc;
 }
 
 static int by_place(const void *a, const void *b)
@@ -87,7 +140,11 @@ int kymo__tally(struct kymo_tallies *t, struct kymo_capture *capture,
     int rc = 0;
     for (uint32_t i = 0; any && rc == 0 && i < capture->reader->thread_count; i++)
         if (!options->chosen || options->chosen[i])
-            rc = kymo__each_sample(capture, i, options->from, options->to, count_sample, &counting);
+            rc = options->quick
+                     ? kymo__each_sample_quick(capture, i, options->from, options->to, count_sample,
+                                               &counting, ask_progress, &counting)
+                     : kymo__each_sample(capture, i, options->from, options->to, count_sample,
+                                         &counting);
     if (rc == 0 && t->count)
         qsort(t->all, t->count, sizeof(*t->all), by_place);
     kymo__map_fini(&t->places); /* the order has changed */

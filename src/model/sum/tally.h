@@ -29,6 +29,10 @@ struct kymo_tally_options {
     /* As in a survey. */
     int (*progress)(void *arg, uint64_t done, uint64_t all);
     void *progress_arg;
+    /* For viewers: read as kymo__each_sample_quick does, and call EACH, too. */
+    bool quick;
+    int (*each)(void *arg, const struct kymo_event *event);
+    void *each_arg;
 };
 
 /* Count what OPTIONS select of CAPTURE. Returns 0 or a negative code; call fini in either case. */
@@ -40,6 +44,12 @@ void kymo__tally_fini(struct kymo_tallies *tallies);
    result stops and is returned. Returns 0 or a negative code. */
 int kymo__each_sample(struct kymo_capture *capture, uint32_t thread, kymo_ns from, kymo_ns to,
                       int (*each)(void *arg, const struct kymo_event *event), void *arg);
+
+/* The same for viewers: blocks without samples are passed over, so damage in them is not noticed. STOP,
+   which may be NULL, is called before each block with STOP_ARG; a negative result ends it, too. */
+int kymo__each_sample_quick(struct kymo_capture *capture, uint32_t thread, kymo_ns from, kymo_ns to,
+                            int (*each)(void *arg, const struct kymo_event *event), void *arg,
+                            int (*stop)(void *arg), void *stop_arg);
 
 /* PERIODS as time. */
 kymo_ns kymo__tally_time(const struct kymo_tallies *tallies, uint64_t periods);

@@ -16,7 +16,18 @@ struct kymo_samplebook {
     uint32_t *name_of; /* by reader node where a sample ended: its innermost function, a callable of
                           the survey of `samples`; 0 if none ended there */
     size_t nodes;
+    /* Every sample by thread, in the order recorded, so that tiles need no reading; unless there are more
+       than KYMO__SAMPLES_KEPT. */
+    struct kymo_kept_sample {
+        kymo_ns time;
+        uint64_t id; /* as in kymo_event */
+    } * kept;
+    size_t kept_count, kept_capacity;
+    size_t
+        *kept_of; /* by thread: where its samples begin in `kept`, and one more at the end; NULL if
+                        they are not kept */
 };
+enum { KYMO__SAMPLES_KEPT = 1 << 20 };
 
 /* Read the samples of CAPTURE, which must outlive BOOK. STOP, which may be NULL, is called now and
    then with ARG; a negative result ends it. Returns 0 or a negative code; call fini in either
@@ -25,8 +36,8 @@ int kymo__samplebook_init(struct kymo_samplebook *book, struct kymo_capture *cap
                           int (*stop)(void *arg), void *arg);
 void kymo__samplebook_fini(struct kymo_samplebook *book);
 
-/* The innermost function that is shown of the stack of EVENT, a sample. */
-uint32_t kymo__samplebook_name(const struct kymo_samplebook *book, const struct kymo_event *event);
+/* The innermost function that is shown of the stack of a sample with ID. */
+uint32_t kymo__samplebook_name(const struct kymo_samplebook *book, uint64_t id);
 
 /* Append the tile of samples at PLACE of CAPTURE to OUT. Returns 0, -EINVAL if there is no such
    place, or another negative code. */

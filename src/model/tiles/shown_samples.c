@@ -61,7 +61,7 @@ int kymo__shown_sample(const struct kymo_shown_capture *shown, const struct kymo
     uint32_t node = kymo__stackdefs_find(&shown->capture->reader->stacks, stack);
     kymo__jsonout_uint(json, "thread", sample->thread);
     kymo__jsonout_int(json, "time", sample->time - shown->origin);
-    kymo__jsonout_uint(json, "name", kymo__samplebook_name(book, sample));
+    kymo__jsonout_uint(json, "name", kymo__samplebook_name(book, sample->id));
     kymo__jsonout_uint(json, "number", stack);
     kymo__jsonout_uint(json, "periods", periods);
     kymo__jsonout_int(json, "weight",
@@ -112,7 +112,7 @@ static void put_every(const struct every *every, const struct kymo_shown_capture
         kymo__jsonout_array(json, NULL);
         kymo__jsonout_uint(json, NULL, sample->thread);
         kymo__jsonout_int(json, NULL, sample->time - shown->origin);
-        kymo__jsonout_uint(json, NULL, kymo__samplebook_name(book, sample));
+        kymo__jsonout_uint(json, NULL, kymo__samplebook_name(book, sample->id));
         kymo__jsonout_uint(json, NULL, kymo__sample_stack(sample->id));
         kymo__jsonout_uint(json, NULL, periods);
         kymo__jsonout_int(json, NULL,
