@@ -232,7 +232,7 @@ def test_measuring_the_cost_gives_other_threads_no_turn_inside_its_session(
     thread.start()
     try:
         for _ in range(5):
-            _calibration.Costs(c_calls=True, with_budget=False)
+            _calibration._measure(c_calls=True, with_budget=False)
     finally:
         done = True
         sys.setswitchinterval(usual)
