@@ -9,7 +9,7 @@
 
 enum {
     ENOUGH = 48 << 10,     /* bytes of records per summary */
-    ENOUGH_LAST = 6 << 10, /* at the end of a lane */
+    ENOUGH_LAST = 8 << 10, /* at the end of a lane; a summary of less takes more than its share */
 };
 
 /* Callbacks of the nest, for calls that begin or end otherwise than by an event of their own. */

@@ -12,7 +12,7 @@ enum {
     BURST = FAULT_TIMES(24000000, 600000), /* records: more than a second of work for the writer */
     GROUP = 6,                             /* records that are stored at a time */
     THREADS = 3,
-    TAIL = 6 << 10,   /* bytes at the end of a thread that need no summary */
+    TAIL = 8 << 10,   /* bytes at the end of a thread that need no summary */
     NEAR = 256 << 10, /* records that are few to decode */
 };
 
