@@ -105,7 +105,7 @@ def test_functions_switched_off_say_how_often_they_were_called(
 @pytest.fixture
 def any_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """A budget may be more than the whole time, which users are not allowed to ask for."""
-    monkeypatch.setattr(kymograph, "parse_share", lambda share: share)
+    monkeypatch.setattr(kymograph, "_share", lambda share: share)
 
 
 @pytest.mark.usefixtures("any_share")

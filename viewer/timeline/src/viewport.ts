@@ -1,5 +1,8 @@
 // Which part of time is in sight.
 
+const LEAST = 20; // ns in sight, at least
+const PRECISION = 2 ** -40; // and a part of the whole: a number has 53 bits, of which pixels need some
+
 export class Viewport {
   from = 0;
   to = 1;
@@ -22,7 +25,7 @@ export class Viewport {
   private limited(from: number, to: number): { from: number; to: number } {
     const margin = this.whole * 0.02;
     const most = this.whole + 2 * margin;
-    const length = Math.max(20, Math.min(most, to - from));
+    const length = Math.max(LEAST, this.whole * PRECISION, Math.min(most, to - from));
     const middle = (from + to) / 2;
     let start = middle - length / 2;
     start = Math.max(-margin, Math.min(this.whole + margin - length, start));

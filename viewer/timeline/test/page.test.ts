@@ -91,6 +91,20 @@ test("numbers are written for people", () => {
   assert.deepEqual([1, 3, 11, 200, 501].map(roundStep), [1, 5, 20, 200, 1000]);
 });
 
+test("a glide arrives, however long ago a capture began", () => {
+  const view = new Viewport();
+  view.width = 1000;
+  view.whole = 100 * 365.25 * 86400e9; // a century
+  view.showAll();
+  while (view.step(true));
+  const at = view.whole / 4;
+  view.glide(at, at);
+  let steps = 0;
+  while (view.step(false)) assert.ok(++steps < 1000);
+  assert.ok(view.from < at && at < view.to);
+  assert.ok(view.to - view.from < view.whole / 1e11);
+});
+
 test("zooming keeps the time under the mouse", () => {
   const view = new Viewport();
   view.whole = 1e9;
