@@ -150,6 +150,7 @@ static bool begin_op(const void *record, struct kymo_operator *what,
     *op = kymo_op_begin(what);
     if (__builtin_expect(__atomic_load_n(&kymo__torch_integers_on, __ATOMIC_RELAXED) != 0, 0))
         kymo__torch_note_integers(l, what->name, *op, room, what->input_count);
+    what->inputs = NULL; /* the room is the caller's */
     return true;
 }
 
