@@ -22,7 +22,7 @@ int main(int argc, char **argv)
                                     .number = {0, 1, BEGIN, kymo__writer_string(writer, "main")}};
     kymo__writer_define(writer, &clock);
     kymo__writer_define(writer, &thread);
-    uint64_t file = kymo__writer_string(writer, "program.py");
+    uint32_t file = kymo__writer_string(writer, "program.py");
     uint32_t longest = kymo__writer_key(writer, kymo__writer_string(writer, "century"), file, 1,
                                         KYMO_CLASS_FUNCTION);
     uint32_t none = kymo__writer_key(writer, kymo__writer_string(writer, "nothing"), file, 2,
