@@ -116,8 +116,10 @@ static int finish_block(struct kymo_packer *p, struct kymo_block_header header, 
 {
     uint8_t *payload = p->out + sizeof(header);
     size_t stored;
-    /* Once zstd is set up, it pays for small blocks, too. */
-    if (!p->zstd && header.encoded_bytes <= KYMO__RAWFRAME_MOST) {
+    /* Once zstd is set up, it pays for small blocks, too. Summaries may take only a small share of what
+       they summarize, which is never tiny. */
+    if (!p->zstd && header.type != KYMO__BLOCK_SUMMARY &&
+        header.encoded_bytes <= KYMO__RAWFRAME_MOST) {
         stored = kymo__rawframe(payload, bytes, header.encoded_bytes);
     } else {
         int rc = prepare_zstd(p);
