@@ -8,7 +8,7 @@
 #include "player.h"
 #include "states.h"
 
-enum { EVENTS = 120000, PIECE = 500 };
+enum { EVENTS = 300000, PIECE = 500 }; /* enough for summaries in the middle */
 
 /* With so little memory, no block holds more than a part of the events. */
 static void start(void)
