@@ -132,7 +132,7 @@ KYMO_INLINE bool look_up(struct kymo_lane *lane, struct kymo_record *at,
     return true;
 }
 
-/* Returns where the flags are, of which KYMO_OP_CUT may still be set. */
+/* Returns the place of the flags; the caller may still set KYMO_OP_CUT there. */
 KYMO_INLINE unsigned char *put_head(struct kymo_payload *p, const struct kymo_operator *what,
                                     const struct found *found)
 {

@@ -52,7 +52,8 @@ void kymo__cli_compare_free(struct cli_comparison *comparison);
 bool kymo__cli_compare_noise(const struct cli_comparison *comparison, kymo_ns before,
                              kymo_ns after);
 
-/* Is the change of the whole? Not if it comes from one function that changed far more than others. */
+/* Is the change of the whole within the noise? Not if one function alone made it, and changed far
+   more than the others. */
 bool kymo__cli_compare_all_noise(const struct cli_comparison *comparison);
 
 /* How FUNCTION changed, in one word: new, gone, slower, faster, same. */

@@ -45,8 +45,9 @@ static bool overlaps(const struct kymo_part *first, const struct kymo_part *part
     return false;
 }
 
-/* Add what runs noted of other clocks whose first process is none of PARTS. Returns the last of
-   them, from 1, of which that was not found; 0 if there is none; or -ENOMEM. */
+/* Where the first process of a run is not among PARTS, add what it noted of other clocks. Returns
+   the number, from 1, of the last part whose first process was not found; 0 if all were; or
+   -ENOMEM. */
 static long add_launchers(const struct kymo_part *parts, size_t count, struct kymo_hosts *hosts,
                           const int *host_of)
 {

@@ -1,7 +1,7 @@
 // Which part of time is in sight.
 
 const LEAST = 20; // ns in sight, at least
-const PRECISION = 2 ** -40; // and a part of the whole: a number has 53 bits, of which pixels need some
+const PRECISION = 2 ** -40; // the least share of the whole: numbers have 53 bits, and pixels need some of them
 
 export class Viewport {
   from = 0;
