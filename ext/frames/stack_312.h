@@ -2,7 +2,8 @@
 
    Frames are the interpreter's own structures, linked from the innermost outwards. Where native
    code entered the interpreter there is an extra frame without a function. It is on the native
-   stack, in the frame of the function that evaluates the frames before it: a mark. */
+   stack, in the frame of the function that evaluates the frames before it: a mark. The outermost is
+   always such a frame. */
 #ifndef KYMO_EXT_STACK_312_H
 #define KYMO_EXT_STACK_312_H
 
@@ -21,11 +22,13 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
     const kymo_py_frame *frame = KYMO_TOP_FRAME(state);
     struct kymo_managed_frame *at = walk->frames, *end = at + walk->capacity;
     uint64_t hash = walk->hash;
+    bool ended = !frame; /* as it should */
     while (frame) {
         if (pages && !kymo__readable(pages, frame, offsetof(kymo_py_frame, localsplus)))
             break;
         const kymo_py_frame *previous = frame->previous;
         if (frame->owner >= KYMO_OWNED_BY_NOBODY) {
+            ended = !previous;
             if (at != walk->frames && !at[-1].mark)
                 at[-1].mark = (uint64_t)(uintptr_t)frame;
         } else if (at == end) {
@@ -42,6 +45,9 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
     }
     walk->hash = hash;
     walk->count = (size_t)(at - walk->frames);
+    /* A generator that yields is unlinked from its caller, and only then no longer the innermost. */
+    if (pages)
+        walk->torn = !ended && !walk->truncated;
 }
 
 /* The hash that the walk computes, alone. */

@@ -119,6 +119,8 @@ struct kymo_managed_walk {
     int careful;   /* not 0: a signal interrupted the thread, perhaps while it was pushing or
                       popping a frame. Follow only pointers known to be readable */
     int truncated; /* set to 1 if there are more frames than fit */
+    int torn; /* set to 1 if `careful` and the thread was interrupted while it changed its frames,
+                      so that outer ones cannot be found */
 };
 
 /* Mix WORD into HASH. Fast but weak mixing, for use while walking; finalise once at the end. */

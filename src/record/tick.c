@@ -115,14 +115,17 @@ static void on_tick(int number, siginfo_t *info, void *context)
     struct kymo_lane *lane = timed ? lane_for(timed) : NULL;
     if (lane) {
         uint32_t periods = kymo__load_relaxed(&timed->owed) + periods_of(timed, info);
-        /* The interrupted code may be recording: then the next sample also counts for this one. */
+        /* The interrupted code may be recording, or the interpreter changing its frames: then the
+           next sample also counts for this one. */
         bool busy = gives_stack(timed, context) || kymo__load_relaxed(&lane->claimed) != 0 ||
                     kymo__load_relaxed(&lane->stamped) != 0;
+        kymo_stack stack = 0;
+        if (periods && !busy)
+            stack =
+                kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context, &busy);
         kymo__store_relaxed(&timed->owed, busy ? periods : 0u);
         if (periods && !busy)
-            record_sample(
-                lane, kymo__stack_capture_context(KYMO_STACK_NATIVE | KYMO_STACK_MANAGED, context),
-                ticks, periods);
+            record_sample(lane, stack, ticks, periods);
     }
     errno = error;
 }

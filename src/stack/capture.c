@@ -230,8 +230,10 @@ void kymo__stack_looked(struct kymo_pending *pending)
 
 /* ---- in signal handlers ---- */
 
-kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
+kymo_stack kymo__stack_capture_context(unsigned parts, const void *context, bool *torn)
 {
+    if (torn)
+        *torn = false;
     struct kymo_walker *own = kymo__walker_capture((uint64_t)(uintptr_t)__builtin_frame_address(0));
     if (!own)
         return 0;
@@ -240,6 +242,11 @@ kymo_stack kymo__stack_capture_context(unsigned parts, const void *context)
         .frames = own->managed, .capacity = KYMO__STACK_MAX, .careful = 1};
     if (parts & KYMO_STACK_MANAGED)
         walk_managed(&managed, 0);
+    if (torn && managed.torn) {
+        *torn = true;
+        kymo__walker_captured(own, false);
+        return 0;
+    }
     if (parts & KYMO_STACK_NATIVE && kymo__walk_context(&native, context))
         native.hash = kymo_stack_hash(native.hash, known_modules(true));
     kymo_stack stack = identify(own, hash_both(&native, &managed), &native, &managed, 0, 0);

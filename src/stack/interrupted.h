@@ -7,8 +7,11 @@
 #include "walk.h"
 
 /* Capture the stack of the thread that a signal interrupted; call from its handler, with the
-   handler's third argument as CONTEXT. Returns 0 also if the signal interrupted a capture. */
-kymo_stack kymo__stack_capture_context(unsigned parts, const void *context);
+   handler's third argument as CONTEXT. Returns 0 also if the signal interrupted a capture.
+
+   *TORN is set if the interpreter was changing its frames, so that most of them cannot be found: then
+   the result is 0, too. If TORN is NULL, those that can be found will do. */
+kymo_stack kymo__stack_capture_context(unsigned parts, const void *context, bool *torn);
 
 /* For stacks that the session keeps, as nodes of its tree (stacktree.h). A stack that this thread has
    recorded in SESSION costs its walk and one look-up, with no atomic operation.

@@ -91,7 +91,8 @@ static void on_asked(int number, siginfo_t *info, void *context)
     if (act)
         act(context);
     if (kymo__load_acquire(&place->word) == asked) {
-        kymo_stack stack = kymo__stack_capture_context(kymo__load_relaxed(&parts_asked), context);
+        kymo_stack stack =
+            kymo__stack_capture_context(kymo__load_relaxed(&parts_asked), context, NULL);
         uint64_t expected = asked;
         uint64_t answer = (asked ^ (uint64_t)(ASKED ^ ANSWERED) << 32) | stack;
         if (!kymo__swap_if(&place->word, &expected, answer))
@@ -312,7 +313,7 @@ int kymo__threads_ask(unsigned parts, const void *context, const struct kymo_thr
         signal_return(number, &before);
     for (size_t i = 0; i < count; i++)
         if (given[i].tid == me) {
-            given[i].stack = context ? kymo__stack_capture_context(parts, context)
+            given[i].stack = context ? kymo__stack_capture_context(parts, context, NULL)
                                      : kymo_stack_capture(parts, 0);
             given[i].answer = KYMO_THREAD_ANSWERED;
         }

@@ -161,6 +161,29 @@ def test_frames_that_run_the_program_are_hidden(capture_path: Path) -> None:
     assert not [file for file in files if file == runpy.__file__ or file.startswith(ours)]
 
 
+def test_a_generator_is_never_seen_without_its_caller(capture_path: Path) -> None:
+    # While it yields, the interpreter has unlinked its frame from the caller's for a moment.
+    code = """
+        def count(most):
+            for i in range(most):
+                yield i
+
+        def add_up():
+            began = time.thread_time()
+            while time.thread_time() < began + 1:
+                for _ in count(1000):
+                    pass
+
+        add_up()
+    """
+    run(capture_path, code, "--sample", "5000", "--calls", "off")
+    written = capture_path.with_suffix(".txt")
+    command = [find(), "export", capture_path, "--to", "collapsed", "-o", written]
+    subprocess.run(command, capture_output=True, check=True, timeout=400)
+    stacks = [line for line in written.read_text().splitlines() if ";count (" in line]
+    assert stacks and not [line for line in stacks if ";add_up (" not in line]
+
+
 def test_the_profilers_own_functions_within_the_program_are_hidden(capture_path: Path) -> None:
     code = """
         def look():
