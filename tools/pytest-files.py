@@ -213,10 +213,6 @@ class Run:
 
 
 def main(argv: list[str]) -> int:
-    # A shell has its background jobs ignore the one, and nohup the other; the programs of the
-    # tests would inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     results, name, rest = Path(argv[1]), argv[2], argv[3:]
     split = rest.index("--")
     run = Run(results, name, rest[:split], [Path(word) for word in rest[split + 1 :]])

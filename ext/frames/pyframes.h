@@ -17,4 +17,10 @@ int kymo__walk_check(unsigned skew);
 bool kymo__frames_known(void);
 void kymo__frames_know(bool known);
 
+/* The code objects of STATE's frames, innermost first, borrowed; *COUNT of them, to be freed. The
+   frames keep them alive; STATE is of the calling thread, or of one that waits for the GIL. Creates no
+   object, and touches none: in a forked child, each would be copied with its page. Only if the layout
+   is known. NULL if there are none, or no memory. */
+PyObject **kymo__frames_codes(PyThreadState *state, size_t *count);
+
 #endif

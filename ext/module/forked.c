@@ -17,25 +17,45 @@
 
 /* What the plan consists of; see _member._plan, which makes the tuple. */
 enum part {
-    FOLDER,   /* str: where children record */
-    START,    /* arguments of `start` after the path */
-    FACTS,    /* tuple of (key, value): metadata */
-    NAME,     /* str: of the process */
-    MEMBER,   /* the Member that the child will have, */
-    SESSION,  /* and its Session */
-    MEMBERS,  /* globals of _member, */
-    SESSIONS, /* of _session, */
-    SPAWNS,   /* and of _spawn */
+    FOLDER,    /* bytes: where children record */
+    START,     /* arguments of `start` after the path */
+    FACTS,     /* tuple of (key, value): metadata */
+    NAME,      /* str: of the process */
+    MEMBER,    /* the Member that the child will have, */
+    SESSION,   /* and its Session */
+    MEMBERS,   /* globals of _member, */
+    SESSIONS,  /* and of _session */
+    OUTERMOST, /* list: _session._outermost */
+    EMPTIED,   /* tuple of dicts that begin empty in a child */
     SIGNALS, /* (getsignal, signal, SIG_DFL, [(number, handler), …]): handlers of the parent's only */
+    MADE_FROM, /* what it depends on and the program may change; see kymo__fork_plan_holds */
     PARTS
 };
 
-static PyObject *plan;             /* NULL: there is none */
-static PyObject *slow_hook;        /* what does it in Python, */
-static PyObject *slow_exit;        /* and what ends it */
-static long planned_pid;           /* the process that was begun as planned */
-static uint64_t own_id;            /* its id in arrows */
-static __thread uint64_t child_id; /* of the child that this thread forks; 0: it is not recorded */
+/* Strings that are looked up; made in the parent. */
+static PyObject *recording_name, *nested_name, *path_name, *pid_name, *session_name, *at_end_name,
+    *argv_name, *environ_name, *process_module, *util_module;
+static const struct {
+    PyObject **string;
+    const char *text;
+} strings[] = {
+    {&recording_name, "_recording"},
+    {&nested_name, "nested"},
+    {&path_name, "path"},
+    {&pid_name, "pid"},
+    {&session_name, "session"},
+    {&at_end_name, "_at_end"},
+    {&argv_name, "argv"},
+    {&environ_name, "environ"},
+    {&process_module, "multiprocessing.process"},
+    {&util_module, "multiprocessing.util"},
+};
+
+static PyObject *plan;      /* NULL: there is none */
+static long planned_by;     /* the process that made it */
+static PyObject *slow_hook; /* what does it in Python, */
+static PyObject *slow_exit; /* and what ends it */
+static long planned_pid;    /* the process that was begun as planned */
 
 KYMO_SECTION(plan_section);
 
@@ -55,37 +75,31 @@ PyObject *kymo__fork_hooks(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+static bool make_strings(void)
+{
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        if (!*strings[i].string) {
+            *strings[i].string = PyUnicode_InternFromString(strings[i].text);
+            if (!*strings[i].string)
+                return false;
+        }
+    return true;
+}
+
 /* fork_plan(plan): how forked children are recorded from now on; None: by the hook in Python. */
 PyObject *kymo__fork_plan(PyObject *Py_UNUSED(module), PyObject *given)
 {
     if (given != Py_None && (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != PARTS))
         return PyErr_Format(PyExc_TypeError, "not a plan");
+    if (!make_strings())
+        return NULL;
     KYMO_SECTION_LOCK(plan_section);
     PyObject *before = plan;
     plan = given == Py_None ? NULL : Py_NewRef(given);
+    planned_by = (long)getpid();
     KYMO_SECTION_UNLOCK(plan_section);
     Py_XDECREF(before);
     Py_RETURN_NONE;
-}
-
-/* fork_recorded(id): this thread is about to fork a child that has this id in arrows and is to be
-   recorded; 0: it is not. */
-PyObject *kymo__fork_recorded(PyObject *Py_UNUSED(module), PyObject *id)
-{
-    child_id = PyLong_AsUnsignedLongLongMask(id);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-}
-
-bool kymo__fork_is_recorded(void)
-{
-    return child_id != 0;
-}
-
-uint64_t kymo__fork_take_id(void)
-{
-    const uint64_t id = child_id;
-    child_id = 0;
-    return id;
 }
 
 PyObject *kymo__fork_folder(void)
@@ -94,6 +108,46 @@ PyObject *kymo__fork_folder(void)
     PyObject *folder = plan ? Py_NewRef(part(FOLDER)) : NULL;
     KYMO_SECTION_UNLOCK(plan_section);
     return folder;
+}
+
+/* Are these variables of ENVIRONMENT, a dict, the very objects that VALUES, a list, has? */
+static bool has_values(PyObject *environment, PyObject *names, PyObject *values)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {
+        PyObject *value = PyDict_GetItemWithError(environment, PyList_GET_ITEM(names, i));
+        if ((value ? value : Py_None) != PyList_GET_ITEM(values, i))
+            return false;
+    }
+    return true;
+}
+
+/* Compares by identity: if that differs, Python code compares again. */
+static bool depends_on_same(PyObject *from)
+{
+    PyObject *system, *script, *os, *environ, *data, *names, *values;
+    int multiprocessing;
+    if (!PyArg_ParseTuple(from, "O!OO!OO!O!O!p", &PyDict_Type, &system, &script, &PyDict_Type, &os,
+                          &environ, &PyDict_Type, &data, &PyList_Type, &names, &PyList_Type,
+                          &values, &multiprocessing))
+        return false;
+    PyObject *argv = PyDict_GetItemWithError(system, argv_name);
+    return argv && PyList_Check(argv) && PyList_GET_SIZE(argv) > 0 &&
+           PyList_GET_ITEM(argv, 0) == script &&
+           PyDict_GetItemWithError(os, environ_name) == environ &&
+           PyList_GET_SIZE(names) == PyList_GET_SIZE(values) && has_values(data, names, values) &&
+           (PyDict_GetItemWithError(PyImport_GetModuleDict(), util_module) != NULL) ==
+               multiprocessing;
+}
+
+bool kymo__fork_plan_holds(void)
+{
+    KYMO_SECTION_LOCK(plan_section);
+    PyObject *from = plan && planned_by == (long)getpid() ? Py_NewRef(part(MADE_FROM)) : NULL;
+    KYMO_SECTION_UNLOCK(plan_section);
+    bool same = from && depends_on_same(from);
+    Py_XDECREF(from);
+    PyErr_Clear();
+    return same;
 }
 
 /* ---- carrying it out; each returns false with an exception */
@@ -125,64 +179,51 @@ static bool reset_signals(void)
     return true;
 }
 
-/* Set NAME in GLOBALS to VALUE, a new reference. */
-static bool set_global(enum part globals, const char *name, PyObject *value)
+/* Set NAME in GLOBALS to VALUE. */
+static bool set_global(enum part globals, PyObject *name, PyObject *value)
 {
-    int rc = value ? PyDict_SetItemString(part(globals), name, value) : -1;
-    Py_XDECREF(value);
+    return PyDict_SetItem(part(globals), name, value) == 0;
+}
+
+static bool set_number(PyObject *object, PyObject *name, long value)
+{
+    PyObject *number = PyLong_FromLong(value);
+    int rc = number ? PyObject_SetAttr(object, name, number) : -1;
+    Py_XDECREF(number);
     return rc == 0;
 }
 
-/* Append VALUE to the list NAME. */
-static bool add_to_global(enum part globals, const char *name, PyObject *value)
+/* No session became a range in another yet. */
+static bool reset_nested(void)
 {
-    PyObject *list = PyDict_GetItemString(part(globals), name);
-    return list && PyList_Append(list, value) == 0;
-}
-
-static bool set_attribute(enum part object, const char *name, PyObject *value)
-{
-    int rc = value ? PyObject_SetAttrString(part(object), name, value) : -1;
-    Py_XDECREF(value);
-    return rc == 0;
-}
-
-static bool clear_global(enum part globals, const char *name)
-{
-    PyObject *dict = PyDict_GetItemString(part(globals), name);
-    if (!dict || !PyDict_Check(dict)) {
-        PyErr_SetString(PyExc_TypeError, name);
-        return false;
-    }
-    PyDict_Clear(dict);
-    return true;
+    PyObject *zero = PyLong_FromLong(0);
+    bool good = zero && (PyDict_GetItemWithError(part(SESSIONS), nested_name) == zero ||
+                         set_global(SESSIONS, nested_name, zero));
+    Py_XDECREF(zero);
+    return good;
 }
 
 /* As _spawn.forked. */
-static bool forget_children(void)
+static void forget_children(void)
 {
-    return set_global(SPAWNS, "_own", PyLong_FromUnsignedLongLong(child_id)) &&
-           set_global(SPAWNS, "_last", PyLong_FromLong(0)) &&
-           set_global(SPAWNS, "_others", PyLong_FromLong(0)) && clear_global(SPAWNS, "_children") &&
-           clear_global(SPAWNS, "_names");
+    PyObject *emptied = part(EMPTIED);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(emptied); i++)
+        if (PyDict_GET_SIZE(PyTuple_GET_ITEM(emptied, i)))
+            PyDict_Clear(PyTuple_GET_ITEM(emptied, i));
 }
 
 /* The path of the child's capture, as a new str; see Family.name. */
 static PyObject *new_path(void)
 {
-    PyObject *folder = PyUnicode_EncodeFSDefault(part(FOLDER));
     char path[PATH_MAX];
-    int length = 0, number = 1;
+    int length, number = 1;
     do {
-        length = folder ? snprintf(path, sizeof path, "%s/%ld-%d.kymo", PyBytes_AS_STRING(folder),
-                                   (long)getpid(), number++)
-                        : -1;
+        length = snprintf(path, sizeof path, "%s/%ld-%d.kymo", PyBytes_AS_STRING(part(FOLDER)),
+                          (long)getpid(), number++);
     } while (length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0);
-    Py_XDECREF(folder);
     if (length > 0 && (size_t)length < sizeof path)
         return PyUnicode_DecodeFSDefault(path);
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_OSError, "no path");
+    PyErr_SetString(PyExc_OSError, "no path");
     return NULL;
 }
 
@@ -200,12 +241,10 @@ static bool start_session(PyObject *module)
         PyTuple_SET_ITEM(args, i + 1, Py_NewRef(PyTuple_GET_ITEM(rest, i)));
     PyObject *done = kymo__session_start(module, args);
     Py_XDECREF(done);
-    bool good = done && set_attribute(SESSION, "path", Py_NewRef(path)) &&
-                set_attribute(MEMBER, "session", Py_NewRef(part(SESSION))) &&
-                set_attribute(MEMBER, "pid", PyLong_FromLong((long)getpid())) &&
-                set_global(MEMBERS, "_recording", Py_NewRef(part(MEMBER))) &&
-                add_to_global(SESSIONS, "_outermost", part(SESSION)) &&
-                set_global(SESSIONS, "nested", PyLong_FromLong(0));
+    bool good = done && PyObject_SetAttr(part(SESSION), path_name, path) == 0 &&
+                set_number(part(MEMBER), pid_name, (long)getpid()) &&
+                set_global(MEMBERS, recording_name, part(MEMBER)) &&
+                PyList_Append(part(OUTERMOST), part(SESSION)) == 0 && reset_nested();
     Py_DECREF(args);
     return good;
 }
@@ -240,7 +279,7 @@ static void describe_process(void)
     PyObject *call = kymo__watched_fork();
     if (call && KYMO_HAS_MONITORING)
         kymo__frames_open_call(call);
-    kymo_flow_in(kymo_intern("process start"), child_id);
+    kymo_flow_in(kymo_intern("process start"), kymo__process_own());
 }
 
 /* As _member._end_on_term. */
@@ -258,13 +297,15 @@ static void end_on_term(void)
 /* Begin as planned. False with an exception, or with none if nothing is planned. */
 static bool begin_as_planned(PyObject *module)
 {
-    if (!plan || !child_id || !reset_signals() || !forget_children() || !start_session(module))
+    if (!plan || !kymo__process_own() || !reset_signals())
+        return false;
+    forget_children();
+    if (!start_session(module))
         return false;
     describe_process();
     end_on_term();
     PyErr_Clear();
     planned_pid = (long)getpid();
-    own_id = child_id;
     return true;
 }
 
@@ -273,6 +314,7 @@ PyObject *kymo__fork_child(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     bool failed = false;
     KYMO_SECTION_RESET(plan_section); /* another thread may have held it */
+    kymo__fork_in_child();
     if (!begin_as_planned(module)) {
         PyErr_Clear();
         PyObject *result = slow_hook ? PyObject_CallNoArgs(slow_hook) : Py_NewRef(Py_None);
@@ -281,7 +323,6 @@ PyObject *kymo__fork_child(PyObject *module, PyObject *Py_UNUSED(ignored))
     }
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    child_id = 0;
     kymo__tracer_forked(false); /* if no session began, or none with calls */
     PyErr_Restore(type, value, trace);
     if (failed)
@@ -297,16 +338,14 @@ static bool ends_as_planned(void)
     if (!plan || planned_pid != (long)getpid() || !kymo_running())
         return false;
     /* multiprocessing has a name for the process, and messages to count. */
-    PyObject *modules = PyImport_GetModuleDict();
-    if (PyDict_GetItemString(modules, "multiprocessing.process"))
+    if (PyDict_GetItemWithError(PyImport_GetModuleDict(), process_module))
         return false;
-    PyObject *sessions = PyDict_GetItemString(part(SESSIONS), "_outermost");
-    PyObject *member = PyDict_GetItemString(part(MEMBERS), "_recording");
-    if (!sessions || !PyList_Check(sessions) || PyList_GET_SIZE(sessions) != 1 || !member)
+    PyObject *sessions = part(OUTERMOST);
+    PyObject *member = PyDict_GetItemWithError(part(MEMBERS), recording_name);
+    if (PyList_GET_SIZE(sessions) != 1 || !member)
         return false;
-    PyObject *session = PyObject_GetAttrString(member, "session");
-    PyObject *at_end =
-        session ? PyObject_GetAttrString(PyList_GET_ITEM(sessions, 0), "_at_end") : NULL;
+    PyObject *session = PyObject_GetAttr(member, session_name);
+    PyObject *at_end = session ? PyObject_GetAttr(PyList_GET_ITEM(sessions, 0), at_end_name) : NULL;
     bool planned = at_end == Py_None && session == PyList_GET_ITEM(sessions, 0);
     Py_XDECREF(at_end);
     Py_XDECREF(session);
@@ -321,7 +360,7 @@ static void end_as_planned(PyObject *module)
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &term, &before);
-    kymo_flow_out(kymo_intern("process end"), own_id);
+    kymo_flow_out(kymo_intern("process end"), kymo__process_own());
     kymo__tracer_leaves(true);
     PyObject *done = kymo__session_stop(module, NULL);
     Py_XDECREF(done);

@@ -4,8 +4,10 @@
    is left to _spawn._after_wait. */
 #include "core.h"
 #include "methods.h"
+#include "streams.h"
 
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,19 +15,101 @@
 
 enum { STATUSES = 10000 }; /* children whose exit status is kept for `info`, at most */
 
-static PyObject *children;  /* _spawn._children: by pid, not yet waited for: (name, id) */
-static PyObject *slow_wait; /* _spawn._after_wait */
-static unsigned statuses;   /* noted so far */
+static PyObject *children;    /* _spawn._children: by pid, not yet waited for: (name, id) */
+static PyObject *slow_wait;   /* _spawn._after_wait */
+static PyObject *slow_before; /* _member._before_fork */
+static unsigned statuses;     /* noted so far */
 
-/* fork_watch(children, after_wait): from now on. */
+static uint64_t last_id;           /* given to a child, or 0 */
+static uint64_t own_id;            /* this process, in its parent's arrows; 0 for the first */
+static __thread uint64_t child_id; /* of the child that this thread forks; 0: it is not recorded */
+static __thread int apart;         /* what this thread forks is not a child of the program */
+
+/* fork_watch(children, after_wait, before_fork): from now on. */
 PyObject *kymo__fork_watch(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *given, *wait;
-    if (!PyArg_ParseTuple(args, "O!O:fork_watch", &PyDict_Type, &given, &wait))
+    PyObject *given, *wait, *before;
+    if (!PyArg_ParseTuple(args, "O!OO:fork_watch", &PyDict_Type, &given, &wait, &before))
         return NULL;
     Py_XSETREF(children, Py_NewRef(given));
     Py_XSETREF(slow_wait, Py_NewRef(wait));
+    Py_XSETREF(slow_before, Py_NewRef(before));
     Py_RETURN_NONE;
+}
+
+/* ---- ids in arrows */
+
+static uint64_t new_id(void)
+{
+    uint64_t none = 0, first = 0;
+    /* Without randomness, ids of two processes may be equal, and an arrow wrong. */
+    if (!__atomic_load_n(&last_id, __ATOMIC_RELAXED) && getrandom(&first, 7, GRND_NONBLOCK) == 7)
+        __atomic_compare_exchange_n(&last_id, &none, first, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+    return __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+}
+
+/* process_id(): an id for a child of this process. */
+PyObject *kymo__process_id(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLongLong(new_id());
+}
+
+uint64_t kymo__process_own(void)
+{
+    return own_id;
+}
+
+/* process_own(): the id of this process in its parent's arrows, or 0. */
+PyObject *kymo__process_own_id(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLongLong(own_id);
+}
+
+/* process_is(id): this is it. */
+PyObject *kymo__process_is(PyObject *Py_UNUSED(module), PyObject *id)
+{
+    own_id = PyLong_AsUnsignedLongLongMask(id);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- forking */
+
+bool kymo__fork_is_recorded(void)
+{
+    return child_id != 0;
+}
+
+/* fork_apart(apart): whether children that this thread forks are none of the program's, or become
+   another program at once. */
+PyObject *kymo__fork_apart(PyObject *Py_UNUSED(module), PyObject *is_apart)
+{
+    apart = PyObject_IsTrue(is_apart);
+    Py_RETURN_NONE;
+}
+
+/* fork_recorded(recorded): this thread is about to fork a child; is that to be recorded? */
+PyObject *kymo__fork_recorded(PyObject *Py_UNUSED(module), PyObject *recorded)
+{
+    child_id = PyObject_IsTrue(recorded) == 1 && apart != 1 ? new_id() : 0;
+    if (child_id)
+        kymo_flow_out(kymo_intern("process start"), child_id);
+    Py_RETURN_NONE;
+}
+
+/* fork_before(): the hook of os.fork before it. */
+PyObject *kymo__fork_before(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    if (!kymo_running() || !kymo__fork_plan_holds())
+        return slow_before ? PyObject_CallNoArgs(slow_before) : Py_NewRef(Py_None);
+    kymo__streams_ready();
+    return kymo__fork_recorded(module, Py_True);
+}
+
+void kymo__fork_in_child(void)
+{
+    own_id = child_id;
+    child_id = last_id = 0;
 }
 
 /* fork_made(result, args): os.fork or os.forkpty has returned, in the parent or in the child. */
@@ -36,7 +120,8 @@ PyObject *kymo__fork_made(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (PyTuple_Check(pid) && PyTuple_GET_SIZE(pid) > 0)
         pid = PyTuple_GET_ITEM(pid, 0);
-    const uint64_t id = kymo__fork_take_id();
+    const uint64_t id = child_id;
+    child_id = 0;
     const long number = PyLong_AsLong(pid);
     if (number == -1 && PyErr_Occurred())
         return NULL;
@@ -58,12 +143,9 @@ static bool is_recorded(long pid)
 {
     char path[4096];
     PyObject *folder = kymo__fork_folder();
-    PyObject *bytes = folder ? PyUnicode_EncodeFSDefault(folder) : NULL;
     int length =
-        bytes ? snprintf(path, sizeof path, "%s/%ld-1.kymo", PyBytes_AS_STRING(bytes), pid) : -1;
-    Py_XDECREF(bytes);
+        folder ? snprintf(path, sizeof path, "%s/%ld-1.kymo", PyBytes_AS_STRING(folder), pid) : -1;
     Py_XDECREF(folder);
-    PyErr_Clear();
     return length > 0 && (size_t)length < sizeof path && access(path, F_OK) == 0;
 }
 

@@ -15,26 +15,36 @@ PyObject *kymo__session_stop(PyObject *module, PyObject *ignored);
 /* forked.c */
 PyObject *kymo__fork_hooks(PyObject *module, PyObject *args);
 PyObject *kymo__fork_plan(PyObject *module, PyObject *plan);
-PyObject *kymo__fork_recorded(PyObject *module, PyObject *id);
 PyObject *kymo__fork_child(PyObject *module, PyObject *ignored);
 PyObject *kymo__fork_exit(PyObject *module, PyObject *args);
 PyObject *kymo__fork_stays(PyObject *module, PyObject *ignored);
 
-/* Is the child that this thread is forking, or this process if it is that child, to be recorded? */
-bool kymo__fork_is_recorded(void);
+/* Is there a plan for forked children, made by this process from what is still so? */
+bool kymo__fork_plan_holds(void);
 
-/* The id in arrows of the child that this thread has just forked, 0 if it is not recorded; it is
-   given once. */
-uint64_t kymo__fork_take_id(void);
-
-/* Where forked children record, as a new reference; NULL if nothing is planned. */
+/* Where forked children record, as a new reference to bytes; NULL if nothing is planned. */
 PyObject *kymo__fork_folder(void);
 
 /* forking.c */
 PyObject *kymo__fork_watch(PyObject *module, PyObject *args);
+PyObject *kymo__fork_apart(PyObject *module, PyObject *is_apart);
+PyObject *kymo__fork_recorded(PyObject *module, PyObject *recorded);
+PyObject *kymo__fork_before(PyObject *module, PyObject *ignored);
 PyObject *kymo__fork_made(PyObject *module, PyObject *args);
 PyObject *kymo__fork_waited(PyObject *module, PyObject *args);
 PyObject *kymo__child_status(PyObject *module, PyObject *args);
+PyObject *kymo__process_id(PyObject *module, PyObject *ignored);
+PyObject *kymo__process_own_id(PyObject *module, PyObject *ignored);
+PyObject *kymo__process_is(PyObject *module, PyObject *id);
+
+/* Is the child that this thread is forking, or this process if it is that child, to be recorded? */
+bool kymo__fork_is_recorded(void);
+
+/* This process is that child: it has its own id now, and none of its parent's children. */
+void kymo__fork_in_child(void);
+
+/* The id of this process in its parent's arrows; 0 if it has none. */
+uint64_t kymo__process_own(void);
 
 /* marking.c */
 extern PyMethodDef kymo__marking_methods[];

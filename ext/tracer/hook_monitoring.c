@@ -21,6 +21,8 @@ struct callback {
 static PyTypeObject *callback_type;
 static PyObject *monitoring; /* sys.monitoring, while installed */
 static PyObject *disable;    /* sys.monitoring.DISABLE */
+static PyObject *get_events; /* and get_events with its argument, for forked children */
+static PyObject *tool_id;
 static int tool = -1;
 static struct {
     long events; /* as get_events returned them then: not all that were asked for are among them */
@@ -191,7 +193,7 @@ bool kymo__hook_can_stay(void)
 /* The events that are on for our tool; negative with an exception. */
 static long events_now(void)
 {
-    PyObject *events = PyObject_CallMethod(monitoring, "get_events", "i", tool);
+    PyObject *events = PyObject_CallOneArg(get_events, tool_id);
     long bits = events ? PyLong_AsLong(events) : -1;
     Py_XDECREF(events);
     return bits;
@@ -224,7 +226,8 @@ int kymo__hook_install(void)
     monitoring = sys ? PyObject_GetAttrString(sys, "monitoring") : NULL;
     Py_XDECREF(sys);
     disable = monitoring ? PyObject_GetAttrString(monitoring, "DISABLE") : NULL;
-    if (!disable || take_tool() < 0)
+    get_events = monitoring ? PyObject_GetAttrString(monitoring, "get_events") : NULL;
+    if (!disable || !get_events || take_tool() < 0 || !(tool_id = PyLong_FromLong(tool)))
         goto fail;
     for (enum event i = 0; i < EVENTS; i++) {
         installed.calls[i] = is_wanted(i) ? callback_for(i) : NULL;
@@ -301,6 +304,8 @@ void kymo__hook_remove(void)
     }
     PyErr_Clear();
     Py_CLEAR(disable);
+    Py_CLEAR(get_events);
+    Py_CLEAR(tool_id);
     Py_CLEAR(monitoring);
     PyErr_Restore(type, value, trace);
 }

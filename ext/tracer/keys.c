@@ -160,7 +160,6 @@ static void on_code_end(PyCodeObject *code);
 
 int kymo__functions_begin(void)
 {
-    kymo__functions_end();
     if (kymo__code_deaths_watch(on_code_end) < 0)
         return -1;
     KYMO_SECTION_LOCK(table_section);
@@ -171,19 +170,30 @@ int kymo__functions_begin(void)
     return table ? kymo__callables_begin() : -1;
 }
 
-void kymo__functions_end(void)
+/* Empty everything that belongs to a session; the tables that were there. */
+static struct function_table *empty_tables(void)
 {
     KYMO_SECTION_LOCK(table_section);
     struct function_table *table = kymo__functions;
     __atomic_store_n(&kymo__functions, &none.table, __ATOMIC_RELEASE);
     KYMO_SECTION_UNLOCK(table_section);
-    tables_free(table);
     clear_recent();
     recent_stopped = false;
     kymo__tasks_reset();
     kymo__lives_reset();
+    return table;
+}
+
+void kymo__functions_end(void)
+{
+    tables_free(empty_tables());
     kymo__code_deaths_ignore(on_code_end);
     kymo__callables_end();
+}
+
+void kymo__functions_inherited(void)
+{
+    (void)empty_tables();
 }
 
 static void on_code_end(PyCodeObject *code)

@@ -79,6 +79,10 @@ void kymo__recent_stop(void);
 int kymo__functions_begin(void);
 void kymo__functions_end(void);
 
+/* Instead, in a forked child that goes on with its parent's hooks: what the parent's session had
+   stays in memory, because freeing it would copy every page of it. */
+void kymo__functions_inherited(void);
+
 /* Add an entry for CODE, which was not found, and define its key. Never NULL; no exception. */
 const struct function *kymo__function_add(PyObject *code);
 

@@ -5,6 +5,7 @@
 #include "ccalls.h"
 #include "core.h"
 #include "greenlets.h"
+#include "pyframes.h"
 #include "threadnames.h"
 #include "throttle.h"
 #include "tracer.h"
@@ -13,34 +14,6 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* The code objects of FRAME and its callers, innermost first, borrowed; *COUNT of them, to be
-   freed. The frames keep them alive, and the GIL the frames. */
-static PyObject **codes_of(PyFrameObject *frame, size_t *count)
-{
-    size_t capacity = 0;
-    PyObject **codes = NULL;
-    *count = 0;
-    Py_XINCREF(frame);
-    while (frame) {
-        if (*count == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            PyObject **grown = realloc(codes, capacity * sizeof *codes);
-            if (!grown) {
-                Py_DECREF(frame);
-                break;
-            }
-            codes = grown;
-        }
-        PyCodeObject *code = PyFrame_GetCode(frame);
-        codes[(*count)++] = (PyObject *)code;
-        Py_DECREF(code);
-        PyFrameObject *back = PyFrame_GetBack(frame);
-        Py_DECREF(frame);
-        frame = back;
-    }
-    return codes;
-}
 
 uint32_t kymo__frames_key(PyObject *code)
 {
@@ -52,10 +25,8 @@ uint32_t kymo__frames_key(PyObject *code)
 /* Record this thread's open frames with DETAIL; SKIP leaves out the innermost. */
 static void record_own(bool skip, unsigned detail)
 {
-    PyFrameObject *frame = PyEval_GetFrame();
     size_t count;
-    PyObject **codes = codes_of(frame, &count);
-    /* Read the clock now: creating frame objects may have collected garbage. */
+    PyObject **codes = kymo__frames_codes(PyThreadState_Get(), &count);
     uint64_t ticks = kymo__stamp_begin();
     while (count-- > (size_t)skip) {
         uint32_t key = kymo__frames_key(codes[count]);
@@ -143,10 +114,8 @@ static uint32_t system_id(PyThreadState *state)
 /* Record the open frames of another thread, unless it must do so itself. */
 static void record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
 {
-    PyFrameObject *frame = PyThreadState_GetFrame(state);
     size_t count;
-    PyObject **codes = codes_of(frame, &count);
-    Py_XDECREF(frame);
+    PyObject **codes = kymo__frames_codes(state, &count);
     uint32_t *keys = count ? malloc(count * sizeof *keys) : NULL;
     /* Keys first: they cannot be defined inside a claim. */
     for (size_t i = 0; keys && i < count; i++)

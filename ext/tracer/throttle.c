@@ -36,9 +36,8 @@ enum {
 #define COST_FACTOR 1.5 /* how much more an event costs outside the loop; initial guess */
 
 static struct {
-    double budget;                          /* 0: off */
-    uint32_t window;                        /* number of the interval between two checks */
-    struct site *active_sites[LOOK_EVENTS]; /* sites with events since the last check */
+    double budget;   /* 0: off */
+    uint32_t window; /* number of the interval between two checks */
     size_t active_count;
     uint64_t events, c_events;   /* since the last check */
     double once;                 /* the same: nanoseconds of one-time costs per site */
@@ -57,6 +56,8 @@ static struct {
     bool broke;          /* new functions are not recorded either */
     bool break_recorded; /* this has happened and is recorded */
 } t;
+static struct site *active_sites[LOOK_EVENTS]; /* t.active_count sites with events since the last
+                                                  check; not in `t`, which is cleared often */
 
 static double least_ticks; /* of a callback, from sessions that did not know it beforehand */
 
@@ -170,8 +171,8 @@ static void switch_off_costly(double cost, double target)
     for (size_t i = 0; i < t.active_count; i++)
         /* A site that was rarely called may never be called again, and switching it off has a
            cost. */
-        if (!t.active_sites[i]->off && t.active_sites[i]->events >= WORTHWHILE)
-            candidates[count++] = t.active_sites[i];
+        if (!active_sites[i]->off && active_sites[i]->events >= WORTHWHILE)
+            candidates[count++] = active_sites[i];
     if (count)
         qsort(candidates, count, sizeof *candidates, by_mean);
     for (size_t i = 0; i < count && cost > target; i++) {
@@ -261,7 +262,7 @@ void kymo__throttle_count(struct site *site)
         site->in_window = t.window;
         site->window = 0;
         if (t.active_count < LOOK_EVENTS)
-            t.active_sites[t.active_count++] = site;
+            active_sites[t.active_count++] = site;
     }
     site->window++;
     site->events++;

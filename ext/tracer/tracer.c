@@ -26,10 +26,13 @@ void kymo__trace_value(unsigned kind, uint32_t key, uint64_t value)
     }
 }
 
-/* Forget the session's options; the hooks have been removed. */
+/* Forget the session's options; the hooks have been removed, or are taken over by a forked child. */
 static void reset_options(void)
 {
-    kymo__functions_end();
+    if (left)
+        kymo__functions_inherited();
+    else
+        kymo__functions_end();
     kymo__named_end();
     kymo__throttle_end();
     kymo__tracing = (struct tracing){0};

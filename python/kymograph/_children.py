@@ -8,7 +8,6 @@ TYPE_CHECKING = False  # avoids importing typing
 if TYPE_CHECKING:
     from typing import Any
 
-forking = False  # the calling thread forks a process that is not the program's
 _ours: list[Any] = []  # usage of children that Kymograph itself forked and waited for
 
 

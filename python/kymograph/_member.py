@@ -174,14 +174,8 @@ def _watch_names() -> None:
 # ---- following children
 
 
-def _is_forking() -> bool:
-    """Does Kymograph itself fork, in this thread?"""
-    children = sys.modules.get("kymograph._children")  # few processes need it
-    return children is not None and children.forking
-
-
 def _before_fork() -> None:
-    recorded = _family is not None and _core.running() and not _is_forking()
+    recorded = _family is not None and _core.running()
     if recorded:
         _watch_names()
         _core.messages_ready()
@@ -189,16 +183,17 @@ def _before_fork() -> None:
             _plan()
         except Exception:  # the program may have put anything into sys.argv
             _core.fork_plan(None)
-    _spawn.before_fork(recorded)
+    _core.fork_recorded(recorded)
 
 
 def _plan() -> None:
-    """Let forked children begin their recording without Python code: see ext/module/forked.c."""
+    """Let forked children begin their recording without Python code, see ext/module/forked.c, and
+    other forks do without this hook, see ext/module/forking.c."""
     global _planned
     assert _family is not None
     known, repeats = _ranks.unchanged(), _family.repeats
     script = (sys.argv or ["-c"])[0]
-    now = os.getpid(), _family.folder, repeats, known, script
+    now = os.getpid(), _family.folder, repeats, known, script, _registered
     if now == _planned:
         return
     usual = "flight" not in _family.settings and not _family.crash
@@ -214,17 +209,21 @@ def _plan() -> None:
         **repeats[1],
         **known,
     }
+    member = Member(_family)
+    member.session = _session.Session("", None, False, 1)
     plan = (
-        _family.folder,
+        _spawn._bytes(_family.folder),
         repeats[0],
         tuple(facts.items()),
         _name(),
-        Member(_family),
-        _session.Session("", None, False, 1),
+        member,
+        member.session,
         globals(),
         _session.__dict__,
-        _spawn.__dict__,
+        _session._outermost,
+        _spawn.forgotten,
         (_signal.getsignal, _signal.signal, _signal.SIG_DFL, handlers),
+        (sys.__dict__, script, os.__dict__, *_ranks.seen(), _registered),
     )
     _core.fork_plan(plan)
     _planned = now
@@ -281,10 +280,10 @@ def follow(family: Family) -> None:
         os.putenv("PYTHONPATH", family.path + (os.pathsep + rest if rest else ""))
     offer(family)
     hook_exit(finish)
-    os.register_at_fork(before=_before_fork, after_in_child=_core.fork_child)
+    os.register_at_fork(before=_core.fork_before, after_in_child=_core.fork_child)
     atexit.register(finish)  # before the program's handlers, so it runs after them
     _spawn.on_exec.append(on_exec)
-    _spawn.watch(family)
+    _spawn.watch(family, _before_fork)
     _messages.watch(family, offer)
 
 

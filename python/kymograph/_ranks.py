@@ -83,6 +83,12 @@ def unchanged() -> dict[str, str] | None:
     return _last[1]
 
 
+def seen() -> tuple[object, object, list[bytes], list[bytes | None]]:
+    """Return what `unchanged` has looked at: os.environ, its dict, the names, and their values."""
+    assert _last is not None
+    return os.environ, os.environ._data, _RAW, _last[0]  # type: ignore[attr-defined]
+
+
 def of_this_process() -> dict[str, str]:
     """Return `found` for os.environ. Cheap if nothing changed, as in a forked child."""
     global _last

@@ -30,29 +30,17 @@ if TYPE_CHECKING:
 START, END = "process start", "process end"  # arrows; `merge` does not renumber these
 _ENCODING = sys.getfilesystemencoding()
 _COMMAND = 200  # characters of a command that are recorded
-_NAMED = 3  # programs that are not recorded, in the summary
+_NAMED = 3  # programs that are not recorded, in the summary,
+_REST = "..."  # and all others
 _EXTENSION = "_posixsubprocess"  # which subprocess and multiprocessing import
 
-_here = _local()  # the fork that this thread is about to do
+_here = _local()  # the shells that this thread waits for
 _children: dict[int, tuple[str, int]] = {}  # by pid, not yet waited for: its span
-_own = 0  # this process, in its parent's arrows; 0 for the first
-_last = 0  # id given to a child
-_others = 0  # children that were not recorded
-_names: dict[str, None] = {}  # the programs of some of them, in order
+_others: dict[str, int] = {}  # how many children of which programs were not recorded
+forgotten = (_children, _others)  # by a forked child
 _family: Family | None = None
 _variable, _value = b"", b""  # of the environment
 on_exec: list[Callable[[bool], None]] = []  # called before os.exec* with True; False: it failed
-
-
-# ---- ids
-
-
-def _new_id() -> int:
-    global _last
-    if not _last:
-        _last = int.from_bytes(os.urandom(7), "little")
-    _last += 1
-    return _last
 
 
 def _identity(pid: int) -> int:
@@ -71,41 +59,29 @@ def _identity(pid: int) -> int:
 # ---- this process is a child
 
 
-def before_fork(recorded: bool) -> None:
-    """The thread is about to fork a child; is that to be recorded?"""
-    recorded = recorded and not getattr(_here, "execs", False)
-    _here.id = _new_id() if recorded else 0
-    _core.fork_recorded(_here.id)
-    if recorded:
-        _core.flow_out(START, _here.id)
-
-
 def forked() -> bool:
     """In a forked child: is it to be recorded? Nothing that the parent started is its own."""
-    global _own, _last, _others
-    _own, _last, _others = getattr(_here, "id", 0), 0, 0
-    _children.clear()
-    _names.clear()
-    return _own != 0
+    for known in forgotten:
+        known.clear()
+    return _core.process_own() != 0
 
 
 def began() -> None:
     """The recording of this child begins."""
-    global _own
     call = _core.watched_fork()
     # It is about to return in this process, too. Before 3.12 that is not reported.
     if call is not None and _core.trace_hook() == "sys.monitoring":
         _core.inside(call)
-    if not _own:
-        _own = _identity(os.getpid())
-    if _own:
-        _core.flow_in(START, _own)
+    if not _core.process_own():
+        _core.process_is(_identity(os.getpid()))
+    if own := _core.process_own():
+        _core.flow_in(START, own)
 
 
 def ended() -> None:
     """It is about to end."""
-    if _own:
-        _core.flow_out(END, _own)
+    if own := _core.process_own():
+        _core.flow_out(END, own)
 
 
 # ---- children of this process
@@ -145,18 +121,18 @@ def _after_spawn(pid: int, argv: Any) -> None:
     argv = list(argv)
     if any(HELPER in _text(word) for word in argv):
         return
-    identity = _identity(pid) or _new_id()
+    identity = _identity(pid) or _core.process_id()
     _started(pid, argv, identity)
     if argv and "python" in _base(_text(argv[0])):
         _core.flow_out(START, identity)
 
 
 def _fork_exec_failed() -> None:
-    _here.execs = False
+    _core.fork_apart(False)
 
 
 def _after_fork_exec(pid: int, args: Arguments) -> None:
-    _here.execs = False
+    _core.fork_apart(False)
     _after_spawn(pid, args[0])
 
 
@@ -169,10 +145,10 @@ def _is_recorded(pid: int) -> bool:
 
 
 def _note_unrecorded(name: str) -> None:
-    global _others
-    _others += 1
-    if len(_names) < _NAMED:
-        _names[name.removeprefix("process ")] = None
+    name = name.removeprefix("process ")
+    if name not in _others and len(_others) >= _NAMED:
+        name = _REST
+    _others[name] = _others.get(name, 0) + 1
 
 
 def unrecorded() -> str:
@@ -183,8 +159,8 @@ def unrecorded() -> str:
     _children.clear()
     if not _others:
         return ""
-    names = [*_names, "..."] if _others > _NAMED <= len(_names) else _names
-    return f"{_others} child process{'es' if _others > 1 else ''} ({', '.join(names)})"
+    count = sum(_others.values())
+    return f"{count} child process{'es' if count > 1 else ''} ({', '.join(_others)})"
 
 
 def _waited(pid: int, status: str) -> None:
@@ -230,7 +206,7 @@ _SHELL = "process sh"
 def _before_system(args: Arguments) -> None:
     if not _core.running():
         return
-    identity = _new_id()
+    identity = _core.process_id()
     command = "sh" if not args or _is_hidden() else _text(args[0]).partition("\0")[0][:_COMMAND]
     _core.process_begin(_SHELL, identity, 0, command)
     _here.shells = [*getattr(_here, "shells", ()), identity]  # a signal handler may run another
@@ -281,7 +257,7 @@ _ENVIRONMENT = 5  # the place of its list among the arguments of fork_exec
 
 def _before_fork_exec(args: Arguments) -> Arguments | None:
     _core.messages_ready()
-    _here.execs = True  # with preexec_fn, the hooks of os.fork run in it
+    _core.fork_apart(True)  # with preexec_fn, the hooks of os.fork run in it
     if len(args) <= _ENVIRONMENT or args[_ENVIRONMENT] is None:
         return None
     given = dict(entry.partition(b"=")[::2] for entry in args[_ENVIRONMENT])
@@ -340,11 +316,11 @@ def _watch_fork_exec() -> None:
     _replace(_posixsubprocess, "fork_exec", _before_fork_exec, _after_fork_exec, _fork_exec_failed)
 
 
-def watch(family: Family) -> None:
-    """Watch this process from now on."""
+def watch(family: Family, before_fork: Callable[[], None]) -> None:
+    """Watch this process from now on; `before_fork` is called unless a plan holds."""
     global _family
     _family = family
-    _core.fork_watch(_children, _after_wait)
+    _core.fork_watch(_children, _after_wait, before_fork)
     for name in ("fork", "forkpty"):
         _replace(os, name, None, _core.fork_made)
     for name in ("posix_spawn", "posix_spawnp"):

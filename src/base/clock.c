@@ -29,6 +29,12 @@ int kymo__clock_choose(int monotonic)
     return counter ? KYMO__COUNTER_CLOCK : KYMO_CLOCK_MONOTONIC;
 }
 
+int kymo__clock_keep(int monotonic)
+{
+    bool counter = kymo__load_relaxed(&kymo__clock_counter);
+    return counter && !monotonic ? KYMO__COUNTER_CLOCK : kymo__clock_choose(monotonic);
+}
+
 struct kymo_snapshot kymo__clock_snapshot(void)
 {
     struct kymo_snapshot best = {0};

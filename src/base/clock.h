@@ -28,6 +28,10 @@ static inline int64_t kymo__clock_ns(clockid_t id)
    enum kymo_clock. Not while a session runs. */
 int kymo__clock_choose(int monotonic);
 
+/* The same, but a counter that was chosen before stays the choice: a forked child uses the clock of
+   its parent, and asking the kernel takes longer than other things that it does. */
+int kymo__clock_keep(int monotonic);
+
 /* Read ticks and both clocks together, as closely as a few attempts allow. */
 struct kymo_snapshot kymo__clock_snapshot(void);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "atomic.h"
 #include "file.h"
 
 uint64_t kymo__process_start(uint32_t pid)
@@ -24,10 +25,9 @@ uint64_t kymo__process_start(uint32_t pid)
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-void kymo__boot_id(uint8_t id[16])
+static void read_boot_id(uint8_t id[16])
 {
     char text[64];
-    memset(id, 0, 16);
     if (kymo__file_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) <= 0)
         return;
     int digits = 0;
@@ -39,6 +39,20 @@ void kymo__boot_id(uint8_t id[16])
         id[digits / 2] = (uint8_t)(id[digits / 2] << 4 | value);
         digits++;
     }
+}
+
+void kymo__boot_id(uint8_t id[16])
+{
+    static uint64_t known[2]; /* no process outlives it */
+    uint64_t parts[2] = {kymo__load_acquire(&known[0]), kymo__load_acquire(&known[1])};
+    if (!parts[0] || !parts[1]) {
+        memset(id, 0, 16);
+        read_boot_id(id);
+        memcpy(parts, id, 16);
+        kymo__store_release(&known[0], parts[0]);
+        kymo__store_release(&known[1], parts[1]);
+    }
+    memcpy(id, parts, 16);
 }
 
 int kymo__process_alive(uint32_t pid, uint64_t start, const uint8_t boot[16])

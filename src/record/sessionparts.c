@@ -160,7 +160,8 @@ int kymo__session_new(const struct kymo_options *o, struct kymo_session **out)
     if (!s)
         return -ENOMEM;
     connect_parts(s);
-    const int level = o->level ? o->level : 1, clock = kymo__clock_choose(o->clock);
+    const int level = o->level ? o->level : 1;
+    const int clock = o->brief ? kymo__clock_keep(o->clock) : kymo__clock_choose(o->clock);
     s->lanes.started = s->flight.started = s->drain.started = kymo__clock_snapshot();
     struct kymo_file_header header;
     fill_header(&header, clock, o->clock_rate, s->lanes.started);

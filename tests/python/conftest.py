@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -26,6 +27,13 @@ Record = Callable[..., AbstractContextManager[Path]]
 Read = Callable[[], list[kymograph.Event]]
 RunCode = Callable[..., subprocess.CompletedProcess[str]]
 Maker = Callable[..., Path]
+
+
+# Programs that tests run behave as anywhere: their output is buffered, and they do not inherit that
+# a shell has its background jobs ignore one signal, and nohup the other.
+os.environ.pop("PYTHONUNBUFFERED", None)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)

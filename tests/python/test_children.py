@@ -30,8 +30,8 @@ def test_a_forked_child_is_recorded_however_it_ends() -> None:
                 in_child()
                 end()
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(fork(lambda: os._exit(3)))
-        print(fork(lambda: sys.exit(4)))
+        print(fork(lambda: os._exit(3)), flush=True)
+        print(fork(lambda: sys.exit(4)), flush=True)
         print(fork(lambda: os.kill(os.getpid(), signal.SIGTERM) or signal.pause()))
         print(fork(lambda: os.kill(os.getpid(), signal.SIGKILL)))
         """,

@@ -36,7 +36,11 @@ CODE = "def in_child(): pass\nimport sys\nin_child()\nprint(sys.argv)\n"
         "print(run([sys.executable, 'package'], stdout=-1).stdout)",
     ],
 )
-def test_a_command_line_of_any_form_is_recorded_and_does_not_change(start: str) -> None:
+def test_a_command_line_of_any_form_is_recorded_and_does_not_change(
+    start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `python` in PATH may be another one, or none that runs.
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"])
     write("package/child.py", CODE)
     write("package/__main__.py", CODE)
     write(

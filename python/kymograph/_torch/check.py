@@ -228,11 +228,11 @@ def in_child(torch: Any, layout: dict[str, Any]) -> list[str]:
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # about threads: none of it is used
-        _children.forking = True
+        _core.fork_apart(True)
         try:
             child = os.fork()
         finally:
-            _children.forking = False
+            _core.fork_apart(False)
     if child == 0:
         try:
             _child(torch, layout, writing)
