@@ -119,7 +119,7 @@ int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t ca
 /* The file's length: up to the chunks that are ready. */
 static uint64_t file_bytes(const struct kymo_live *live)
 {
-    return CHUNK_OFFSET + (uint64_t)kymo__load_relaxed(&live->ready) * KYMO__CHUNK_BYTES;
+    return CHUNK_OFFSET + (uint64_t)kymo__load_acquire(&live->ready) * KYMO__CHUNK_BYTES;
 }
 
 static void touch_chunks(struct kymo_chunk *first, uint32_t count)
@@ -188,8 +188,10 @@ bool kymo__live_is_whole(struct kymo_live *live)
     struct stat st;
     if (!live->path)
         return true;
+    /* First: another thread may extend the file meanwhile. */
+    const uint64_t expected = file_bytes(live);
     return descriptor(live) == 0 && fstat(kymo__load_acquire(&live->file.fd), &st) == 0 &&
-           (uint64_t)st.st_size >= file_bytes(live);
+           (uint64_t)st.st_size >= expected;
 }
 
 uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
@@ -211,7 +213,7 @@ uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
         madvise(live->chunks, (size_t)more * KYMO__CHUNK_BYTES, MADV_RANDOM);
     else
         touch_chunks(&live->chunks[live->ready], more);
-    kymo__store_relaxed(&live->ready, live->ready + more); /* the writer thread looks */
+    kymo__store_release(&live->ready, live->ready + more); /* the writer thread looks */
     kymo__store_release(&live->header->chunks, live->ready);
     return more;
 }

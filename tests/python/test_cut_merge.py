@@ -203,8 +203,8 @@ def test_a_full_disk_leaves_nothing(traced: Path, tmp_path: Path, verb: str) -> 
 def test_an_interrupted_cut_leaves_nothing(tmp_path: Path, number: int) -> None:
     capture, out = tmp_path / "large.kymo", tmp_path / "out.kymo"
     kymograph.start(capture, c_calls=False)
-    for _ in range(40):
-        fib(17)
+    for _ in range(20):
+        fib(20)
     kymograph.stop()
 
     interrupted(tmp_path, number, "cut", "-o", out, capture)

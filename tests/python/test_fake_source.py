@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 from command import good, kymograph
+from test_export_parquet import Query, ask
 
 import kymograph as library
+
+__all__ = ["ask"]  # a fixture
 
 TRACKS, ROUNDS, NOTES = 500, 40, 1000
 EVENTS = TRACKS * ROUNDS
@@ -187,16 +190,18 @@ def test_every_verb_takes_it(capture: Path, tmp_path: Path):
     assert len({f["id"] for f in fields}) == 2
 
 
-def test_parquet_has_fields_as_arguments(capture: Path, tmp_path: Path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    out = tmp_path / "tables"
-    assert kymograph("export", capture, "--to", "parquet", "-o", out).returncode == 0
-    args = parquet.read_table(next(out.rglob("args*"))).to_pylist()
-    shapes = [row["text"] for row in args if row["name"] == "shapes"]
+@pytest.mark.native
+def test_parquet_has_fields_as_arguments(capture: Path, ask: Query):
+    def rows(column: str, name: str) -> str:
+        return f"select distinct {column} from args where name = '{name}'"
 
-    assert [json.loads(text) for text in shapes] == [IN_JSON["shapes"]] * 3
-    assert sum(row["value"] for row in args if row["name"] == "size") == sum(
-        16 + i % 7 * 8 for i in range(NOTES)
+    total = "select sum(value) from args where name = 'size'"
+    shapes = "select text from args where name = 'shapes'"
+    _, texts, sizes, floats, integers = ask(
+        capture, shapes, total, rows("real", "float"), rows("integer", "int")
     )
-    assert {row["real"] for row in args if row["name"] == "float"} == {-0.5}
-    assert {row["integer"] for row in args if row["name"] == "int"} == {-(2**63)}
+
+    assert [json.loads(text) for (text,) in texts] == [IN_JSON["shapes"]] * 3
+    assert sizes == [[sum(16 + i % 7 * 8 for i in range(NOTES))]]
+    assert floats == [[-0.5]]
+    assert integers == [[-(2**63)]]
