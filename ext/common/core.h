@@ -54,6 +54,14 @@ static inline struct core *kymo__core_of_module(PyObject *module)
     return PyModule_GetState(module);
 }
 
+/* alive.c */
+
+/* An interpreter imports this module. */
+void kymo__python_begins(void);
+
+/* Can threads take the GIL and call Python? Not once it ends. Any thread, without the GIL. */
+bool kymo__python_usable(void);
+
 /* errors.c */
 
 /* Make the module's exceptions. Returns 0, or -1 with an exception set. */

@@ -11,6 +11,7 @@
 
 #include "codes.h"
 #include "codewatch.h"
+#include "core.h"
 #include "threadnames.h"
 #include KYMO_STACK_HEADER
 
@@ -85,7 +86,7 @@ static bool may_crash(void)
 static void settle_codes(void)
 {
     /* Otherwise the thread that ends the session asks. */
-    if (!Py_IsInitialized() || KYMO_FINALIZING() || may_crash())
+    if (!kymo__python_usable() || may_crash())
         return;
     PyGILState_STATE gil = PyGILState_Ensure();
     kymo__codes_settle();
@@ -94,7 +95,7 @@ static void settle_codes(void)
 
 static void name_threads(void (*name)(uint32_t tid, const char *text))
 {
-    if (!Py_IsInitialized() || KYMO_FINALIZING())
+    if (!kymo__python_usable())
         return;
     PyGILState_STATE gil = PyGILState_Ensure();
     kymo__threads_name(name);

@@ -17,7 +17,7 @@ static bool stale; /* the wrappers are those of a parent process */
    interpreter any more. */
 static bool with_python(void (*function)(void))
 {
-    if (!Py_IsInitialized() || KYMO_FINALIZING())
+    if (!kymo__python_usable())
         return false;
     bool mine = kymo_memory_enter();
     PyGILState_STATE gil = PyGILState_Ensure();

@@ -60,6 +60,7 @@ static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
 static int module_exec(PyObject *module)
 {
     struct core *core = kymo__core_of_module(module);
+    kymo__python_begins();
     core->names = kymo__names_new();
     core->args_word = PyUnicode_InternFromString("args");
     if (!core->names || !core->args_word)

@@ -67,7 +67,7 @@ static void note_schemas(void)
 
 static void tell_schemas(void)
 {
-    if (!kymo__torch_schemas() || !Py_IsInitialized() || KYMO_FINALIZING())
+    if (!kymo__torch_schemas() || !kymo__python_usable())
         return;
     bool memory = kymo_memory_enter();
     PyGILState_STATE gil = PyGILState_Ensure();

@@ -86,7 +86,7 @@ static int tracer_start(void *user, const struct kymo_source_session *session, v
 {
     (void)user;
     const struct kymo__python_options *options = session->options ? session->options : &usual;
-    if (!Py_IsInitialized() || KYMO_FINALIZING())
+    if (!kymo__python_usable())
         return -ECANCELED;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = can_record() ? begin_tracing(options) : -1;
@@ -106,7 +106,7 @@ static int tracer_start(void *user, const struct kymo_source_session *session, v
 /* Run FUNCTION with the GIL, unless the interpreter is gone. */
 static void with_python(void (*function)(void))
 {
-    if (!Py_IsInitialized() || KYMO_FINALIZING())
+    if (!kymo__python_usable())
         return;
     PyGILState_STATE gil = PyGILState_Ensure();
     function();

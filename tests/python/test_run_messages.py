@@ -368,7 +368,7 @@ def test_a_program_that_changed_its_root_or_user_ends_without_a_traceback(
 def test_too_little_memory_is_one_line() -> None:
     code = (
         "import resource, sys; from kymograph.__main__ import main; "
-        "resource.setrlimit(resource.RLIMIT_AS, (80 << 20, -1)); "
+        "resource.setrlimit(resource.RLIMIT_AS, (80 << 20, resource.RLIM_INFINITY)); "
         "sys.exit(main(['run', '-c', 'print(1)']))"
     )
 

@@ -302,7 +302,7 @@ struct kymo_relation kymo__hosts_relate(const struct kymo_hosts *hosts, int firs
         return (struct kymo_relation){.how = KYMO__RELATED_MONOTONIC, .sync = KYMO__SYNC_YES};
     const struct kymo_evidence *a = &hosts->all[first], *b = &hosts->all[host];
     struct kymo_relation wall = kymo__hostclock_relate(&a->clock, &b->clock, true);
-    struct link link;
+    struct link link = {0};
     if (!find_link(hosts, a, b, &link))
         return wall;
     bool trusted = wall.sync == KYMO__SYNC_YES && wall.error >= 0 && wall.error < TIME_MOST;
