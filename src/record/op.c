@@ -32,6 +32,8 @@ struct found {
     struct kymo_schema note;
 };
 
+static const struct kymo_op none; /* not recorded */
+
 /* Which of the session's notes. */
 enum note { IN, OUT, ATTRIBUTES };
 
@@ -73,17 +75,17 @@ static uint32_t find_operator(struct kymo_lane *lane, const struct kymo_running 
     return found.key;
 }
 
-/* The key that PLACE has, of a site, if it is one of SESSION; otherwise 0. */
-KYMO_INLINE uint32_t site_key(const uint64_t *place, uint32_t session)
+enum { KEY_BITS = 32 };
+
+/* Does SITE have keys of SESSION? */
+KYMO_INLINE bool is_known(const struct kymo_op_site *site, uint32_t session)
 {
-    enum { KEY_BITS = 32 };
-    uint64_t known = kymo__load_relaxed(place);
-    return known >> KEY_BITS == session ? (uint32_t)known : 0;
+    return kymo__load_relaxed(&site->name) >> KEY_BITS == session &&
+           kymo__load_relaxed(&site->schema) >> KEY_BITS == session;
 }
 
 static void remember_key(uint64_t *place, uint32_t session, uint32_t key)
 {
-    enum { KEY_BITS = 32 };
     kymo__store_relaxed(place, (uint64_t)session << KEY_BITS | key);
 }
 
@@ -93,43 +95,46 @@ KYMO_INLINE struct kymo_op_site *site_of(const struct kymo_operator *what)
     return what->size >= sizeof(*what) ? what->site : NULL;
 }
 
-/* Look up what the session has for the operator WHAT, for whoever has claimed LANE at AT. False if
-   it has no room: then the claim has ended. */
-static __attribute__((noinline)) bool look_up_slowly(struct kymo_lane *lane, struct kymo_record *at,
-                                                     const struct kymo_operator *what,
-                                                     struct found *found)
+/* Look up what the session has for the operator WHAT, for whoever has claimed LANE at AT. Without room
+   the claim has ended, and the key is 0. */
+static __attribute__((noinline)) struct found
+look_up_slowly(struct kymo_lane *lane, struct kymo_record *at, const struct kymo_operator *what)
 {
-    const struct kymo_running *s = prepare_note(&found->note, IN);
+    struct found found = {0};
+    const struct kymo_running *s = prepare_note(&found.note, IN);
     struct kymo_op_site *site = site_of(what);
-    found->key = s ? find_operator(lane, s, what->name) : 0;
-    if (kymo__unlikely(!found->key)) {
+    found.key = s ? find_operator(lane, s, what->name) : 0;
+    if (kymo__unlikely(!found.key)) {
         kymo_lane_drop(lane, at, s != NULL, KYMO_GAP_DISK);
-        return false;
+        return found;
     }
-    found->schema_key = what->schema ? kymo__key(lane, what->schema) : 0;
-    if (site) {
-        remember_key(&site->name, lane->session, found->key);
-        remember_key(&site->schema, lane->session, found->schema_key);
+    found.schema_key = what->schema ? kymo__key(lane, what->schema) : 0;
+    struct kymo_local *local = (struct kymo_local *)lane;
+    local->op_note = kymo_word(KYMO__NOTE, 0, found.note.key);
+    local->op_numbers = kymo__chain_word_seven(found.note.number, KYMO__OPVALUES_LISTS);
+    if (site && (found.schema_key || !what->schema)) {
+        remember_key(&site->name, lane->session, found.key);
+        remember_key(&site->schema, lane->session, found.schema_key);
     }
-    return true;
+    return found;
 }
 
 /* The same, quickly if the site has it. */
-KYMO_INLINE bool look_up(struct kymo_lane *lane, struct kymo_record *at,
-                         const struct kymo_operator *what, struct found *found)
+KYMO_INLINE struct found look_up(struct kymo_lane *lane, struct kymo_record *at,
+                                 const struct kymo_operator *what)
 {
+    struct kymo_local *local = (struct kymo_local *)lane;
     const struct kymo_op_site *site = site_of(what);
     const struct kymo_running *s = site ? kymo__running_now() : NULL;
-    found->key = s ? site_key(&site->name, lane->session) : 0;
-    found->schema_key = s ? site_key(&site->schema, lane->session) : 0;
-    if (kymo__likely(found->key && (found->schema_key || !what->schema)))
-        found->note = s->ops->in; /* the site was filled in after it was defined */
-    else if (!look_up_slowly(lane, at, what, found))
-        return false;
-    found->id = what->id ? what->id
-                         : ((uint64_t)lane->thread + 1) << THREAD_SHIFT |
-                               ++((struct kymo_local *)lane)->ops;
-    return true;
+    struct found found = {0};
+    if (kymo__likely(s && is_known(site, lane->session)))
+        found = (struct found){.key = (uint32_t)kymo__load_relaxed(&site->name),
+                               .schema_key = (uint32_t)kymo__load_relaxed(&site->schema),
+                               .note = s->ops->in}; /* defined before the site was filled in */
+    else
+        found = look_up_slowly(lane, at, what);
+    found.id = what->id ? what->id : ((uint64_t)lane->thread + 1) << THREAD_SHIFT | ++local->ops;
+    return found;
 }
 
 /* Returns the place of the flags; the caller may still set KYMO_OP_CUT there. */
@@ -169,17 +174,47 @@ static struct kymo_op begin_plainly(const struct kymo_operator *what)
         RECORDS = 3 + (MOST - KYMO__CHAIN_FIRST + KYMO__CHAIN_MORE - 1) / KYMO__CHAIN_MORE,
     };
     unsigned char room[MOST + SPARE];
-    struct kymo_op op = {0, 0, 0};
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, RECORDS);
-    struct found found;
-    if (kymo__unlikely(!at) || !look_up(lane, at, what, &found))
-        return op;
+    if (kymo__unlikely(!at))
+        return none;
+    const struct found found = look_up(lane, at, what);
+    if (kymo__unlikely(!found.key))
+        return none;
     struct kymo_payload payload;
     kymo_payload_begin(&payload, room, MOST);
     (void)put_head(&payload, what, &found);
     kymo__opvalues_put_none(&payload);
     return store_begin(lane, at, &found, &payload);
+}
+
+/* The same if nothing is in the way: its site has the keys, and its numbers fit one record. Otherwise
+   the result's key is 0, and nothing has happened. */
+KYMO_INLINE struct kymo_op begin_quickly(const struct kymo_operator *what)
+{
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_try(&lane, 3);
+    if (kymo__unlikely(!at))
+        return none;
+    const struct kymo_local *local = (const struct kymo_local *)lane;
+    uint64_t name = kymo__load_relaxed(&what->site->name);
+    uint64_t schema = kymo__load_relaxed(&what->site->schema);
+    uint32_t session = lane->session;
+    /* As put_head has them. */
+    const uint64_t numbers[] = {what->id,     kymo__zigzag(what->sequence), what->scope,
+                                what->thread, what->forward_thread,         (uint32_t)schema,
+                                what->flags};
+    if (kymo__unlikely(name >> KEY_BITS != session || schema >> KEY_BITS != session ||
+                       !local->op_note || !kymo__chain_fits_seven(numbers))) {
+        kymo_lane_release(lane, at);
+        return none;
+    }
+    kymo__chain_store_seven(at + 2, local->op_numbers, numbers);
+    uint64_t ticks = kymo__counter_read();
+    kymo_lane_store(at + 1, ticks, local->op_note);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, (uint32_t)name));
+    kymo_lane_commit(lane, at + 3);
+    return (struct kymo_op){(uint32_t)name, (uint32_t)(name >> KEY_BITS), what->id};
 }
 
 /* Record the operator with COUNT of its inputs and a note of at most SIZE bytes in ROOM. False if
@@ -189,8 +224,10 @@ static bool begin_with(const struct kymo_operator *what, size_t count, struct ky
 {
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, 1);
-    struct found found;
-    if (kymo__unlikely(!at) || !look_up(lane, at, what, &found))
+    if (kymo__unlikely(!at))
+        return true;
+    const struct found found = look_up(lane, at, what);
+    if (kymo__unlikely(!found.key))
         return true;
     kymo__opvalues_keys(lane, what->inputs, count, keys);
     kymo_lane_release(lane, at);
@@ -216,7 +253,7 @@ static __attribute__((noinline)) struct kymo_op begin_large(const struct kymo_op
 {
     struct kymo_opkeys keys[KYMO_OP_VALUES_MOST];
     unsigned char room[KYMO_PAYLOAD_MOST + SPARE];
-    struct kymo_op op = {0, 0, 0};
+    struct kymo_op op = none;
     size_t count =
         what->input_count < KYMO_OP_VALUES_MOST ? what->input_count : KYMO_OP_VALUES_MOST;
     while (!begin_with(what, count, keys, room, sizeof(room) - SPARE, &op) && count)
@@ -228,18 +265,26 @@ static __attribute__((noinline)) struct kymo_op begin_with_values(const struct k
 {
     struct kymo_opkeys keys[FEW];
     unsigned char room[SMALL + SPARE];
-    struct kymo_op op = {0, 0, 0};
+    struct kymo_op op = none;
     if (kymo__unlikely(what->input_count > FEW ||
                        !begin_with(what, what->input_count, keys, room, sizeof(room) - SPARE, &op)))
         return begin_large(what);
     return op;
 }
 
-struct kymo_op kymo__op_begin(const struct kymo_operator *what)
+static __attribute__((noinline)) struct kymo_op begin_slowly(const struct kymo_operator *what)
 {
     if (kymo__unlikely(what->size < offsetof(struct kymo_operator, site)))
-        return (struct kymo_op){0, 0, 0};
+        return none;
     return what->input_count ? begin_with_values(what) : begin_plainly(what);
+}
+
+struct kymo_op kymo__op_begin(const struct kymo_operator *what)
+{
+    struct kymo_op op = none;
+    if (kymo__likely(!what->input_count && site_of(what) && what->id))
+        op = begin_quickly(what);
+    return kymo__likely(op.key != 0) ? op : begin_slowly(what);
 }
 
 /* ---- end ---- */

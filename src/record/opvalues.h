@@ -21,17 +21,18 @@ void kymo__opvalues_keys(struct kymo_lane *lane, const struct kymo_op_value *val
 bool kymo__opvalues_put(struct kymo_payload *payload, const struct kymo_op_value *values,
                         size_t count, const struct kymo_opkeys *keys);
 
+enum { KYMO__OPVALUES_LISTS = 15 }; /* value fields, which are all lists */
+
 /* Add the value fields of no values. */
 static inline void kymo__opvalues_put_none(struct kymo_payload *payload)
 {
-    enum { LISTS = 15 };
-    static const unsigned char empty[LISTS];
-    if (payload->size - payload->used < LISTS) {
+    static const unsigned char empty[KYMO__OPVALUES_LISTS];
+    if (payload->size - payload->used < KYMO__OPVALUES_LISTS) {
         payload->over = 1;
         return;
     }
-    memcpy(payload->bytes + payload->used, empty, LISTS);
-    payload->used += LISTS;
+    memcpy(payload->bytes + payload->used, empty, KYMO__OPVALUES_LISTS);
+    payload->used += KYMO__OPVALUES_LISTS;
 }
 
 #endif

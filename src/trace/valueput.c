@@ -190,7 +190,12 @@ uint8_t *kymo__values_put_quick(struct kymo_values *values, const struct kymo_re
     uint64_t *last = values->of[number].last;
     unsigned shape = values->of[number].shape;
     out[0] = (uint8_t)(number << 2);
-    if (record->word & KYMO__CHAIN_ONE)
+    switch (record->word & KYMO__CHAIN_FORM) {
+    case KYMO__CHAIN_ONE:
         return shape == KYMO__SHAPE_FREE ? put_quick_free(last, record->ticks, out + 1) : NULL;
-    return shape == KYMO__SHAPE_ALLOC ? put_quick_alloc(last, record, out + 1) : NULL;
+    case KYMO__CHAIN_FOUR:
+        return shape == KYMO__SHAPE_ALLOC ? put_quick_alloc(last, record, out + 1) : NULL;
+    default:
+        return NULL;
+    }
 }

@@ -360,20 +360,38 @@ struct kymo_record kymo__chain_record(unsigned number, const uint8_t *bytes, siz
     return record;
 }
 
+/* The numbers of RECORD, and how many empty lists follow. Returns how many there are. */
+static unsigned record_numbers(const struct kymo_record *record, uint64_t numbers[7],
+                               unsigned *lists)
+{
+    *lists = 0;
+    switch (record->word & KYMO__CHAIN_FORM) {
+    case KYMO__CHAIN_SEVEN:
+        *lists = kymo__chain_seven(record, numbers);
+        return 7;
+    case KYMO__CHAIN_FOUR:
+        kymo__chain_four(record, numbers);
+        return 4;
+    default:
+        numbers[0] = record->ticks;
+        return 1;
+    }
+}
+
 /* Let PAYLOAD be the numbers of RECORD as varints. */
 static int add_numbers(struct kymo_buffer *payload, const struct kymo_record *record)
 {
-    uint64_t numbers[4] = {record->ticks};
-    unsigned count = record->word & KYMO__CHAIN_ONE ? 1 : 4;
-    int rc = kymo__buffer_reserve(payload, sizeof(numbers) / sizeof(numbers[0]) * KYMO__VARINT_MAX);
+    enum { MOST = 7, LISTS = 15 };
+    uint64_t numbers[MOST];
+    unsigned lists, count = record_numbers(record, numbers, &lists);
+    int rc = kymo__buffer_reserve(payload, MOST * KYMO__VARINT_MAX + LISTS);
     if (rc < 0)
         return rc;
-    if (count == 4)
-        kymo__chain_four(record, numbers);
     uint8_t *end = payload->bytes;
     for (unsigned i = 0; i < count; i++)
         end = kymo__varint_put(end, numbers[i]);
-    payload->len = (size_t)(end - payload->bytes);
+    memset(end, 0, lists);
+    payload->len = (size_t)(end - payload->bytes) + lists;
     return 0;
 }
 

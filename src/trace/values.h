@@ -107,19 +107,23 @@ static inline uint64_t kymo__chain_word(unsigned number, size_t used)
     return (uint64_t)KYMO__BYTES << 56 | (uint64_t)number << 44 | (uint64_t)used << 40;
 }
 
-/* Most payloads of a capture of memory are one record with the numbers as they are: making varints
-   takes a program longer than all else that it does to record them. Such a record has one of these
-   bits above the number of its schema:
+/* Most payloads of a capture of memory or of operators are one record with the numbers as they are:
+   making varints takes a program longer than all else that it does to record them. Such a record has a
+   form in the two bits above the number of its schema:
    - ONE: `ticks` is a number;
    - FOUR: from the highest bit of `ticks` on numbers of 16 and 48 bits, from bit 39 of `word` on
-     numbers of 24 and 16. */
+     numbers of 24 and 16;
+   - SEVEN: in the same way numbers of 36 and 28 bits, and of 4, 8, 8, 18 and 2; then as many empty
+     lists as bits 40 to 43 of `word` say. */
 #define KYMO__CHAIN_ONE (UINT64_C(1) << 54)
-#define KYMO__CHAIN_FOUR (UINT64_C(1) << 55)
+#define KYMO__CHAIN_FOUR (UINT64_C(2) << 54)
+#define KYMO__CHAIN_SEVEN (UINT64_C(3) << 54)
+#define KYMO__CHAIN_FORM (UINT64_C(3) << 54) /* all bits of it; 0: the bytes of varints */
 static_assert(KYMO_SCHEMAS_MOST < 1 << 10, "the number of a schema has bits 44 to 53");
 
 static inline bool kymo__chain_has_numbers(const struct kymo_record *record)
 {
-    return record->word & (KYMO__CHAIN_ONE | KYMO__CHAIN_FOUR);
+    return record->word & KYMO__CHAIN_FORM;
 }
 
 static inline bool kymo__chain_fits_four(const uint64_t numbers[4])
@@ -146,6 +150,40 @@ static inline void kymo__chain_four(const struct kymo_record *record, uint64_t n
     numbers[1] = record->ticks & ((UINT64_C(1) << 48) - 1);
     numbers[2] = record->word >> 16 & 0xffffff;
     numbers[3] = record->word & 0xffff;
+}
+
+/* Numbers that end at the same bit are tested together. Those at 2 and 6 have at most 32 bits. */
+static inline bool kymo__chain_fits_seven(const uint64_t numbers[7])
+{
+    return !((numbers[0] >> 8 | numbers[1]) >> 28 |
+             (numbers[3] | numbers[4] | numbers[2] << 4 | numbers[6] << 6) >> 8 | numbers[5] >> 18);
+}
+
+/* The word of such a record without its numbers; LISTS empty ones follow, at most 15. */
+static inline uint64_t kymo__chain_word_seven(unsigned schema, unsigned lists)
+{
+    return kymo__chain_word(schema, lists) | KYMO__CHAIN_SEVEN;
+}
+
+static inline void kymo__chain_store_seven(struct kymo_record *at, uint64_t word,
+                                           const uint64_t numbers[7])
+{
+    kymo_lane_store(at, numbers[0] << 28 | numbers[1],
+                    word | numbers[2] << 36 | numbers[3] << 28 | numbers[4] << 20 |
+                        numbers[5] << 2 | numbers[6]);
+}
+
+/* The numbers of a record with SEVEN of them, and how many empty lists follow. */
+static inline unsigned kymo__chain_seven(const struct kymo_record *record, uint64_t numbers[7])
+{
+    numbers[0] = record->ticks >> 28;
+    numbers[1] = record->ticks & 0xfffffff;
+    numbers[2] = record->word >> 36 & 0xf;
+    numbers[3] = record->word >> 28 & 0xff;
+    numbers[4] = record->word >> 20 & 0xff;
+    numbers[5] = record->word >> 2 & 0x3ffff;
+    numbers[6] = record->word & 0x3;
+    return (unsigned)(record->word >> 40) & 0xf;
 }
 
 /* How many records a payload of LEN bytes takes. */

@@ -104,9 +104,56 @@ static void a_site_saves_the_search_and_changes_nothing(void)
     }
 }
 
+/* One field of BITS bits, the others as usual; 0 is the id. */
+static struct kymo_operator odd_numbers(unsigned field, unsigned bits)
+{
+    const uint64_t value = UINT64_MAX >> (64 - bits);
+    struct kymo_operator what = {.size = sizeof what,
+                                 .name = "numbers",
+                                 .schema = "numbers.out",
+                                 .id = field == 0 ? value : 7,
+                                 .sequence = field == 1 ? (int64_t)(value >> 1) : 5,
+                                 .thread = field == 2 ? value : 1,
+                                 .forward_thread = field == 3 ? value : 2,
+                                 .scope = field == 4 ? (uint32_t)value : 1,
+                                 .flags = field == 5 ? (uint32_t)value : KYMO_OP_NAMES};
+    if (field == 6)
+        what.sequence = INT64_MIN >> (64 - bits);
+    return what;
+}
+
+static void numbers_of_any_size_are_kept_with_a_site_and_without(void)
+{
+    for (unsigned bits = 1; bits <= 64; bits++) {
+        struct kymo_op_site site = {0, 0};
+        begin("numbers");
+        for (unsigned field = 0; field < 7; field++) {
+            struct kymo_operator what = odd_numbers(field, bits);
+            kymo_op_end(kymo_op_begin(&what), NULL, 0);
+            what.site = &site; /* it is filled in, and then used */
+            for (int i = 0; i < 2; i++)
+                kymo_op_end(kymo_op_begin(&what), NULL, 0);
+        }
+        CHECK_EQ(finish(), 0);
+        for (unsigned field = 0; field < 7; field++) {
+            const struct kymo_operator what = odd_numbers(field, bits);
+            char expected[512], sequence[32] = "";
+            if (what.sequence)
+                snprintf(sequence, sizeof(sequence), " seq=%" PRId64, what.sequence);
+            snprintf(expected, sizeof(expected),
+                     "operator.in: rf_id=%" PRIu64 "%s scope=%u thread=%" PRIu64
+                     " fw_thread=%" PRIu64 " schema='numbers.out' flags=%u\n",
+                     what.id, sequence, what.scope, what.thread, what.forward_thread, what.flags);
+            CHECK_LE(3, occurrences(expected)); /* other fields may have the same */
+        }
+        CHECK_EQ(occurrences("enter operator numbers\noperator.in:"), 3 * 7);
+    }
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(tensors_are_kept_however_many_and_large_they_are),
     CHECK_CASE(a_site_saves_the_search_and_changes_nothing),
+    CHECK_CASE(numbers_of_any_size_are_kept_with_a_site_and_without),
 };
 
 CHECK_MAIN(cases)

@@ -191,10 +191,64 @@ static void numbers_in_a_record_become_varints(void)
     kymo__buffer_fini(&bytes);
 }
 
+/* A record of seven numbers and some empty lists, as varints; the quick way does not know it. */
+static void seven_numbers_in_a_record_become_varints(void)
+{
+    static const uint64_t most[] = {
+        (UINT64_C(1) << 36) - 1, 0xfffffff, 0xf, 0xff, 0xff, 0x3ffff, 3};
+    enum { COUNT = sizeof(most) / sizeof(most[0]), LISTS = 16 };
+    struct kymo_buffer bytes = {0};
+    uint64_t state = 5;
+    unsigned used;
+    for (unsigned i = 0; i < MANY; i++) {
+        uint8_t want[COUNT * KYMO__VARINT_MAX + LISTS] = {0}, *end = want;
+        uint64_t numbers[COUNT];
+        for (unsigned n = 0; n < COUNT; n++) {
+            numbers[n] = i < LISTS ? most[n] : random_size(&state) & most[n];
+            end = kymo__varint_put(end, numbers[n]);
+        }
+        struct kymo_record record;
+        CHECK(kymo__chain_fits_seven(numbers));
+        kymo__chain_store_seven(&record, kymo__chain_word_seven(ALLOC, i % LISTS), numbers);
+        CHECK(kymo__chain_has_numbers(&record));
+        CHECK_EQ(kymo__chain_number(&record), ALLOC);
+        CHECK_EQ(kymo__chain_add(&bytes, &record, &used), 0);
+        kymo__chain_end(&bytes, used);
+        CHECK_EQ(bytes.len, (size_t)(end - want) + i % LISTS);
+        CHECK(memcmp(bytes.bytes, want, bytes.len) == 0);
+    }
+    for (unsigned n = 0; n < COUNT; n++)
+        for (unsigned bit = 0; bit < (n == 2 || n == 6 ? 32 : 64); bit++) {
+            uint64_t numbers[COUNT] = {0};
+            numbers[n] = UINT64_C(1) << bit;
+            CHECK_EQ(kymo__chain_fits_seven(numbers), numbers[n] <= most[n]);
+        }
+    kymo__buffer_fini(&bytes);
+}
+
+static void seven_numbers_are_left_to_the_general_way(void)
+{
+    const uint64_t usual[] = {24, UINT64_C(0x7f0000000000), 7, 3}, seven[7] = {1};
+    struct pair pair;
+    make_plans();
+    pair_init(&pair);
+    struct payload alloc = payload_of(ALLOC, usual, 4), release = payload_of(FREE, usual, 1);
+    both_write_the_same(&pair, ALLOC, &alloc); /* with the plan */
+    both_write_the_same(&pair, FREE, &release);
+    kymo__chain_store_seven(&alloc.record, kymo__chain_word_seven(ALLOC, 0), seven);
+    kymo__chain_store_seven(&release.record, kymo__chain_word_seven(FREE, 0), seven);
+    CHECK(!both_write_the_same(&pair, ALLOC, &alloc));
+    CHECK(!both_write_the_same(&pair, FREE, &release));
+    pair_fini(&pair);
+    free(plans);
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(usual_events_are_written_quickly_and_the_same),
     CHECK_CASE(numbers_of_any_size_are_written_the_same),
     CHECK_CASE(other_records_are_left_to_the_general_way),
     CHECK_CASE(numbers_in_a_record_become_varints),
+    CHECK_CASE(seven_numbers_in_a_record_become_varints),
+    CHECK_CASE(seven_numbers_are_left_to_the_general_way),
 };
 CHECK_MAIN(cases)
