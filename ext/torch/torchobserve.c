@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "torchhead.h"
 #include "torchops.h"
 #include "torchprobe.h"
-#include "torchread.h"
 
 enum { OBSERVATIONS = 512, VALUES = 64, DIMS = 16, TEXT_BYTES = 64 };
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "torchcall.h"
+#include "torchhead.h"
 #include "torchintegers.h"
 #include "torchread.h"
 
@@ -111,17 +112,19 @@ static __attribute__((noinline)) void end_elsewhere(const void *record)
 
 static inline void push_op(struct op_thread *t, const void *record, struct kymo_op op)
 {
-    struct open_op *open = &t->open[t->depth];
+    uint32_t depth = t->depth;
+    struct open_op *open = &t->open[depth];
     __atomic_store_n(&open->ended, 0u, __ATOMIC_RELAXED);
     __atomic_store_n(&open->record, record, __ATOMIC_RELAXED);
     open->op = op;
-    __atomic_store_n(&t->depth, t->depth + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->depth, depth + 1, __ATOMIC_RELEASE);
 }
 
 static inline struct kymo_op pop_op(struct op_thread *t)
 {
-    __atomic_store_n(&t->depth, t->depth - 1, __ATOMIC_RELEASE);
-    return t->open[t->depth].op;
+    uint32_t depth = t->depth - 1;
+    __atomic_store_n(&t->depth, depth, __ATOMIC_RELEASE);
+    return t->open[depth].op;
 }
 
 /* End the innermost operators that have ended on other threads. */
@@ -179,7 +182,7 @@ static bool has_text(const void *record, unsigned scope)
     return scope == USER_SCOPE && kymo__torch_known()->inputs(record) > 0;
 }
 
-static void record_start(const void *record, unsigned scope, int mode)
+static inline void record_start(const void *record, unsigned scope, int mode)
 {
     struct op_thread *t = mine ? mine : make_mine();
     if (!t)
@@ -190,16 +193,25 @@ static void record_start(const void *record, unsigned scope, int mode)
         return;
     }
     const struct kymo__torch_layout *l = kymo__torch_layout();
-    struct kymo_operator what = {.size = sizeof what, .sequence = -1, .scope = scope};
+    struct kymo_operator what;
+    what.size = sizeof what;
     what.name = kymo__torch_known()->name(record);
-    if (l)
+    what.flags = KYMO_OP_NAMES;
+    what.inputs = NULL;
+    what.input_count = 0;
+    if (__builtin_expect(l != NULL, 1)) {
         kymo__torch_read_head(l, record, what.name, &what);
-    if (l && (mode >= KYMO__TORCH_INPUTS || has_text(record, scope))) {
-        push_op(t, record, begin_with_inputs(record, &what, l));
     } else {
-        what.flags = KYMO_OP_NAMES;
-        push_op(t, record, kymo_op_begin(&what));
+        what.schema = NULL;
+        what.site = NULL;
+        what.id = what.thread = what.forward_thread = 0;
+        what.sequence = -1;
+        what.scope = scope;
     }
+    if (l && (mode >= KYMO__TORCH_INPUTS || has_text(record, scope)))
+        push_op(t, record, begin_with_inputs(record, &what, l));
+    else
+        push_op(t, record, kymo_op_begin(&what));
 }
 
 /* ---- end ---- */
@@ -222,7 +234,7 @@ end_large(const void *record, const struct kymo__torch_layout *l, struct kymo_op
     end_op(record, l, op, room, KYMO_OP_VALUES_MOST, ticks);
 }
 
-static void record_end(const void *record, int mode)
+static __attribute__((noinline)) void end_slowly(const void *record, int mode)
 {
     struct op_thread *t = mine;
     uint32_t at = t ? t->depth : 0;
@@ -246,6 +258,18 @@ static void record_end(const void *record, int mode)
     struct kymo_op_value room[FEW];
     if (__builtin_expect(!end_op(record, l, op, room, FEW, ticks), 0))
         end_large(record, l, op, ticks);
+}
+
+/* Most end where they began, last of all that are open, without outputs. */
+static inline void record_end(const void *record, int mode)
+{
+    struct op_thread *t = mine;
+    uint32_t depth = t ? t->depth : 0;
+    if (__builtin_expect(depth && t->open[depth - 1].record == record && mode < KYMO__TORCH_FULL,
+                         1))
+        kymo_op_end(pop_op(t), NULL, 0);
+    else
+        end_slowly(record, mode);
 }
 
 /* ---- what torch calls ---- */
@@ -306,12 +330,14 @@ static uint64_t add_callback(const struct kymo__torch_lib *lib, int mode, unsign
     return lib->add(callback);
 }
 
-/* Add callbacks that get what MODE needs: one for each scope, or, if the layout is known, one for
-   annotations and one for everything else. */
+/* Add callbacks that get what MODE needs: one for each scope, or, if the layout is known, one for all;
+   but two if only annotations need their inputs. */
 static unsigned add_callbacks(const struct kymo__torch_lib *lib, int mode, bool each, uint64_t *to)
 {
     unsigned count = 0;
-    if (!each) {
+    if (!each && mode >= KYMO__TORCH_INPUTS) {
+        to[count++] = add_callback(lib, mode, 0, ~0u);
+    } else if (!each) {
         to[count++] = add_callback(lib, mode, 0, ~(1u << USER_SCOPE));
         to[count++] = add_callback(lib, mode, USER_SCOPE, 1u << USER_SCOPE);
     }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "torchschema.h"
+#include "torchhead.h"
 
 enum {
     DEEPEST = 6,
@@ -31,23 +31,6 @@ void kymo__torch_layout_set(const struct kymo__torch_layout *layout)
     __atomic_store_n(&kymo__torch_layout_now, layout ? &one : NULL, __ATOMIC_RELEASE);
 }
 
-static inline uint64_t word_at(const void *object, int offset)
-{
-    uint64_t word;
-    memcpy(&word, (const char *)object + offset, sizeof word);
-    return word;
-}
-
-static inline const void *pointer_at(const void *object, int offset)
-{
-    return (const void *)(uintptr_t)word_at(object, offset);
-}
-
-static inline struct kymo__torch_text text_at(const void *object, int offset)
-{
-    return (struct kymo__torch_text){pointer_at(object, offset), word_at(object, offset + 8)};
-}
-
 /* ---- names ---- */
 
 enum { DEVICES = 24, INDICES = 64 };
@@ -61,7 +44,7 @@ static const char *const device_types[DEVICES] = {
 
 /* The name stays in place for ever, as names of events must. Two threads may write the same name at
    the same time, and the same bytes. */
-static const char *device_name(unsigned type, int index)
+static inline const char *device_name(unsigned type, int index)
 {
     static char names[DEVICES][INDICES][24];
     if (type >= DEVICES || !device_types[type])
@@ -92,21 +75,21 @@ static struct kymo_op_text other_text(uint32_t kind, uint32_t tag)
 
 /* ---- tensors ---- */
 
-void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *tensor,
-                             struct kymo_op_value *value)
+static inline void read_tensor(const struct kymo__torch_layout *l, const void *tensor,
+                               struct kymo_op_value *value)
 {
     const signed char *device = (const signed char *)tensor + l->device;
     if (!device[2]) {
         value->kind = KYMO_OP_UNDEFINED;
         return;
     }
-    uint64_t keys = word_at(tensor, l->keys), dims = word_at(tensor, l->sizes);
+    uint64_t keys = kymo__torch_word(tensor, l->keys), dims = kymo__torch_word(tensor, l->sizes);
     uint16_t dtype;
     memcpy(&dtype, (const char *)tensor + l->dtype, sizeof dtype);
     const int64_t *sizes = (const int64_t *)((const char *)tensor + l->sizes) + 1;
     const int64_t *strides = sizes + INLINE_DIMS;
     if (__builtin_expect(dims > INLINE_DIMS, 0)) {
-        sizes = dims <= DIMS_MOST ? pointer_at(sizes, 0) : NULL;
+        sizes = dims <= DIMS_MOST ? kymo__torch_pointer(sizes, 0) : NULL;
         strides = sizes ? sizes + dims : NULL;
     }
     unsigned marks = 0;
@@ -118,9 +101,9 @@ void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *ten
     value->kind = KYMO_OP_TENSOR;
     value->tensor = (struct kymo_op_tensor){
         .tensor = (uintptr_t)tensor,
-        .storage = word_at(tensor, l->storage),
-        .offset = (int64_t)word_at(tensor, l->offset),
-        .numel = marks & KYMO_OP_OPAQUE ? 0 : word_at(tensor, l->numel),
+        .storage = kymo__torch_word(tensor, l->storage),
+        .offset = (int64_t)kymo__torch_word(tensor, l->offset),
+        .numel = marks & KYMO_OP_OPAQUE ? 0 : kymo__torch_word(tensor, l->numel),
         .shape = sizes,
         .strides = strides,
         .dtype = known ? l->dtypes[dtype].name : "unknown",
@@ -131,22 +114,22 @@ void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *ten
     };
 }
 
+void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *tensor,
+                             struct kymo_op_value *value)
+{
+    read_tensor(l, tensor, value);
+}
+
 /* ---- values ---- */
 
-static void read_value(const struct kymo__torch_layout *l, const struct ivalue *from,
-                       struct kymo__torch_values *to, int depth);
-
 static void read_all(const struct kymo__torch_layout *l, const struct ivalue *from, uint64_t count,
-                     struct kymo__torch_values *to, int depth)
-{
-    for (uint64_t i = 0; i < count && !to->cut; i++)
-        read_value(l, from + i, to, depth);
-}
+                     struct kymo__torch_values *to, int depth);
 
 static void read_list(const struct kymo__torch_layout *l, const void *vector,
                       struct kymo_op_value *value, struct kymo__torch_values *to, int depth)
 {
-    const struct ivalue *from = pointer_at(vector, 0), *end = pointer_at(vector, 8);
+    const struct ivalue *from = kymo__torch_pointer(vector, 0),
+                        *end = kymo__torch_pointer(vector, 8);
     value->count = from <= end ? (uint64_t)(end - from) : 0;
     if (depth < DEEPEST)
         read_all(l, from, value->count, to, depth + 1);
@@ -157,7 +140,7 @@ static void read_list(const struct kymo__torch_layout *l, const void *vector,
 static void read_tuple(const struct kymo__torch_layout *l, const void *object,
                        struct kymo_op_value *value, struct kymo__torch_values *to, int depth)
 {
-    uint64_t inside = word_at(object, l->tuple);
+    uint64_t inside = kymo__torch_word(object, l->tuple);
     const struct ivalue *from = (const struct ivalue *)((const char *)object + l->tuple + 8);
     if (!inside || inside > INLINE_TUPLE) {
         read_list(l, from, value, to, depth);
@@ -167,8 +150,11 @@ static void read_tuple(const struct kymo__torch_layout *l, const void *object,
     read_all(l, from, inside, to, depth + 1);
 }
 
-static void read_value(const struct kymo__torch_layout *l, const struct ivalue *from,
-                       struct kymo__torch_values *to, int depth)
+/* Inlined into the loop below: most operators have several values. */
+static inline __attribute__((always_inline)) void read_value(const struct kymo__torch_layout *l,
+                                                             const struct ivalue *from,
+                                                             struct kymo__torch_values *to,
+                                                             int depth)
 {
     if (__builtin_expect(to->at == to->end, 0)) {
         to->cut = true;
@@ -183,7 +169,7 @@ static void read_value(const struct kymo__torch_layout *l, const struct ivalue *
     case KYMO_OP_NONE:
         break;
     case KYMO_OP_TENSOR:
-        kymo__torch_read_tensor(l, object, value);
+        read_tensor(l, object, value);
         break;
     case KYMO_OP_INT:
         value->integer = (int64_t)from->payload;
@@ -201,8 +187,8 @@ static void read_value(const struct kymo__torch_layout *l, const struct ivalue *
         break;
     }
     case KYMO_OP_TEXT:
-        value->text =
-            (struct kymo_op_text){pointer_at(object, l->text), word_at(object, l->text + 8)};
+        value->text = (struct kymo_op_text){kymo__torch_pointer(object, l->text),
+                                            kymo__torch_word(object, l->text + 8)};
         break;
     case KYMO_OP_COMPLEX:
         memcpy(value->complex_parts, (const char *)object + l->complex_parts,
@@ -220,11 +206,18 @@ static void read_value(const struct kymo__torch_layout *l, const struct ivalue *
     }
 }
 
+static void read_all(const struct kymo__torch_layout *l, const struct ivalue *from, uint64_t count,
+                     struct kymo__torch_values *to, int depth)
+{
+    for (uint64_t i = 0; i < count && !to->cut; i++)
+        read_value(l, from + i, to, depth);
+}
+
 void kymo__torch_read_inputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
                              const void *record, struct kymo__torch_values *values)
 {
-    const struct ivalue *from = pointer_at(record, l->inputs);
-    uint64_t have = word_at(record, l->inputs + 8), count = lib->inputs(record);
+    const struct ivalue *from = kymo__torch_pointer(record, l->inputs);
+    uint64_t have = kymo__torch_word(record, l->inputs + 8), count = lib->inputs(record);
     /* Of a boxed call the last ones of the stack. */
     if (count <= have && have < INPUTS_MOST)
         read_all(l, from + (have - count), count, values, 0);
@@ -233,33 +226,8 @@ void kymo__torch_read_inputs(const struct kymo__torch_layout *l, const struct ky
 void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const void *record,
                               struct kymo__torch_values *values)
 {
-    const struct ivalue *from = pointer_at(record, l->outputs),
-                        *end = pointer_at(record, l->outputs + 8);
+    const struct ivalue *from = kymo__torch_pointer(record, l->outputs),
+                        *end = kymo__torch_pointer(record, l->outputs + 8);
     if (from <= end && end - from < INPUTS_MOST)
         read_all(l, from, (uint64_t)(end - from), values, 0);
-}
-
-static inline void find_schema(const struct kymo__torch_layout *l, const void *schema,
-                               struct kymo_operator *what)
-{
-    struct kymo__torch_schema *found =
-        kymo__torch_schema(schema, text_at(schema, 0), text_at(schema, l->overload));
-    if (__builtin_expect(found != NULL, 1)) {
-        what->schema = found->text;
-        what->site = &found->site;
-    }
-}
-
-void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record, const char *name,
-                           struct kymo_operator *what)
-{
-    what->id = word_at(record, l->id);
-    what->sequence = (int64_t)word_at(record, l->sequence);
-    what->thread = word_at(record, l->thread);
-    what->forward_thread = word_at(record, l->forward_thread);
-    what->scope = *((const unsigned char *)record + l->scope);
-    /* A record without a schema has its name there, with nothing that points to it. */
-    const void *schema = what->scope == 0 ? pointer_at(record, l->schema) : NULL;
-    if (schema && schema != name && pointer_at(schema, 0) == name)
-        find_schema(l, schema, what);
 }

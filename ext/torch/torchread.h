@@ -73,8 +73,4 @@ void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const void *re
 void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *tensor,
                              struct kymo_op_value *value);
 
-/* Fill in id, sequence number, threads and schema. NAME is that of the record. */
-void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record, const char *name,
-                           struct kymo_operator *what);
-
 #endif

@@ -4,8 +4,11 @@
 #define KYMO_EXT_TORCHSCHEMA_H
 
 #include <kymo/op.h>
+#include <kymo/record.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* One operator; never freed. */
 struct kymo__torch_schema {
@@ -25,10 +28,82 @@ struct kymo__torch_text {
     size_t length;
 };
 
+/* All of them, by the address of their object: open addressing. torch has some 4000 operators. */
+enum { KYMO__TORCH_SCHEMA_SLOTS = 1 << 14 };
+extern struct kymo__torch_schema *kymo__torch_schema_slots[KYMO__TORCH_SCHEMA_SLOTS];
+
+static inline size_t kymo__torch_schema_slot(const void *object)
+{
+    return (size_t)((uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> 50) %
+           KYMO__TORCH_SCHEMA_SLOTS;
+}
+
+static inline uint64_t kymo__torch_differ8(const char *a, const char *b)
+{
+    uint64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x ^ y;
+}
+
+static inline uint32_t kymo__torch_differ4(const char *a, const char *b)
+{
+    uint32_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x ^ y;
+}
+
+/* Do LENGTH bytes at A equal those at B? They are few, so that a call would take longer. The last
+   ones are compared together with some of those before them, once more. */
+static inline bool kymo__torch_is_same(const char *a, const char *b, size_t length)
+{
+    size_t i = 0;
+    if (length >= 8) {
+        for (; i + 8 < length; i += 8)
+            if (kymo__torch_differ8(a + i, b + i))
+                return false;
+        return !kymo__torch_differ8(a + length - 8, b + length - 8);
+    }
+    if (length >= 4)
+        return !(kymo__torch_differ4(a, b) | kymo__torch_differ4(a + length - 4, b + length - 4));
+    while (i < length && a[i] == b[i])
+        i++;
+    return i == length;
+}
+
+/* Is S the operator of OBJECT, and its text NAME, or NAME.OVERLOAD? */
+static inline bool kymo__torch_schema_is(const struct kymo__torch_schema *s, const void *object,
+                                         struct kymo__torch_text name,
+                                         struct kymo__torch_text overload)
+{
+    size_t length = overload.length ? name.length + 1 + overload.length : name.length;
+    return s->object == object && s->name_length == name.length && s->length == length &&
+           kymo__torch_is_same(s->text, name.bytes, name.length) &&
+           (!overload.length ||
+            kymo__torch_is_same(s->text + name.length + 1, overload.bytes, overload.length));
+}
+
+/* Search everywhere, and add it if it is new. */
+struct kymo__torch_schema *kymo__torch_schema_search(const void *object,
+                                                     struct kymo__torch_text name,
+                                                     struct kymo__torch_text overload);
+
 /* The operator NAME with OVERLOAD, whose schema is OBJECT; NULL if there is no room. Any thread,
    without the GIL; takes a lock only for new ones. */
-struct kymo__torch_schema *kymo__torch_schema(const void *object, struct kymo__torch_text name,
-                                              struct kymo__torch_text overload);
+static inline struct kymo__torch_schema *kymo__torch_schema(const void *object,
+                                                            struct kymo__torch_text name,
+                                                            struct kymo__torch_text overload)
+{
+    struct kymo__torch_schema *found = __atomic_load_n(
+        &kymo__torch_schema_slots[kymo__torch_schema_slot(object)], __ATOMIC_ACQUIRE);
+    if (__builtin_expect(!found || !kymo__torch_schema_is(found, object, name, overload), 0))
+        found = kymo__torch_schema_search(object, name, overload);
+    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    if (found && __atomic_load_n(&found->session, __ATOMIC_RELAXED) != session)
+        __atomic_store_n(&found->session, session, __ATOMIC_RELAXED);
+    return found;
+}
 
 /* All of them, the last one first; a list linked by `next`. */
 struct kymo__torch_schema *kymo__torch_schemas(void);
