@@ -24,7 +24,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 # Packages that tests trace, for Python $1. Only wheels are taken, and each by itself: where
 # there is none the tests skip and say so.
-guests=(greenlet numpy memray gunicorn uvicorn joblib pytest-xdist distributed)
+guests=(greenlet numpy memray gunicorn uvicorn joblib pytest-xdist 'distributed>=2024')
 install_guests() {
     local guest
     for guest in "${guests[@]}"; do

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -149,10 +150,21 @@ static void add_stack(struct kymo_timed *timed)
     kymo__store_release(&timed->stack, stack);
 }
 
+/* Whose the stack GIVEN of SIZE bytes is; 0 if it does not exist any more: AddressSanitizer unmaps
+   whatever signal stack a thread has when it ends. */
+static uint32_t stack_owner(char *given, size_t size)
+{
+    uint32_t owner = 0;
+    struct iovec to = {&owner, sizeof(owner)}, from = {given + size, sizeof(owner)};
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) < 0 && errno != EFAULT)
+        memcpy(&owner, given + size, sizeof(owner)); /* a sandbox forbids it */
+    return owner;
+}
+
 /* Thread TID has ended: keep the stack that it took from TIMED for the next one. */
 static void reuse_stack(struct kymo_timed *timed, char *given, uint32_t tid)
 {
-    uint32_t owner = *(const uint32_t *)(const void *)(given + timed->stack_size);
+    uint32_t owner = stack_owner(given, timed->stack_size);
     if (owner == tid && !kymo__load_relaxed(&timed->stack))
         kymo__store_release(&timed->stack, (void *)given);
 }

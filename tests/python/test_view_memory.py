@@ -217,7 +217,8 @@ def test_figures_of_memory_are_those_of_the_report(mode: str, tmp_path: Path) ->
         for moment in random.Random(3).sample(range(duration), 5):
             at = json.loads(good("report", "--memory", "--json", "--at", f"{moment}ns", path))
             here = series_of(server.good("memory", **{"from": moment, "to": moment + 1}))
-            assert here["total"]["end"] == at["at_time"]["bytes"]
+            # Or before a change within that nanosecond.
+            assert at["at_time"]["bytes"] in (here["total"]["end"], here["total"]["start"])
 
 
 def test_a_range_of_memory_is_its_pieces(server: Server, capture: Path) -> None:
