@@ -47,6 +47,7 @@ static inline void work(int64_t ns)
 struct worker {
     pthread_t thread;
     int64_t ns, tid;
+    int64_t ran; /* what it took: the host of a guest may have taken its core away meanwhile */
 };
 
 static inline void *worker_body(void *arg)
@@ -54,6 +55,7 @@ static inline void *worker_body(void *arg)
     struct worker *self = arg;
     self->tid = (int64_t)syscall(SYS_gettid);
     work(self->ns);
+    self->ran = ran();
     return NULL;
 }
 
