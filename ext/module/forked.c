@@ -124,16 +124,16 @@ static bool has_values(PyObject *environment, PyObject *names, PyObject *values)
 /* Compares by identity: if that differs, Python code compares again. */
 static bool depends_on_same(PyObject *from)
 {
-    PyObject *system, *script, *os, *environ, *data, *names, *values;
+    PyObject *system, *script, *os, *variables, *data, *names, *values;
     int multiprocessing;
     if (!PyArg_ParseTuple(from, "O!OO!OO!O!O!p", &PyDict_Type, &system, &script, &PyDict_Type, &os,
-                          &environ, &PyDict_Type, &data, &PyList_Type, &names, &PyList_Type,
+                          &variables, &PyDict_Type, &data, &PyList_Type, &names, &PyList_Type,
                           &values, &multiprocessing))
         return false;
     PyObject *argv = PyDict_GetItemWithError(system, argv_name);
     return argv && PyList_Check(argv) && PyList_GET_SIZE(argv) > 0 &&
            PyList_GET_ITEM(argv, 0) == script &&
-           PyDict_GetItemWithError(os, environ_name) == environ &&
+           PyDict_GetItemWithError(os, environ_name) == variables &&
            PyList_GET_SIZE(names) == PyList_GET_SIZE(values) && has_values(data, names, values) &&
            (PyDict_GetItemWithError(PyImport_GetModuleDict(), util_module) != NULL) ==
                multiprocessing;

@@ -15,6 +15,41 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#if KYMO_HAS_MONITORING
+static PyObject **codes_of(PyThreadState *state, size_t *count)
+{
+    return kymo__frames_codes(state, count);
+}
+#else
+/* With frame objects: before 3.12, calls of a thread whose profile function the program removes nest
+   wrongly otherwise. */
+static PyObject **codes_of(PyThreadState *state, size_t *count)
+{
+    size_t capacity = 0;
+    PyObject **codes = NULL;
+    PyFrameObject *frame = PyThreadState_GetFrame(state);
+    *count = 0;
+    while (frame) {
+        if (*count == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            PyObject **grown = realloc(codes, capacity * sizeof *codes);
+            if (!grown) {
+                Py_DECREF(frame);
+                break;
+            }
+            codes = grown;
+        }
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        codes[(*count)++] = (PyObject *)code;
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return codes;
+}
+#endif
+
 uint32_t kymo__frames_key(PyObject *code)
 {
     if (kymo__throttle_is_off(code))
@@ -26,7 +61,7 @@ uint32_t kymo__frames_key(PyObject *code)
 static void record_own(bool skip, unsigned detail)
 {
     size_t count;
-    PyObject **codes = kymo__frames_codes(PyThreadState_Get(), &count);
+    PyObject **codes = codes_of(PyThreadState_Get(), &count);
     uint64_t ticks = kymo__stamp_begin();
     while (count-- > (size_t)skip) {
         uint32_t key = kymo__frames_key(codes[count]);
@@ -115,7 +150,7 @@ static uint32_t system_id(PyThreadState *state)
 static void record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
 {
     size_t count;
-    PyObject **codes = kymo__frames_codes(state, &count);
+    PyObject **codes = codes_of(state, &count);
     uint32_t *keys = count ? malloc(count * sizeof *keys) : NULL;
     /* Keys first: they cannot be defined inside a claim. */
     for (size_t i = 0; keys && i < count; i++)

@@ -126,7 +126,7 @@ KYMO_INLINE struct found look_up(struct kymo_lane *lane, struct kymo_record *at,
     struct kymo_local *local = (struct kymo_local *)lane;
     const struct kymo_op_site *site = site_of(what);
     const struct kymo_running *s = site ? kymo__running_now() : NULL;
-    struct found found = {0};
+    struct found found;
     if (kymo__likely(s && is_known(site, lane->session)))
         found = (struct found){.key = (uint32_t)kymo__load_relaxed(&site->name),
                                .schema_key = (uint32_t)kymo__load_relaxed(&site->schema),
