@@ -53,8 +53,9 @@ int kymo__thread_start(pthread_t *thread, const char *name, size_t stack, void *
 
 void kymo__thread_wait_gone(pid_t id)
 {
-    for (int i = 0; i < 1000 && id && syscall(SYS_tgkill, getpid(), id, 0) == 0; i++) {
-        const struct timespec moment = {.tv_nsec = i < 10 ? 1000 : 20000};
+    /* Seconds, in the end: the host of a guest may have taken the thread's core away. */
+    for (int i = 0; i < 6000 && id && syscall(SYS_tgkill, getpid(), id, 0) == 0; i++) {
+        const struct timespec moment = {.tv_nsec = i < 10 ? 1000 : i < 1000 ? 20000 : 1000000};
         nanosleep(&moment, NULL);
     }
 }
