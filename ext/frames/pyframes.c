@@ -163,16 +163,17 @@ static const struct kymo_interpreter python = {
 
 PyObject **kymo__frames_codes(PyThreadState *state, size_t *count)
 {
-    struct kymo_managed_walk walk = {.capacity = 32};
-    do {
-        struct kymo_managed_frame *frames =
-            realloc(walk.frames, sizeof(*frames) * (walk.capacity *= 2));
-        if (!frames)
+    enum { FEW = 64 };
+    struct kymo_managed_frame few[FEW], *many = NULL;
+    struct kymo_managed_walk walk = {.frames = few, .capacity = FEW};
+    kymo__stack_walk(state, &walk, NULL);
+    while (walk.truncated) {
+        struct kymo_managed_frame *more = realloc(many, sizeof(*more) * walk.capacity * 2);
+        if (!more)
             break; /* the innermost will do */
-        walk.frames = frames;
-        walk.truncated = 0;
+        walk = (struct kymo_managed_walk){.frames = many = more, .capacity = walk.capacity * 2};
         kymo__stack_walk(state, &walk, NULL);
-    } while (walk.truncated);
+    }
     PyObject **codes = walk.count ? malloc(sizeof(PyObject *) * walk.count) : NULL;
     *count = 0;
     for (size_t i = 0; codes && i < walk.count; i++) {
@@ -180,7 +181,7 @@ PyObject **kymo__frames_codes(PyThreadState *state, size_t *count)
         if (kymo__stack_unit(&walk.frames[i], code) >= 0)
             codes[(*count)++] = (PyObject *)(uintptr_t)code;
     }
-    free(walk.frames);
+    free(many);
     return codes;
 }
 

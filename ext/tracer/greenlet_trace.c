@@ -14,13 +14,15 @@ struct follower {
 };
 
 static PyTypeObject *follower_type;
+static PyObject *module_name;          /* "greenlet" */
 static __thread uint32_t hooked_epoch; /* the epoch in which this thread's trace function was set */
 
 /* Function NAME of the module greenlet, a new reference; NULL, perhaps with an exception. It
    must be the C function that we know. */
 static PyObject *greenlet_function(const char *name)
 {
-    PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "greenlet"); /* borrowed */
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed, as is what is in it */
+    PyObject *module = module_name ? PyDict_GetItemWithError(modules, module_name) : NULL;
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     if (function && !PyCFunction_Check(function))
         Py_CLEAR(function);
@@ -173,6 +175,9 @@ void kymo__greenlets_replaced(void)
 
 void kymo__greenlets_begin(void)
 {
+    if (!module_name)
+        module_name = PyUnicode_InternFromString("greenlet");
+    PyErr_Clear();
     following = true;
 }
 

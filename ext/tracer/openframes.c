@@ -226,15 +226,24 @@ static PyFrameObject *outermost(void)
     return frame;
 }
 
+/* Did the module threading start this thread? */
+static bool is_of_threading(void)
+{
+    size_t count;
+    PyObject **codes = codes_of(PyThreadState_Get(), &count);
+    const PyCodeObject *first = count ? (const PyCodeObject *)codes[count - 1] : NULL;
+    bool is = first && PyUnicode_CompareWithASCIIString(first->co_name, "_bootstrap") == 0;
+    free(codes);
+    return is;
+}
+
 /* Give this thread the name that it has in the module threading: in the outermost frame of a
    thread that threading started, the variable `self` is the Thread object. */
 static void name_thread(void)
 {
-    PyFrameObject *frame = outermost();
-    PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
-    PyObject *locals = NULL, *self = NULL, *name = NULL, *owner = NULL;
-    if (code && PyUnicode_CompareWithASCIIString(code->co_name, "_bootstrap") == 0)
-        locals = PyObject_GetAttrString((PyObject *)frame, "f_locals");
+    PyFrameObject *frame = is_of_threading() ? outermost() : NULL;
+    PyObject *self = NULL, *name = NULL, *owner = NULL;
+    PyObject *locals = frame ? PyObject_GetAttrString((PyObject *)frame, "f_locals") : NULL;
     if (locals)
         self = PyMapping_GetItemString(locals, "self");
     if (self)
@@ -248,7 +257,6 @@ static void name_thread(void)
     Py_XDECREF(name);
     Py_XDECREF(self);
     Py_XDECREF(locals);
-    Py_XDECREF(code);
     Py_XDECREF(frame);
     PyErr_Clear();
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "crash.h"
 #include "file.h"
@@ -81,9 +82,10 @@ void kymo__local_gap_return(struct kymo_laneset *lanes, struct kymo_local *local
 
 /* ---- joining ---- */
 
-/* The thread's name as the system has it. */
-static void system_name(uint32_t tid, char name[32])
+void kymo__system_name(uint32_t tid, char name[32])
 {
+    if (tid == kymo__tid_now() && prctl(PR_GET_NAME, name) == 0)
+        return; /* a tenth of what reading a file takes */
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
     if (kymo__file_text(path, name, 32) < 0)
@@ -117,7 +119,7 @@ void kymo__local_introduce(struct kymo_laneset *lanes, struct kymo_local *local,
     if (!kymo__load_relaxed(&local->undefined) || !kymo__exchange(&local->undefined, 0u))
         return;
     char name[32];
-    system_name(tid, name);
+    kymo__system_name(tid, name);
     const uint64_t numbers[] = {local->lane.thread, tid, local->joined_ticks,
                                 kymo__names_string(lanes->names, name, NULL)};
     kymo__names_define(lanes->names, KYMO__DEF_THREAD, numbers);

@@ -64,6 +64,9 @@ static inline uint32_t kymo__tid_now(void)
     return kymo__likely(kymo__tid) ? kymo__tid : kymo__tid_ask();
 }
 
+/* The name of a thread of this process as the system has it; "" if unknown. */
+void kymo__system_name(uint32_t tid, char name[32]);
+
 /* The key of the name at NAME, inside a claim of LANE; 0 on failure. */
 uint32_t kymo__key_slow(struct kymo_local *local, const char *name);
 

@@ -53,8 +53,7 @@ uint32_t kymo__pool_grow(struct kymo_pool *pool, uint32_t more)
 static bool is_low(const struct kymo_pool *pool)
 {
     uint32_t quarter = kymo__load_relaxed(&pool->live.ready) / 4;
-    uint32_t low = quarter > LOW_WATER ? LOW_WATER : quarter ? quarter : 1;
-    return kymo__load_relaxed(&pool->free.count) < low;
+    return kymo__load_relaxed(&pool->free.count) < (quarter > LOW_WATER ? LOW_WATER : quarter);
 }
 
 /* As many chunks as there are, but at most MOST. */

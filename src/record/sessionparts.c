@@ -11,12 +11,13 @@
 #include "busfault.h"
 #include "clockrate.h"
 #include "file.h"
+#include "local.h"
 #include "procid.h"
 #include "wallnote.h"
 
 enum {
     FIRST_CHUNKS = 32, /* allocated by start: 2 MiB */
-    BRIEF_CHUNKS = 4,  /* the same in a process that may live for a moment only */
+    BRIEF_CHUNKS = 2,  /* in a process that may live for a moment only: for one thread */
     LEAST_CHUNKS = 16, /* a smaller budget is raised to this */
     DEFAULT_BUDGET = 64 << 20,
 };
@@ -30,8 +31,10 @@ static void describe_process(struct kymo_session *s, const struct kymo_options *
             text[i] = ' ';
     if (n > 0)
         kymo__names_meta(&s->names, "command_line", text);
-    if (kymo__file_text("/proc/self/comm", text, sizeof(text)) > 0)
-        kymo__names_meta(&s->names, "process_name", text);
+    char own[32];
+    kymo__system_name((uint32_t)getpid(), own);
+    if (*own)
+        kymo__names_meta(&s->names, "process_name", own);
     struct utsname name;
     if (uname(&name) == 0) {
         kymo__names_meta(&s->names, "host", name.nodename);

@@ -323,8 +323,7 @@ struct finishing {
     struct kymo_sink *sink;
     struct kymo_packer *packer;
     struct kymo_buffer scratch;
-    struct kymo_index_entry *entries;
-    size_t count;
+    struct kymo_buffer entries; /* struct kymo_index_entry each */
     uint32_t index_blocks;
 };
 
@@ -338,11 +337,11 @@ static int copy_definitions(void *arg, uint64_t offset, const struct kymo_block_
 static int flush_index(struct finishing *f)
 {
     struct kymo_packed packed;
-    int rc = kymo__pack_bytes(f->packer, KYMO__BLOCK_INDEX, f->index_blocks, f->entries,
-                              f->count * sizeof(*f->entries), &packed);
+    int rc = kymo__pack_bytes(f->packer, KYMO__BLOCK_INDEX, f->index_blocks, f->entries.bytes,
+                              f->entries.len, &packed);
     if (rc == 0)
         rc = kymo__sink_append(f->sink, packed.bytes, packed.len);
-    f->count = 0;
+    f->entries.len = 0;
     f->index_blocks++;
     return rc;
 }
@@ -350,17 +349,18 @@ static int flush_index(struct finishing *f)
 static int index_block(void *arg, uint64_t offset, const struct kymo_block_header *header)
 {
     struct finishing *f = arg;
-    f->entries[f->count++] = (struct kymo_index_entry){offset, *header};
-    return f->count == KYMO__INDEX_ENTRIES ? flush_index(f) : 0;
+    const struct kymo_index_entry entry = {offset, *header};
+    int rc = kymo__buffer_add(&f->entries, &entry, sizeof(entry));
+    bool full = f->entries.len == sizeof(entry) * KYMO__INDEX_ENTRIES;
+    return rc == 0 && full ? flush_index(f) : rc;
 }
 
 int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer)
 {
     struct finishing f = {.sink = sink, .packer = packer};
-    f.entries = kymo__alloc(sizeof(*f.entries) * KYMO__INDEX_ENTRIES);
-    if (!f.entries)
-        return -ENOMEM;
-    int rc = hold_file(sink);
+    int rc = kymo__buffer_reserve(&f.entries, sizeof(struct kymo_index_entry)); /* never NULL */
+    if (rc == 0)
+        rc = hold_file(sink);
     if (rc == 0)
         rc = each_block(sink, sink->end, copy_definitions, &f);
     uint64_t index_offset = sink->end;
@@ -377,7 +377,7 @@ int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer)
         sink->finished = rc == 0;
     }
     kymo__buffer_fini(&f.scratch);
-    kymo__free(f.entries);
+    kymo__buffer_fini(&f.entries);
     return rc;
 }
 
