@@ -62,6 +62,17 @@ void kymo__python_begins(void);
 /* Can threads take the GIL and call Python? Not once it ends. Any thread, without the GIL. */
 bool kymo__python_usable(void);
 
+/* gil.c */
+
+struct kymo__gil {
+    PyGILState_STATE before;
+    PyThreadState *made; /* for this thread; NULL: it had one, or Python makes it */
+};
+
+/* Hold the GIL, on any thread, whether or not it already does; then give it back. */
+struct kymo__gil kymo__gil_take(void);
+void kymo__gil_give(struct kymo__gil gil);
+
 /* errors.c */
 
 /* Make the module's exceptions. Returns 0, or -1 with an exception set. */

@@ -88,18 +88,18 @@ static void settle_codes(void)
     /* Otherwise the thread that ends the session asks. */
     if (!kymo__python_usable() || may_crash())
         return;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct kymo__gil gil = kymo__gil_take();
     kymo__codes_settle();
-    PyGILState_Release(gil);
+    kymo__gil_give(gil);
 }
 
 static void name_threads(void (*name)(uint32_t tid, const char *text))
 {
     if (!kymo__python_usable())
         return;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct kymo__gil gil = kymo__gil_take();
     kymo__threads_name(name);
-    PyGILState_Release(gil);
+    kymo__gil_give(gil);
 }
 
 static int name_of(uint64_t number, struct kymo_named *named)

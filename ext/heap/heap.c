@@ -20,9 +20,9 @@ static bool with_python(void (*function)(void))
     if (!kymo__python_usable())
         return false;
     bool mine = kymo_memory_enter();
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct kymo__gil gil = kymo__gil_take();
     function();
-    PyGILState_Release(gil);
+    kymo__gil_give(gil);
     if (mine)
         kymo_memory_leave();
     return true;

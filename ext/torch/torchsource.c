@@ -70,9 +70,9 @@ static void tell_schemas(void)
     if (!kymo__torch_schemas() || !kymo__python_usable())
         return;
     bool memory = kymo_memory_enter();
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct kymo__gil gil = kymo__gil_take();
     ask_torch();
-    PyGILState_Release(gil);
+    kymo__gil_give(gil);
     note_schemas();
     if (memory)
         kymo_memory_leave();

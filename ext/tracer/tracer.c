@@ -88,7 +88,7 @@ static int tracer_start(void *user, const struct kymo_source_session *session, v
     const struct kymo__python_options *options = session->options ? session->options : &usual;
     if (!kymo__python_usable())
         return -ECANCELED;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct kymo__gil gil = kymo__gil_take();
     int rc = can_record() ? begin_tracing(options) : -1;
     if (rc < 0) {
         PyObject *failure = KYMO_FETCH_EXCEPTION();
@@ -98,7 +98,7 @@ static int tracer_start(void *user, const struct kymo_source_session *session, v
         else
             Py_XDECREF(failure);
     }
-    PyGILState_Release(gil);
+    kymo__gil_give(gil);
     *state = &kymo__tracing;
     return rc < 0 ? -ECANCELED : 0;
 }
@@ -108,9 +108,9 @@ static void with_python(void (*function)(void))
 {
     if (!kymo__python_usable())
         return;
-    PyGILState_STATE gil = PyGILState_Ensure();
+    struct kymo__gil gil = kymo__gil_take();
     function();
-    PyGILState_Release(gil);
+    kymo__gil_give(gil);
 }
 
 static void unhook(void)
