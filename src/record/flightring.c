@@ -25,7 +25,7 @@ int kymo__flight_record_expired(struct kymo_flight *f, struct kymo_gap_slot *slo
 static void count_expired(struct kymo_flight *f, uint32_t thread, uint64_t records, uint64_t first,
                           uint64_t last)
 {
-    struct kymo_gap_slot *slot = &f->pool->live.expired[thread % KYMO__EXPIRED_SLOTS];
+    struct kymo_gap_slot *slot = &f->pool->live.expired[thread % f->pool->live.expired_slots];
     /* A gap of another thread is recorded first. If that fails, both are counted for that
        thread: at least the sum is right. */
     if (slot->count && slot->thread != thread + 1)

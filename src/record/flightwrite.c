@@ -116,7 +116,7 @@ int kymo__flight_flush(struct kymo_flight *f, uint64_t asked)
         rc = write_ring(f);
     if (rc == 0)
         rc = write_chunks(f);
-    for (size_t i = 0; rc == 0 && i < KYMO__EXPIRED_SLOTS; i++)
+    for (size_t i = 0; rc == 0 && i < f->pool->live.expired_slots; i++)
         rc = kymo__flight_record_expired(f, &f->pool->live.expired[i]);
     if (rc == 0)
         rc = kymo__names_flush(f->names);

@@ -60,8 +60,9 @@ static void gap_slot_take(struct kymo_laneset *lanes, struct kymo_local *local)
     local->spare = (struct kymo_gap_slot){.thread = local->lane.thread + 1};
     local->gap = &local->spare;
     uint32_t from = kymo__load_relaxed(&lanes->gap_hint);
-    for (uint32_t i = 0; i < KYMO__GAP_SLOTS; i++) {
-        struct kymo_gap_slot *slot = &lanes->pool->live.gaps[(from + i) % KYMO__GAP_SLOTS];
+    const struct kymo_live *live = &lanes->pool->live;
+    for (uint32_t i = 0; i < live->gap_slots; i++) {
+        struct kymo_gap_slot *slot = &live->gaps[(from + i) % live->gap_slots];
         uint32_t none = 0;
         if (kymo__load_relaxed(&slot->thread) == 0 &&
             kymo__swap_if(&slot->thread, &none, local->lane.thread + 1)) {

@@ -133,9 +133,11 @@ static int prepare_chunks(struct kymo_session *s, const struct kymo_options *o,
     struct kymo_live *live = &s->pool.live;
     uint64_t chunks = (o->budget ? o->budget : DEFAULT_BUDGET) / KYMO__CHUNK_BYTES;
     chunks = chunks < LEAST_CHUNKS ? LEAST_CHUNKS : chunks > 1u << 24 ? 1u << 24 : chunks;
-    int rc = kymo__live_create(live, s->file.sink.temporary, capture, (uint32_t)chunks, o->brief);
+    const bool flight = kymo__flight_on(&s->flight);
+    int rc = kymo__live_create(live, s->file.sink.temporary, capture, (uint32_t)chunks,
+                               o->brief && !flight);
     if (rc == 0)
-        live->header->flight = kymo__flight_on(&s->flight);
+        live->header->flight = flight;
     if (rc == 0 && !kymo__pool_grow(&s->pool, o->brief ? BRIEF_CHUNKS : FIRST_CHUNKS))
         rc = live->reason ? live->reason : -ENOMEM;
     return rc;

@@ -22,7 +22,7 @@ static void count_work(struct kymo_session *s, struct kymo_stats *stats)
         .error = s->file.sink.error,
         .expired_records = kymo__load_relaxed(&s->flight.expired_records),
     };
-    for (uint32_t i = 0; i < KYMO__GAP_SLOTS; i++)
+    for (uint32_t i = 0; i < s->pool.live.gap_slots; i++)
         now.dropped_records += kymo__load_acquire(&s->pool.live.gaps[i].count);
     memcpy(stats, &now, stats->size < sizeof(now) ? stats->size : sizeof(now));
 }

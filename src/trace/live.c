@@ -23,11 +23,11 @@
 #endif
 
 #define HEADER_BYTES 4096u
-#define SLOTS (KYMO__GAP_SLOTS + KYMO__EXPIRED_SLOTS)
-#define GAP_BYTES (SLOTS * sizeof(struct kymo_gap_slot))
-#define CHUNK_OFFSET (HEADER_BYTES + GAP_BYTES)
 #define FEWEST 16u /* fewest chunks that a session can work with */
-static_assert(CHUNK_OFFSET % 4096 == 0, "chunks begin on a page");
+#define SLOT_BYTES(gaps, expired) (((gaps) + (expired)) * sizeof(struct kymo_gap_slot))
+static_assert(SLOT_BYTES(KYMO__GAP_SLOTS, KYMO__EXPIRED_SLOTS) % 4096 == 0 &&
+                  SLOT_BYTES(KYMO__GAP_SLOTS_BRIEF, KYMO__EXPIRED_SLOTS_BRIEF) % 4096 == 0,
+              "chunks begin on a page");
 
 /* On a copy-on-write file system, every store after a write-back would need new space. Without
    copying, reserved space stays reserved. Other file systems ignore the flag. */
@@ -50,7 +50,7 @@ static int reserve_space(int fd, uint64_t offset, uint64_t len)
 }
 
 /* Open and map the file. On a negative errno nothing is left behind. */
-static int map_file(struct kymo_live *live, const char *path, size_t bytes)
+static int map_file(struct kymo_live *live, const char *path)
 {
     live->path = kymo__live_path(path);
     if (!live->path)
@@ -64,11 +64,11 @@ static int map_file(struct kymo_live *live, const char *path, size_t bytes)
     }
     forbid_copy_on_write(live->file.fd);
     if (rc == 0)
-        rc = reserve_space(live->file.fd, 0, CHUNK_OFFSET);
+        rc = reserve_space(live->file.fd, 0, live->chunk_offset);
     if (rc == 0) {
         /* The mapping covers the whole budget, the file only what is reserved. Chunks beyond that
            are not handed out, so nothing touches them. */
-        void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, live->file.fd, 0);
+        void *map = mmap(NULL, live->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, live->file.fd, 0);
         if (map != MAP_FAILED) {
             live->header = map;
             return 0;
@@ -85,31 +85,34 @@ static int map_file(struct kymo_live *live, const char *path, size_t bytes)
 int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t capture[16],
                       uint32_t limit, bool brief)
 {
-    size_t bytes = CHUNK_OFFSET + (size_t)limit * KYMO__CHUNK_BYTES;
-    *live = (struct kymo_live){.file.fd = -1, .limit = limit, .mapped = bytes, .brief = brief};
-    live->reason = map_file(live, path, bytes);
+    *live = (struct kymo_live){.file.fd = -1, .limit = limit, .brief = brief};
+    live->gap_slots = brief ? KYMO__GAP_SLOTS_BRIEF : KYMO__GAP_SLOTS;
+    live->expired_slots = brief ? KYMO__EXPIRED_SLOTS_BRIEF : KYMO__EXPIRED_SLOTS;
+    live->chunk_offset = HEADER_BYTES + SLOT_BYTES(live->gap_slots, live->expired_slots);
+    live->mapped = live->chunk_offset + (size_t)limit * KYMO__CHUNK_BYTES;
+    live->reason = map_file(live, path);
     if (!live->header) {
-        live->header = kymo__pages_new(bytes);
+        live->header = kymo__pages_new(live->mapped);
         if (!live->header)
             return -ENOMEM;
     }
     /* A child must neither see our chunks nor keep them mapped. Whether it may record is decided
        elsewhere; it could not do so here. */
-    madvise(live->header, bytes, MADV_DONTFORK);
+    madvise(live->header, live->mapped, MADV_DONTFORK);
     /* Else the kernel reads the pages around each one that is touched. */
     if (brief)
-        madvise(live->header, CHUNK_OFFSET, MADV_RANDOM);
+        madvise(live->header, live->chunk_offset, MADV_RANDOM);
     live->gaps = (void *)((char *)live->header + HEADER_BYTES);
-    live->expired = live->gaps + KYMO__GAP_SLOTS;
-    live->chunks = (void *)((char *)live->header + CHUNK_OFFSET);
+    live->expired = live->gaps + live->gap_slots;
+    live->chunks = (void *)((char *)live->header + live->chunk_offset);
     *live->header = (struct kymo_live_header){
         .major = KYMO__MAJOR,
         .minor = KYMO__MINOR,
         .header_bytes = HEADER_BYTES,
         .chunk_bytes = KYMO__CHUNK_BYTES,
-        .gap_slots = SLOTS,
+        .gap_slots = live->gap_slots + live->expired_slots,
         .gap_offset = HEADER_BYTES,
-        .chunk_offset = CHUNK_OFFSET,
+        .chunk_offset = live->chunk_offset,
     };
     memcpy(live->header->capture, capture, sizeof(live->header->capture));
     memcpy(live->header->magic, KYMO__LIVE_MAGIC, sizeof(live->header->magic));
@@ -119,7 +122,7 @@ int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t ca
 /* The file's length: up to the chunks that are ready. */
 static uint64_t file_bytes(const struct kymo_live *live)
 {
-    return CHUNK_OFFSET + (uint64_t)kymo__load_acquire(&live->ready) * KYMO__CHUNK_BYTES;
+    return live->chunk_offset + (uint64_t)kymo__load_acquire(&live->ready) * KYMO__CHUNK_BYTES;
 }
 
 static void touch_chunks(struct kymo_chunk *first, uint32_t count)

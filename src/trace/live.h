@@ -9,14 +9,19 @@
 #include "format.h"
 #include "owned.h"
 
+/* Gap slots of threads, and of the flight recorder; in a brief file there are fewer. */
 #define KYMO__GAP_SLOTS 2048u
 #define KYMO__EXPIRED_SLOTS 512u
+#define KYMO__GAP_SLOTS_BRIEF 240u
+#define KYMO__EXPIRED_SLOTS_BRIEF 16u
 
 struct kymo_live {
     struct kymo_live_header *header;
-    struct kymo_gap_slot *gaps;    /* KYMO__GAP_SLOTS of them */
-    struct kymo_gap_slot *expired; /* KYMO__EXPIRED_SLOTS more, the flight recorder's */
+    struct kymo_gap_slot *gaps;    /* gap_slots of them */
+    struct kymo_gap_slot *expired; /* expired_slots more, the flight recorder's */
+    uint32_t gap_slots, expired_slots;
     struct kymo_chunk *chunks;
+    size_t chunk_offset;
     uint32_t ready, limit;  /* chunks usable now, and the maximum */
     struct kymo_owned file; /* no descriptor: the file could not be created; memory is private */
     char *path;             /* NULL in that case */
@@ -29,7 +34,7 @@ struct kymo_live {
 /* Create the live file of the capture at PATH, readable only by its owner, with room for LIMIT
    chunks, none of them ready. If the file system cannot do it, the memory is private and REASON
    says why: recording works, but a kill loses what is not written. BRIEF: the process may end
-   soon, having recorded little. Returns 0 or -ENOMEM. */
+   soon, having recorded little, and is no flight recorder. Returns 0 or -ENOMEM. */
 int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t capture[16],
                       uint32_t limit, bool brief);
 

@@ -134,6 +134,8 @@ static void the_live_file_is_as_documented(void)
     AT(kymo_gap_slot, last_ticks, 24, 8);
     CHECK_EQ(KYMO__GAP_SLOTS, 2048);
     CHECK_EQ(KYMO__EXPIRED_SLOTS, 512);
+    CHECK_EQ(KYMO__GAP_SLOTS_BRIEF, 240);
+    CHECK_EQ(KYMO__EXPIRED_SLOTS_BRIEF, 16);
     CHECK_EQ(sizeof(struct kymo_chunk), 65536);
     AT(kymo_chunk, state, 0, 4);
     AT(kymo_chunk, type, 4, 4);
