@@ -193,7 +193,7 @@ static void start_within_a_limit(void *arg)
 static void a_start_that_has_no_room_leaves_nothing_behind(void)
 {
     FAULT_NOT_EMULATED("limit on files that spares itself");
-    const uint64_t limits[] = {0, 100, 128, 200, 10000, 100000};
+    const uint64_t limits[] = {0, 100, 128, 200, 20000, 100000};
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         uint64_t limit = limits[i];
         CHECK_CHILD(fault_child(start_within_a_limit, &limit));
