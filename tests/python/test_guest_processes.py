@@ -71,13 +71,30 @@ def answer_request(environ, start_response):
 """
 
 
+SAYS_WHO_HAS_BEGUN = """
+def post_worker_init(worker):
+    with open("begun", "a") as file:
+        file.write(f"{worker.pid}\\n")
+"""
+
+
+def wait_for_workers(count: int) -> None:
+    """Wait until they have begun; before, they have their parent's handlers and miss SIGTERM."""
+    end = time.monotonic() + HANGS
+    while len(Path("begun").read_text().split()) < count:
+        assert time.monotonic() < end, "a worker does not begin"
+        time.sleep(0.02)
+
+
 @needs("gunicorn")
 @pytest.mark.parametrize("options", [[], ["--threads", "2"]], ids=["sync", "threads"])
 def test_workers_of_gunicorn_are_recorded(options: list[str]) -> None:
     write("app.py", APP)
+    write("gunicorn.conf.py", SAYS_WHO_HAS_BEGUN)
     server = serve("-m", "gunicorn", "app:answer_request", "-w", "2", "-b", "unix:sock", *options)
     for _ in range(6):
         assert ask("sock") == "hello"
+    wait_for_workers(2)
 
     code = end(server)
 
