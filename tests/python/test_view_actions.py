@@ -82,6 +82,10 @@ def test_tracks_can_be_moved(browser: Browser, server: Server) -> None:
     assert before[0] == "MainThread" and "helper" in before
     press_button(browser, "MainThread", "Move down")
     browser.wait(lambda: titles(browser)[:2] == ["helper", "MainThread"])
+    # As when more of the capture is known.
+    browser.ask("kymograph.app.tracks.load(kymograph.app.captures)")
+    settled(browser)
+    assert titles(browser)[:2] == ["helper", "MainThread"]
     press_button(browser, "MainThread", "Move up")
     browser.wait(lambda: titles(browser) == before)
     press_button(browser, "MainThread", "Move up")  # it is the first

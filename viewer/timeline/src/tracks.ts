@@ -64,6 +64,8 @@ export class Tracks {
   samples: Map<number, number>[] = [];
   /** By capture: tracks of what is no call. */
   extras: Extra[][] = [];
+  /** Keys of groups in which the user moved a track. */
+  private arranged = new Set<string>();
 
   /** Take over what CAPTURES have; what the user did to known tracks stays. */
   load(captures: Capture[]): void {
@@ -79,6 +81,9 @@ export class Tracks {
       return [memoryGroup(memory, which, captures.length > 1 ? capture.file : "", capture.duration, known), ...groups];
     });
     for (const [which, capture] of captures.entries()) this.addExtras(capture, which, known);
+    const order = new Map([...known.keys()].map((key, i) => [key, i]));
+    const place = (track: Track) => order.get(track.key) ?? order.size; // new ones come last
+    for (const group of this.groups) if (this.arranged.has(group.key)) group.tracks.sort((a, b) => place(a) - place(b));
   }
 
   private groupsOf(capture: Capture, which: number, named: boolean, known: Map<string, Track | Group>): Group[] {
@@ -209,6 +214,7 @@ export class Tracks {
     const to = Math.max(0, Math.min(list.length - 1, at + by));
     list.splice(at, 1);
     list.splice(to, 0, track);
+    this.arranged.add(track.group.key);
   }
 
   /** Decide what is where. DEPTHS tells how many rows a track needs. */
