@@ -125,8 +125,8 @@ static inline PyObject *KYMO_TYPE_DICT(PyTypeObject *type)
 #define KYMO_NATIVE_THREAD_ID(state) ((void)(state), 0u)
 #endif
 
-/* os.fork takes the interpreter's locks, or makes them anew before it needs them. */
-#define KYMO_FORK_TAKES_LOCKS (PY_VERSION_HEX >= 0x030C0000)
+/* In a child of os.fork, the lock of the list of thread states is made anew before it is needed. */
+#define KYMO_FORK_RENEWS_LOCK (PY_VERSION_HEX >= 0x030C0000)
 
 /* os.fork warns about threads. */
 #define KYMO_FORK_WARNS (PY_VERSION_HEX >= 0x030C0000)

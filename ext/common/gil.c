@@ -6,7 +6,7 @@
    for it. */
 #include "core.h"
 
-#if !KYMO_FORK_TAKES_LOCKS
+#if !KYMO_FORK_RENEWS_LOCK
 #include <pthread.h>
 #include <time.h>
 
