@@ -125,8 +125,12 @@ static inline PyObject *KYMO_TYPE_DICT(PyTypeObject *type)
 #define KYMO_NATIVE_THREAD_ID(state) ((void)(state), 0u)
 #endif
 
-/* In a child of os.fork, the lock of the list of thread states is made anew before it is needed. */
-#define KYMO_FORK_RENEWS_LOCK (PY_VERSION_HEX >= 0x030C0000)
+/* A child of os.fork has locks that other threads held; see forkgate.c. */
+#ifdef Py_GIL_DISABLED
+#define KYMO_FORK_KEEPS_LOCKS 1
+#else
+#define KYMO_FORK_KEEPS_LOCKS (PY_VERSION_HEX < 0x030C0000)
+#endif
 
 /* os.fork warns about threads. */
 #define KYMO_FORK_WARNS (PY_VERSION_HEX >= 0x030C0000)

@@ -62,6 +62,16 @@ void kymo__python_begins(void);
 /* Can threads take the GIL and call Python? Not once it ends. Any thread, without the GIL. */
 bool kymo__python_usable(void);
 
+/* forkgate.c */
+
+/* What must not happen while another thread forks comes between these two, with the GIL; os.fork
+   itself does. They nest. */
+void kymo__fork_gate_enter(void);
+void kymo__fork_gate_leave(void);
+
+/* The first of them, on a thread without a thread state. */
+void kymo__fork_gate_enter_unknown(void);
+
 /* gil.c */
 
 struct kymo__gil {

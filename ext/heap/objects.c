@@ -137,7 +137,9 @@ static int visit_object(PyObject *object, void *arg)
 #if KYMO_HAS_OBJECT_VISITOR
 static void visit_all(struct survey *survey)
 {
+    kymo__fork_gate_enter(); /* without a GIL, this stops all threads */
     PyUnstable_GC_VisitObjects(visit_object, survey);
+    kymo__fork_gate_leave();
 }
 #else
 static void visit_all(struct survey *survey)

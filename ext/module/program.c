@@ -138,12 +138,14 @@ static PyObject *before_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
         kymo_writer_rest();
         PyEval_RestoreThread(thread);
     }
+    kymo__fork_gate_enter();
     Py_RETURN_NONE;
 }
 
 /* Some versions count the threads after this, but all before the main thread continues. */
 static PyObject *after_fork_in_parent(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
+    kymo__fork_gate_leave();
     if (KYMO_FORK_WARNS && kymo_running() && Py_AddPendingCall(start_writing, NULL) < 0) {
         forking = NULL;
         start_writing(NULL);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "core.h"
 #include "hook_events.h"
 #include "throttle.h"
 #include "unseen.h"
@@ -213,14 +214,37 @@ static bool is_installed(void)
     return same;
 }
 
-int kymo__hook_install(void)
+static void remove_hook(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (tool >= 0) {
+        set_events(0);
+        for (enum event i = 0; i < EVENTS; i++) {
+            PyErr_Clear();
+            set_callback(event_names[i], Py_None);
+        }
+        PyErr_Clear();
+        leave_none_off();
+        discard(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
+        tool = -1;
+    }
+    PyErr_Clear();
+    Py_CLEAR(disable);
+    Py_CLEAR(get_events);
+    Py_CLEAR(tool_id);
+    Py_CLEAR(monitoring);
+    PyErr_Restore(type, value, trace);
+}
+
+static int install_hook(void)
 {
     if (is_installed()) {
         kymo__places_begin();
         return switch_on_again();
     }
     if (tool >= 0)
-        kymo__hook_remove();
+        remove_hook();
     long bits = 0;
     PyObject *sys = PyImport_ImportModule("sys");
     monitoring = sys ? PyObject_GetAttrString(sys, "monitoring") : NULL;
@@ -251,8 +275,25 @@ int kymo__hook_install(void)
         goto fail;
     return 0;
 fail:
-    kymo__hook_remove();
+    remove_hook();
     return -1;
+}
+
+/* Without a GIL, most of what these call stops all threads. */
+
+int kymo__hook_install(void)
+{
+    kymo__fork_gate_enter();
+    int rc = install_hook();
+    kymo__fork_gate_leave();
+    return rc;
+}
+
+void kymo__hook_remove(void)
+{
+    kymo__fork_gate_enter();
+    remove_hook();
+    kymo__fork_gate_leave();
 }
 
 void kymo__hook_began(void) {}
@@ -286,28 +327,5 @@ void *kymo__hook_stack_take(void *before)
 }
 
 void kymo__hook_stack_give(const void *Py_UNUSED(taken), bool Py_UNUSED(started)) {}
-
-void kymo__hook_remove(void)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    if (tool >= 0) {
-        set_events(0);
-        for (enum event i = 0; i < EVENTS; i++) {
-            PyErr_Clear();
-            set_callback(event_names[i], Py_None);
-        }
-        PyErr_Clear();
-        leave_none_off();
-        discard(PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
-        tool = -1;
-    }
-    PyErr_Clear();
-    Py_CLEAR(disable);
-    Py_CLEAR(get_events);
-    Py_CLEAR(tool_id);
-    Py_CLEAR(monitoring);
-    PyErr_Restore(type, value, trace);
-}
 
 #endif

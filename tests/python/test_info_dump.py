@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import struct
 import subprocess
 import textwrap
 import time
@@ -151,11 +152,23 @@ def test_info_and_dump_read_what_is_left_of_a_cut_capture(make: Maker) -> None:
     assert len([e for e in events_of(path) if e["kind"] == "instant"]) == info["records"]
 
 
+def largest_block_of_records(content: bytes) -> tuple[int, int]:
+    """Where its payload begins, and how long that is."""
+    largest, at = (0, 0), 128
+    while content[at : at + 4] == b"KYBK":
+        length: int = struct.unpack_from("<I", content, at + 12)[0]
+        if content[at + 8] == 1 and length > largest[1]:
+            largest = (at + 64, length)
+        at += (64 + length + 7) // 8 * 8
+    return largest
+
+
 def test_verify_finds_a_flipped_byte_and_says_no(make: Maker) -> None:
     path = make("for i in range(400000): kymograph.instant('x')\nkymograph.stop()")
     whole = kymograph("info", "--verify", path)
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
+    begin, length = largest_block_of_records(content)
+    content[begin + length // 2] ^= 0xFF
     path.write_bytes(content)
 
     done = kymograph("info", "--verify", "--json", path)
