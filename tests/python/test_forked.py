@@ -48,6 +48,82 @@ print([fork(killed) for _ in range(5)])
     assert [each["status"] for each in processes()[1:]] == ["signal 9"] * 5
 
 
+def test_children_that_hand_on_their_live_file_keep_what_is_theirs() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+def first(): pass
+def second(): pass
+def last():
+    second()
+    os.kill(os.getpid(), signal.SIGKILL)
+print([fork(first) for _ in range(3)], fork(last), fork(first))
+""",
+    )
+
+    same_as_python("script.py")
+
+    good = "exit code 0"
+    assert [each["status"] for each in processes()[1:]] == [good, good, good, "signal 9", good]
+    ran = []
+    for number in range(1, 6):
+        with kymograph.open("trace.kymo", process=number) as capture:
+            names = {event.name for event in capture.events() if event.kind == "enter"}
+            ran.append(names & {"first", "second", "last"})
+    assert ran == [{"first"}, {"first"}, {"first"}, {"second", "last"}, {"first"}]
+
+
+def test_forks_leave_captures_and_nothing_else() -> None:
+    write("script.py", FORK + "print([fork(int) for _ in range(4)])")
+
+    same_as_python("script.py")
+
+    names = sorted(os.listdir("trace.kymo.d"))
+    assert len(names) == 4
+    assert all(re.fullmatch(r"\d+-1\.kymo", name) for name in names), names
+
+
+def test_a_family_can_be_read_while_it_forks() -> None:
+    write(
+        "script.py",
+        FORK
+        + """
+import subprocess
+def in_child(): pass
+reader = subprocess.Popen([sys.executable, "-S", "reader.py", *sys.path], stdout=subprocess.PIPE)
+reader.stdout.readline()
+forked = 0
+while reader.poll() is None:
+    fork(in_child)
+    forked += 1
+print(reader.stdout.read().decode(), forked > 20)
+""",
+    )
+    write(
+        "reader.py",
+        """
+import sys, time
+sys.path += sys.argv[1:]
+from collections import Counter
+import kymograph
+print("ready", flush=True)
+wrong, opened = [], 0
+end = time.monotonic() + 2
+while time.monotonic() < end or opened < 20:
+    with kymograph.open("trace.kymo") as capture:
+        calls = [e for e in capture.events() if e.kind == "enter" and e.name == "in_child"]
+        wrong += [count for count in Counter(e.thread for e in calls).values() if count != 1]
+    opened += 1
+print("wrong:", wrong)
+""",
+    )
+
+    done = recorded("script.py")
+
+    assert done.stdout == "wrong: []\n True\n", done.stdout + done.stderr
+
+
 def test_a_child_that_is_killed_at_once_has_a_capture() -> None:
     write("script.py", FORK + "fork(lambda: os.kill(os.getpid(), signal.SIGKILL))")
 
