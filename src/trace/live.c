@@ -17,7 +17,6 @@
 #include "file.h"
 #include "mapped.h"
 #include "sink.h"
-#include "spare.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -56,9 +55,7 @@ static int map_file(struct kymo_live *live, const char *path)
     live->path = kymo__live_path(path);
     if (!live->path)
         return -ENOMEM;
-    int fd = live->brief ? kymo__spare_take(live->path) : -1;
-    if (fd < 0)
-        fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc = fd < 0 ? -errno : kymo__owned_init(&live->file, fd);
     if (fd < 0) {
         kymo__free(live->path);
@@ -238,8 +235,6 @@ void kymo__live_close(struct kymo_live *live, bool keep)
 {
     if (live->header)
         munmap(live->header, live->mapped);
-    const bool handed_on =
-        live->brief && live->path && !keep && kymo__spare_leave(&live->file, live->path);
-    kymo__live_forsake(live, keep || handed_on);
+    kymo__live_forsake(live, keep);
     *live = (struct kymo_live){.file.fd = -1};
 }
