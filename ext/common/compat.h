@@ -344,6 +344,13 @@ static inline const char *KYMO_CODE_START(const PyCodeObject *code, uint64_t pla
 #define KYMO_FINALIZING() _Py_IsFinalizing()
 #endif
 
+/* sys.modules, borrowed. NULL while Python ends: there may be none, and PyImport_GetModuleDict aborts
+   then. */
+static inline PyObject *kymo__modules(void)
+{
+    return KYMO_FINALIZING() ? NULL : PyImport_GetModuleDict();
+}
+
 /* Mended in 3.12.9, 3.13.2 and 3.14, but the extension may run on an older 3.13 than it was built
    for. */
 #define KYMO_TRACEMALLOC_STOP_CRASHES (PY_VERSION_HEX < 0x030E0000)

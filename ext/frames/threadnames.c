@@ -15,8 +15,8 @@ PyObject *kymo__own_attribute(PyObject *object, const char *name)
 /* threading._active: Thread objects by ident. A new reference, or NULL. */
 static PyObject *active_threads(void)
 {
-    PyObject *threading = kymo__dict_get(PyImport_GetModuleDict(), "threading");
-    PyObject *active = NULL;
+    PyObject *modules = kymo__modules(), *active = NULL;
+    PyObject *threading = modules ? kymo__dict_get(modules, "threading") : NULL;
     if (threading && PyModule_Check(threading))
         active = kymo__dict_get(PyModule_GetDict(threading), "_active");
     Py_XDECREF(threading);

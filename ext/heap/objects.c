@@ -115,7 +115,8 @@ static void look_at(struct survey *survey, PyObject *object, uint32_t node)
 static void look_at_reached(struct survey *survey)
 {
     survey->begun = true;
-    kymo__refs_find(&survey->refs, survey->modules);
+    if (survey->modules)
+        kymo__refs_find(&survey->refs, survey->modules);
     for (uint32_t i = 0; i < survey->refs.count; i++)
         look_at(survey, survey->refs.nodes[i].object, i + 1);
     for (uint32_t i = 0; i < survey->count; i++)
@@ -189,7 +190,7 @@ static void record_group(struct survey *survey, uint32_t number)
 void kymo__objects_record(uint32_t number)
 {
     PyObject *error = KYMO_FETCH_EXCEPTION(); /* a destructor that stops recording may have one */
-    struct survey survey = {.modules = PyImport_GetModuleDict(),
+    struct survey survey = {.modules = kymo__modules(),
                             .module_word = PyUnicode_InternFromString("__module__"),
                             .groups = calloc(GROUPS_MOST, sizeof *survey.groups),
                             .slots = calloc(GROUP_SLOTS, sizeof *survey.slots)};

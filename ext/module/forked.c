@@ -121,6 +121,13 @@ static bool has_values(PyObject *environment, PyObject *names, PyObject *values)
     return true;
 }
 
+/* Is the module NAME imported? */
+static bool is_imported(PyObject *name)
+{
+    PyObject *modules = kymo__modules();
+    return modules && PyDict_GetItemWithError(modules, name);
+}
+
 /* Compares by identity: if that differs, Python code compares again. */
 static bool depends_on_same(PyObject *from)
 {
@@ -135,8 +142,7 @@ static bool depends_on_same(PyObject *from)
            PyList_GET_ITEM(argv, 0) == script &&
            PyDict_GetItemWithError(os, environ_name) == variables &&
            PyList_GET_SIZE(names) == PyList_GET_SIZE(values) && has_values(data, names, values) &&
-           (PyDict_GetItemWithError(PyImport_GetModuleDict(), util_module) != NULL) ==
-               multiprocessing;
+           is_imported(util_module) == multiprocessing;
 }
 
 bool kymo__fork_plan_holds(void)
@@ -338,7 +344,7 @@ static bool ends_as_planned(void)
     if (!plan || planned_pid != (long)getpid() || !kymo_running())
         return false;
     /* multiprocessing has a name for the process, and messages to count. */
-    if (PyDict_GetItemWithError(PyImport_GetModuleDict(), process_module))
+    if (is_imported(process_module))
         return false;
     PyObject *sessions = part(OUTERMOST);
     PyObject *member = PyDict_GetItemWithError(part(MEMBERS), recording_name);

@@ -21,8 +21,8 @@ static __thread uint32_t hooked_epoch; /* the epoch in which this thread's trace
    must be the C function that we know. */
 static PyObject *greenlet_function(const char *name)
 {
-    PyObject *modules = PyImport_GetModuleDict(); /* borrowed, as is what is in it */
-    PyObject *module = module_name ? PyDict_GetItemWithError(modules, module_name) : NULL;
+    PyObject *modules = module_name ? kymo__modules() : NULL; /* borrowed, as is what is in it */
+    PyObject *module = modules ? PyDict_GetItemWithError(modules, module_name) : NULL;
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     if (function && !PyCFunction_Check(function))
         Py_CLEAR(function);

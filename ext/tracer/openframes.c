@@ -131,8 +131,9 @@ static void remember_recorded(uint32_t tid, size_t frames)
 static uint32_t system_id(PyThreadState *state)
 {
     uint32_t id = KYMO_NATIVE_THREAD_ID(state);
-    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
-    PyObject *threading = id ? NULL : PyDict_GetItemString(modules, "threading");
+    PyObject *modules = id ? NULL : kymo__modules();
+    PyObject *threading =
+        modules ? PyDict_GetItemString(modules, "threading") : NULL; /* borrowed */
     PyObject *active = threading ? PyObject_GetAttrString(threading, "_active") : NULL;
     PyObject *ident = active ? PyLong_FromUnsignedLong(state->thread_id) : NULL;
     PyObject *thread = ident ? PyDict_GetItemWithError(active, ident) : NULL; /* borrowed */

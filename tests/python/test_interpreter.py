@@ -227,6 +227,26 @@ EVERYTHING = """if True:
 """
 
 
+def test_a_destructor_may_run_when_all_modules_are_gone(
+    run_code: RunCode, capture_path: Path
+) -> None:
+    # The interpreter keeps what is registered here until after it has dropped the modules.
+    run_code(
+        """if True:
+        import codecs, sys, kymograph
+        class Last:
+            def __call__(self, name): return None
+            def __del__(self, exec=exec): exec("def new(): pass\\nnew()", {})
+        codecs.register(Last())
+        kymograph.start(sys.argv[1])
+        """,
+        capture_path,
+    )
+
+    with kymograph.open(capture_path) as capture:
+        assert (capture.info.ending, capture.info.lost_records) == ("clean", 0)
+
+
 @pytest.mark.parametrize("how", ["as it is", "in a span"])
 def test_the_interpreter_may_exit_with_everything_running(
     run_code: RunCode, capture_path: Path, how: str
