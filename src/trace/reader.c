@@ -221,8 +221,10 @@ static int load_file(struct kymo_reader *r, const char *path)
     r->indexed = rc == 0;
     r->finished = footer.index_blocks != 0;
     r->error = r->finished ? footer.error : 0;
-    r->running = !r->finished && rescue.found && !rescue.stopped &&
+    const bool recording = !r->finished && rescue.found && !rescue.stopped;
+    r->running = recording &&
                  kymo__process_alive(r->header.pid, r->header.process_start, r->header.boot) == 1;
+    r->killed = recording && !r->running;
     if (rc == -ENOENT)
         rc = walk_blocks(r, &rescue, &found);
     if (rc == 0)

@@ -116,6 +116,7 @@ struct kymo_reader {
     bool indexed;  /* the index was there */
     bool finished; /* the footer was there: recording stopped */
     bool running;  /* its process is recording: the file grows while being read */
+    bool killed;   /* it was recording when it ended: the live file is there and says so */
     bool flight;   /* from a flight recorder: chunks may be missing. The live file says so */
     int ending;    /* enum kymo_ending */
     int error;     /* the recorder's, negative errno or 0 */
