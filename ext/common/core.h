@@ -64,8 +64,8 @@ bool kymo__python_usable(void);
 
 /* forkgate.c */
 
-/* What must not happen while another thread forks comes between these two, with the GIL; os.fork
-   itself does. They nest. */
+/* What must not happen while another thread forks comes between these two, with the GIL; so does
+   os.fork itself. They nest. */
 void kymo__fork_gate_enter(void);
 void kymo__fork_gate_leave(void);
 

@@ -31,7 +31,7 @@ __attribute__((constructor)) static void watch_forks(void)
     pthread_atfork(NULL, NULL, renew);
 }
 
-static bool has_entered(void)
+static bool enters_at_once(void)
 {
     if (depth++)
         return true;
@@ -49,13 +49,13 @@ static void wait_for_others(void)
 
 void kymo__fork_gate_enter_unknown(void)
 {
-    if (!has_entered())
+    if (!enters_at_once())
         wait_for_others();
 }
 
 void kymo__fork_gate_enter(void)
 {
-    if (has_entered())
+    if (enters_at_once())
         return;
     PyThreadState *thread = PyEval_SaveThread();
     wait_for_others();

@@ -178,14 +178,6 @@ static int64_t next_block(struct kymo_reader *r, uint64_t from)
     return result;
 }
 
-/* Is what follows OFFSET the beginning of a block, and no more? */
-static bool is_cut(const struct kymo_reader *r, uint64_t offset)
-{
-    struct kymo_block_header header;
-    ssize_t n = kymo__file_read(r->fd, &header, sizeof(header), offset);
-    return n >= 0 && (n < (ssize_t)sizeof(header) || kymo__block_valid(&header));
-}
-
 int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_fn *found, void *arg)
 {
     struct kymo_footer footer;
@@ -206,8 +198,8 @@ int kymo__scan_blocks(struct kymo_reader *reader, uint64_t *offset, kymo_found_f
         if (next < 0)
             return (int)next;
         /* The block being written, now or when it was killed: then its chunks are in the live file. */
-        if ((uint64_t)next >= end &&
-            (reader->running || (reader->killed && is_cut(reader, *offset))))
+        const bool begun = end - *offset < sizeof(header) || kymo__block_valid(&header);
+        if ((uint64_t)next >= end && (reader->running || (reader->killed && begun)))
             return 0;
         reader->damaged_bytes += ((uint64_t)next > end ? end : (uint64_t)next) - *offset;
         reader->damaged_blocks++;
