@@ -5,6 +5,7 @@
 #include "arena.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -106,9 +107,11 @@ static struct piece *cut_pieces(unsigned class)
     return piece;
 }
 
-static struct piece *small_new(unsigned class)
+/* *FRESH: nobody has used it, so it is zero. */
+static struct piece *small_new(unsigned class, bool *fresh)
 {
     struct piece *piece = spare[class];
+    *fresh = !piece;
     if (!piece)
         return cut_pieces(class);
     spare[class] = piece->next;
@@ -117,20 +120,28 @@ static struct piece *small_new(unsigned class)
 
 /* ---- all of them ---- */
 
-void *kymo__arena_take(size_t size)
+static void *take(size_t size, bool *fresh)
 {
+    *fresh = true;
     if (size > LARGEST)
         return large_new(size);
     kymo__lock(&lock);
-    struct piece *piece = small_new(class_of(size));
+    struct piece *piece = small_new(class_of(size), fresh);
     kymo__unlock(&lock);
     return piece ? body_of(piece) : NULL;
 }
 
+void *kymo__arena_take(size_t size)
+{
+    bool fresh;
+    return take(size, &fresh);
+}
+
 void *kymo__arena_take_zeroed(size_t size)
 {
-    void *body = kymo__arena_take(size);
-    if (body && size <= LARGEST)
+    bool fresh;
+    void *body = take(size, &fresh);
+    if (body && !fresh) /* else each of its pages would be touched now, not when it is needed */
         memset(body, 0, size);
     return body;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "atomic.h"
 #include "file.h"
@@ -23,6 +25,39 @@ uint64_t kymo__process_start(uint32_t pid)
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* By the clock that the kernel takes it from. */
+static uint64_t ticks_since_boot(void)
+{
+    struct timespec now;
+    const uint64_t ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+    if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+        return 0;
+    return (uint64_t)now.tv_sec * ticks + (uint64_t)now.tv_nsec / (1000000000u / ticks);
+}
+
+static uint64_t before_fork;
+static uint64_t own_start; /* 0: ask the kernel */
+static pid_t own_pid;
+
+void kymo__process_before_fork(void)
+{
+    kymo__store_relaxed(&before_fork, ticks_since_boot());
+}
+
+void kymo__process_forked(void)
+{
+    /* What it inherited was stored before it started, whichever fork that was for. */
+    uint64_t now = ticks_since_boot();
+    own_start = now == kymo__load_relaxed(&before_fork) ? now : 0;
+    own_pid = getpid();
+}
+
+uint64_t kymo__process_start_own(void)
+{
+    pid_t pid = getpid();
+    return own_start && own_pid == pid ? own_start : kymo__process_start((uint32_t)pid);
 }
 
 static void read_boot_id(uint8_t id[16])

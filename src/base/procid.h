@@ -8,6 +8,12 @@
    a later one with the same pid. */
 uint64_t kymo__process_start(uint32_t pid);
 
+/* The same for this process. If it was forked between these two calls, of which the second is made
+   in the child, it need not ask the kernel in most cases. */
+uint64_t kymo__process_start_own(void);
+void kymo__process_before_fork(void);
+void kymo__process_forked(void);
+
 /* The id of this boot of this machine; zeros when it is unknown. */
 void kymo__boot_id(uint8_t id[16]);
 

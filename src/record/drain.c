@@ -299,55 +299,56 @@ static void wait_for_work(struct kymo_drain *d)
     kymo__store_release(&d->pool->awake, 0u);
 }
 
-/* A live file that somebody cut cannot be written to any more. */
-static void check_live(struct kymo_drain *d)
+/* A live file that somebody cut, or for which there is no space, cannot be written to any more. At
+   the end, space does not matter: what found no place in the file is in memory. */
+static void check_live(struct kymo_drain *d, bool ends)
 {
-    if (kymo__busfault_seen() || !kymo__live_is_whole(&d->pool->live))
+    struct kymo_live *live = &d->pool->live;
+    if (!kymo__live_is_whole(live) || (kymo__busfault_seen() && !live->owed))
         kymo__capfile_halt(d->file, KYMO_ECUT);
+    else if (kymo__busfault_seen() && !ends)
+        kymo__capfile_halt(d->file, -ENOSPC);
 }
 
-/* The body of the writer thread. Returns NULL or, as an intptr_t, the negative errno that explains
-   why the file is incomplete. */
-static void *drain_body(void *arg)
+/* One round of work; LAST is the latest clock snapshot. True if the process is about to die, and
+   nothing is recorded any more. */
+static bool work_once(struct kymo_drain *d, struct kymo_snapshot *last)
 {
-    struct kymo_drain *d = arg;
-    struct kymo_snapshot last = d->started;
-    const int64_t apart =
-        (int64_t)SNAPSHOT_NS * (kymo__flight_on(d->flight) ? FLIGHT_SNAPSHOTS : 1);
-    bool dies = false;
-    kymo__store_release(&d->id, (pid_t)syscall(SYS_gettid));
-    while (!kymo__load_acquire(&d->finishing)) {
-        if (kymo__load_acquire(&d->resting))
-            return NULL;
-        wait_for_work(d);
-        if (!kymo__load_acquire(&d->published))
-            continue;
-        check_live(d);
-        if (kymo__load_acquire(&d->finishing) && !kymo__flight_on(d->flight))
-            break; /* what is left is written at once */
-        struct kymo_snapshot now = kymo__clock_snapshot();
-        if (now.monotonic - last.monotonic >= apart) {
-            kymo__names_snapshot(d->names, &now);
-            kymo__wall_watch(&d->wall);
-            last = now;
-        }
-        kymo__desk_serve(d->desk);
-        kymo__pool_ahead(d->pool);
-        if (kymo__flight_on(d->flight))
-            kymo__flight_serve(d->flight);
-        write_all(d);
-        kymo__flight_watch(d->flight);
-        if (kymo__flight_on(d->flight))
-            follow_written(d);
-        dies = kymo__endsignal_due() && d->conclude();
+    const bool flight = kymo__flight_on(d->flight);
+    if (kymo__load_acquire(&d->finishing) && !flight)
+        return false; /* what is left is written at once */
+    check_live(d, false);
+    kymo__live_settle(&d->pool->live);
+    struct kymo_snapshot now = kymo__clock_snapshot();
+    if (now.monotonic - last->monotonic >= (int64_t)SNAPSHOT_NS * (flight ? FLIGHT_SNAPSHOTS : 1)) {
+        kymo__names_snapshot(d->names, &now);
+        kymo__wall_watch(&d->wall);
+        *last = now;
     }
+    kymo__desk_serve(d->desk);
+    kymo__pool_ahead(d->pool);
+    if (flight)
+        kymo__flight_serve(d->flight);
+    write_all(d);
+    kymo__flight_watch(d->flight);
+    if (flight)
+        follow_written(d);
+    return kymo__endsignal_due() && d->conclude();
+}
+
+/* Write what is left. 0, or the negative errno that explains why the file is incomplete. Does not
+   return if the process DIES. */
+static int write_end(struct kymo_drain *d, bool dies)
+{
+    const bool flight = kymo__flight_on(d->flight);
+    check_live(d, true);
     serve_pings(d, true);
     struct kymo_snapshot end = kymo__clock_snapshot();
     if (!d->names->clock_ended) /* another so soon would change how the last ticks are converted */
         kymo__names_snapshot(d->names, &end);
-    if (!kymo__flight_on(d->flight)) /* a flight recorder notes it whenever it writes */
+    if (!flight) /* a flight recorder notes it whenever it writes */
         kymo__wall_note(d->names, "wall_clock.stop", &d->wall);
-    int rc = kymo__flight_on(d->flight) ? kymo__flight_flush(d->flight, end.ticks) : write_all(d);
+    int rc = flight ? kymo__flight_flush(d->flight, end.ticks) : write_all(d);
     if (rc == 0) {
         kymo__follow_finish(d->follow, d->packer, dies);
         rc = kymo__capfile_finish(d->file, d->packer);
@@ -357,15 +358,38 @@ static void *drain_body(void *arg)
         kymo__live_forsake(&d->pool->live, rc < 0);
         kymo__endsignal_die();
     }
-    return (void *)(intptr_t)rc;
+    return rc;
 }
 
 /* ---- starting and ending the thread ---- */
 
+/* May the caller do the thread's work from now on? Not while another does it. */
+static bool take_turn(struct kymo_drain *d)
+{
+    uint32_t nobody = 0;
+    return kymo__swap_if(&d->turn, &nobody, 1u);
+}
+
+/* Returns NULL or, as an intptr_t, what write_end does. */
 static void *thread_body(void *arg)
 {
+    struct kymo_drain *d = arg;
+    struct kymo_snapshot last = d->started;
+    bool dies = false;
     kymo__inside_add(1);
-    return drain_body(arg);
+    kymo__store_release(&d->id, (pid_t)syscall(SYS_gettid));
+    while (!kymo__load_acquire(&d->finishing)) {
+        if (kymo__load_acquire(&d->resting))
+            return NULL;
+        wait_for_work(d);
+        if (!kymo__load_acquire(&d->published))
+            continue;
+        if (!take_turn(d))
+            return NULL;
+        dies = work_once(d, &last);
+        kymo__store_release(&d->turn, 0u);
+    }
+    return take_turn(d) ? (void *)(intptr_t)write_end(d, dies) : NULL;
 }
 
 int kymo__drain_start(struct kymo_drain *d)
@@ -390,14 +414,17 @@ void kymo__drain_rest(struct kymo_drain *d)
 
 int kymo__drain_finish(struct kymo_drain *d)
 {
-    void *failure;
+    /* A thread that sleeps need not do it: to be woken, and to wake us, takes it longer than most
+       sessions' end. It does if it may have to answer first, or to exchange notes. */
+    const bool here = !d->there || (!kymo__flight_on(d->flight) &&
+                                    !kymo__load_acquire(&d->pinger) && take_turn(d));
     kymo__store_release(&d->finishing, 1u);
     sem_post(&kymo__wake);
+    int rc = here ? write_end(d, false) : 0;
+    void *failure = NULL;
     if (d->there)
         pthread_join(d->thread, &failure);
-    else
-        failure = drain_body(d);
-    return (int)(intptr_t)failure;
+    return here ? rc : (int)(intptr_t)failure;
 }
 
 int kymo__drain_flight(struct kymo_drain *d)

@@ -50,6 +50,7 @@ struct kymo_drain {
     pthread_t thread;
     pid_t id;           /* the thread's system id, or 0; set by that thread */
     bool there;         /* the thread exists; under the life lock */
+    uint32_t turn;      /* 1: a thread works; what is said to be the writer thread's is its own */
     uint32_t published; /* 1: the files have their names, and the thread may use them */
     uint32_t finishing; /* 1: write everything, then end */
     uint32_t resting;   /* 1: end, and leave all work to the next thread */
@@ -67,8 +68,8 @@ int kymo__drain_start(struct kymo_drain *drain);
 /* End the thread, leaving the work for another one; does nothing when there is none. */
 void kymo__drain_rest(struct kymo_drain *drain);
 
-/* Write everything and end the thread. 0, or the negative errno that explains why the file is
-   incomplete. */
+/* Write everything, here or in the thread, and end the thread. 0, or the negative errno that
+   explains why the file is incomplete. */
 int kymo__drain_finish(struct kymo_drain *drain);
 
 /* Have the flight recorder written, and wait until it is. 0 or negative errno. */

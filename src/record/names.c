@@ -61,7 +61,7 @@ int kymo__names_init(struct kymo_names *names, struct kymo_chunk *chunk, int lev
         .chunk = chunk, .append = append, .append_arg = arg, .failing = failing};
     pthread_mutex_init(&names->lock, NULL);
     names->addresses = addresses_new(10);
-    names->packer = kymo__packer_new(level);
+    names->packer = kymo__packer_new_bytes(level);
     if (!names->addresses || !names->packer)
         return -ENOMEM;
     chunk->type = KYMO__BLOCK_DEFS;

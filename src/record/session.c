@@ -72,6 +72,7 @@ static void before_fork(void)
 {
     kymo__sources_before_fork();
     kymo__desk_before_fork();
+    kymo__process_before_fork();
 }
 
 static void after_fork(void)
@@ -308,6 +309,7 @@ int kymo_writer_work_at_once(void)
 static void forked_child(void)
 {
     forked = true;
+    kymo__process_forked();
     kymo__switch_set(0);
     pthread_mutex_init(&life, NULL);
     sem_init(&kymo__wake, 0, 0);

@@ -57,7 +57,7 @@ static void fill_header(struct kymo_file_header *header, int clock, const char *
     *header = (struct kymo_file_header){
         .pid = (uint32_t)getpid(),
         .clock = (uint32_t)clock,
-        .process_start = kymo__process_start((uint32_t)getpid()),
+        .process_start = kymo__process_start_own(),
         .ticks_rate = kymo__clock_rate(&now),
         .ticks = now.ticks,
         .monotonic = now.monotonic,
@@ -176,14 +176,14 @@ int kymo__session_new(const struct kymo_options *o, struct kymo_session **out)
     if (rc == 0)
         rc = prepare_chunks(s, o, header.capture);
     if (rc == 0)
+        rc = kymo__busfault_begin(&s->pool.live);
+    if (rc == 0)
         rc = prepare_names(s, o, level);
     if (rc == 0)
         rc = kymo__desk_new(&s->parts.desk, &s->names, o->sample_root);
     s->drain.desk = s->parts.desk;
     if (rc == 0)
         rc = kymo__sampler_new(&s->parts.sampler, o, &s->lanes, s->parts.desk, &s->drain.id);
-    if (rc == 0)
-        rc = kymo__busfault_begin(&s->pool.live);
     if (rc == 0)
         rc = kymo__drain_start(&s->drain);
     /* Nothing can fail from here on: an older capture may be replaced. */

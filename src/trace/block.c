@@ -24,7 +24,7 @@ enum { PAYLOAD_ROOM = KYMO_PAYLOAD_MOST + 64 };
 struct kymo_packer {
     ZSTD_CCtx *zstd; /* made for the first block that is not tiny */
     int level;
-    uint8_t *out; /* allocated together with the next three */
+    uint8_t *out; /* allocated together with encoded, times and values, if it has them */
     size_t out_size;
     uint8_t *encoded; /* tokens, then the times once their position is known */
     uint8_t *times;
@@ -48,17 +48,33 @@ static void zstd_give(void *opaque, void *piece)
 
 static const ZSTD_customMem own_memory = {zstd_take, zstd_give, NULL};
 
-struct kymo_packer *kymo__packer_new(int level)
+/* With MORE bytes after `out`. */
+static struct kymo_packer *packer_with(int level, size_t more)
 {
     struct kymo_packer *p = kymo__alloc_zeroed(sizeof(*p));
     if (!p)
         return NULL;
     p->level = level;
     p->out_size = sizeof(struct kymo_block_header) + ZSTD_compressBound(KYMO__BLOCK_BYTES_MAX) + 8;
-    p->out = kymo__alloc(p->out_size + TOKENS_BYTES + 2 * TIMES_BYTES + VALUES_BYTES);
+    p->out = kymo__alloc(p->out_size + more);
+    if (p->out)
+        return p;
+    kymo__packer_free(p);
+    return NULL;
+}
+
+struct kymo_packer *kymo__packer_new_bytes(int level)
+{
+    return packer_with(level, 0);
+}
+
+struct kymo_packer *kymo__packer_new(int level)
+{
+    struct kymo_packer *p = packer_with(level, TOKENS_BYTES + 2 * TIMES_BYTES + VALUES_BYTES);
+    if (!p)
+        return NULL;
     p->encoder.seen = kymo__values_new();
-    if (!p->out || !p->encoder.seen ||
-        kymo__buffer_reserve(&p->encoder.payload, PAYLOAD_ROOM) < 0) {
+    if (!p->encoder.seen || kymo__buffer_reserve(&p->encoder.payload, PAYLOAD_ROOM) < 0) {
         kymo__packer_free(p);
         return NULL;
     }

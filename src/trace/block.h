@@ -11,6 +11,9 @@ struct kymo_packer;
 /* Create one that compresses at zstd LEVEL, or return NULL if memory is short. It allocates
    everything it will ever need here, except for zstd, which a block of more than a kilobyte needs. */
 struct kymo_packer *kymo__packer_new(int level);
+
+/* The same for bytes only (kymo__pack_bytes): it has no memory for records. */
+struct kymo_packer *kymo__packer_new_bytes(int level);
 void kymo__packer_free(struct kymo_packer *packer);
 
 /* Give PACKER the schemas of payloads. Without them, payloads are left out. PLANS is borrowed. */

@@ -24,6 +24,7 @@
 
 #define HEADER_BYTES 4096u
 #define FEWEST 16u /* fewest chunks that a session can work with */
+#define PLENTY ((uint64_t)64 << 20)
 #define SLOT_BYTES(gaps, expired) (((gaps) + (expired)) * sizeof(struct kymo_gap_slot))
 static_assert(SLOT_BYTES(KYMO__GAP_SLOTS, KYMO__EXPIRED_SLOTS) % 4096 == 0 &&
                   SLOT_BYTES(KYMO__GAP_SLOTS_BRIEF, KYMO__EXPIRED_SLOTS_BRIEF) % 4096 == 0,
@@ -49,6 +50,67 @@ static int reserve_space(int fd, uint64_t offset, uint64_t len)
     return rc;
 }
 
+/* The device of the last file for which space was reserved. Forked children know it, too. */
+static uint64_t reserving;
+
+/* May space for a brief file be reserved later? It must be possible then, and is not used up within
+   moments. */
+static bool may_owe(const struct kymo_live *live)
+{
+    struct statvfs disk;
+    return live->brief && live->file.device == kymo__load_relaxed(&reserving) &&
+           fstatvfs(live->file.fd, &disk) == 0 && (uint64_t)disk.f_bavail * disk.f_frsize >= PLENTY;
+}
+
+/* Extend the file to LEN bytes without reserving space. */
+static int owe_space(struct kymo_live *live, uint64_t len)
+{
+    struct kymo_quiet quiet;
+    kymo__quiet_begin(&quiet);
+    int rc = ftruncate(live->file.fd, (off_t)len) < 0 ? -errno : 0;
+    kymo__quiet_end(&quiet, rc);
+    if (rc == 0)
+        live->owed = len;
+    return rc;
+}
+
+/* Set the length of the empty file. */
+static int begin_file(struct kymo_live *live)
+{
+    if (may_owe(live))
+        return owe_space(live, live->chunk_offset);
+    int rc = reserve_space(live->file.fd, 0, live->chunk_offset);
+    if (rc == 0)
+        kymo__store_relaxed(&reserving, live->file.device);
+    return rc;
+}
+
+/* The header is written before anything catches SIGBUS. Where it has no space, for example because
+   of a quota, nothing is left for later. */
+static int touch_header(struct kymo_live *live)
+{
+    if (!live->owed || madvise(live->header, HEADER_BYTES, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    live->owed = 0;
+    return reserve_space(live->file.fd, 0, live->chunk_offset);
+}
+
+/* The mapping covers the whole budget, the file only what is reserved. Chunks beyond that are not
+   handed out, so nothing touches them. */
+static int map_memory(struct kymo_live *live)
+{
+    void *map = mmap(NULL, live->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, live->file.fd, 0);
+    if (map == MAP_FAILED)
+        return -errno;
+    live->header = map;
+    int rc = touch_header(live);
+    if (rc < 0) {
+        munmap(map, live->mapped);
+        live->header = NULL;
+    }
+    return rc;
+}
+
 /* Open and map the file. On a negative errno nothing is left behind. */
 static int map_file(struct kymo_live *live, const char *path)
 {
@@ -57,26 +119,17 @@ static int map_file(struct kymo_live *live, const char *path)
         return -ENOMEM;
     int fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc = fd < 0 ? -errno : kymo__owned_init(&live->file, fd);
-    if (fd < 0) {
-        kymo__free(live->path);
-        live->path = NULL;
-        return rc;
-    }
-    forbid_copy_on_write(live->file.fd);
-    if (rc == 0)
-        rc = reserve_space(live->file.fd, 0, live->chunk_offset);
-    if (rc == 0) {
-        /* The mapping covers the whole budget, the file only what is reserved. Chunks beyond that
-           are not handed out, so nothing touches them. */
-        void *map = mmap(NULL, live->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, live->file.fd, 0);
-        if (map != MAP_FAILED) {
-            live->header = map;
+    if (fd >= 0) {
+        forbid_copy_on_write(live->file.fd);
+        if (rc == 0)
+            rc = begin_file(live);
+        if (rc == 0)
+            rc = map_memory(live);
+        if (rc == 0)
             return 0;
-        }
-        rc = -errno;
+        unlink(live->path);
+        kymo__owned_close(&live->file);
     }
-    unlink(live->path);
-    kymo__owned_close(&live->file);
     kymo__free(live->path);
     live->path = NULL;
     return rc;
@@ -101,7 +154,7 @@ int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t ca
     madvise(live->header, live->mapped, MADV_DONTFORK);
     /* Else the kernel reads the pages around each one that is touched. */
     if (brief)
-        madvise(live->header, live->chunk_offset, MADV_RANDOM);
+        madvise(live->header, live->mapped, MADV_RANDOM);
     live->gaps = (void *)((char *)live->header + HEADER_BYTES);
     live->expired = live->gaps + live->gap_slots;
     live->chunks = (void *)((char *)live->header + live->chunk_offset);
@@ -125,9 +178,13 @@ static uint64_t file_bytes(const struct kymo_live *live)
     return live->chunk_offset + (uint64_t)kymo__load_acquire(&live->ready) * KYMO__CHUNK_BYTES;
 }
 
-static void touch_chunks(struct kymo_chunk *first, uint32_t count)
+/* Touch COUNT chunks after those that are ready. */
+static void touch_chunks(struct kymo_live *live, uint32_t count)
 {
+    struct kymo_chunk *first = &live->chunks[live->ready];
     size_t bytes = (size_t)count * KYMO__CHUNK_BYTES;
+    if (live->brief)
+        madvise(first, bytes, MADV_NORMAL);
     if (madvise(first, bytes, MADV_POPULATE_WRITE) == 0)
         return;
     for (size_t at = 0; at < bytes; at += 4096)
@@ -160,6 +217,8 @@ static int extend(struct kymo_live *live, uint32_t *more)
         return rc;
     if (!kymo__live_is_whole(live))
         return KYMO_ECUT;
+    if (live->owed && !live->ready)
+        return owe_space(live, live->chunk_offset + (uint64_t)*more * KYMO__CHUNK_BYTES);
     if (!leaves_room(live, (uint64_t)*more * KYMO__CHUNK_BYTES)) {
         if (live->ready)
             return -ENOSPC;
@@ -197,6 +256,13 @@ bool kymo__live_is_whole(struct kymo_live *live)
            (uint64_t)st.st_size >= expected;
 }
 
+void kymo__live_settle(struct kymo_live *live)
+{
+    if (live->owed && descriptor(live) == 0 &&
+        reserve_space(kymo__load_acquire(&live->file.fd), 0, live->owed) == 0)
+        live->owed = 0;
+}
+
 uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
 {
     uint32_t left = live->limit - live->ready;
@@ -212,10 +278,8 @@ uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
             return 0;
         }
     }
-    if (live->brief && !live->ready)
-        madvise(live->chunks, (size_t)more * KYMO__CHUNK_BYTES, MADV_RANDOM);
-    else
-        touch_chunks(&live->chunks[live->ready], more);
+    if (!live->brief || live->ready)
+        touch_chunks(live, more);
     kymo__store_release(&live->ready, live->ready + more); /* the writer thread looks */
     kymo__store_release(&live->header->chunks, live->ready);
     return more;

@@ -2,7 +2,8 @@
 
    The recorder maps it shared and hands out its chunks; readers of an unfinished capture read it.
    Disk space is reserved before a chunk is used, because storing to a mapped page without disk
-   space raises SIGBUS. Half of the remaining disk space stays free for the capture. */
+   space raises SIGBUS. Only a process that ends within moments gets by without: to reserve space
+   and give it back takes longer than all its work. Half of the remaining disk space stays free for the capture. */
 #ifndef KYMO_LIVE_H
 #define KYMO_LIVE_H
 
@@ -27,6 +28,7 @@ struct kymo_live {
     char *path;             /* NULL in that case */
     size_t mapped;
     bool brief;    /* few of the first pages will be used: bring in each when it is */
+    uint64_t owed; /* bytes at the beginning for which space is not reserved yet */
     int reason;    /* negative errno: why there is no file, or why it stopped growing */
     uint32_t full; /* 1: the disk had no room for more at the last attempt */
 };
@@ -34,11 +36,15 @@ struct kymo_live {
 /* Create the live file of the capture at PATH, readable only by its owner, with room for LIMIT
    chunks, none of them ready. If the file system cannot do it, the memory is private and REASON
    says why: recording works, but a kill loses what is not written. BRIEF: the process may end
-   soon, having recorded little, and is no flight recorder. Returns 0 or -ENOMEM. */
+   soon, having recorded little, and is no flight recorder; if the disk has plenty of room, space is
+   reserved later, by kymo__live_settle. Returns 0 or -ENOMEM. */
 int kymo__live_create(struct kymo_live *live, const char *path, const uint8_t capture[16],
                       uint32_t limit, bool brief);
 
-/* Make up to MORE chunks ready: reserved and, except the first ones of a BRIEF file, touched.
+/* Reserve what was left for later. If that fails, the next call tries again. */
+void kymo__live_settle(struct kymo_live *live);
+
+/* Make up to MORE chunks ready: reserved and touched, except the first ones of a BRIEF file.
    Returns how many; fewer, down to 0, at the limit or if the disk is full. One thread at a time. */
 uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more);
 

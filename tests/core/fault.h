@@ -10,10 +10,13 @@
 #include <errno.h>
 #include <kymo/kymo.h>
 #include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -202,6 +205,17 @@ static inline int fault_wait(pid_t pid)
                 "the child ended with %s %d", WIFSIGNALED(check_status) ? "signal" : "status",     \
                 WIFSIGNALED(check_status) ? WTERMSIG(check_status) : WEXITSTATUS(check_status));   \
     } while (0)
+
+/* Mount a new file system of TYPE at DIR, for this process alone, or skip. */
+static inline void fault_mount(const char *type, const char *dir, const char *options)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        CHECK_SKIP("no mount namespace of our own: needs root");
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        CHECK_FAIL("mkdir %s: %s", dir, strerror(errno));
+    if (mount(type, dir, type, 0, options) != 0)
+        CHECK_SKIP("this file system cannot be mounted");
+}
 
 /* ---- numbered events ---- */
 

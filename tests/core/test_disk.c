@@ -2,9 +2,7 @@
    and the capture says what is missing. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #define FAULT_MANY_SESSIONS
@@ -204,21 +202,10 @@ static void a_start_that_has_no_room_leaves_nothing_behind(void)
 
 /* ---- a file system of one's own ---- */
 
-/* Mount a new one of TYPE at DIR, for this process alone, or skip. */
-static void mount_here(const char *type, const char *dir, const char *options)
-{
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        CHECK_SKIP("no mount namespace of our own: needs root");
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        CHECK_FAIL("mkdir %s: %s", dir, strerror(errno));
-    if (mount(type, dir, type, 0, options) != 0)
-        CHECK_SKIP("this file system cannot be mounted");
-}
-
 static void fill_a_disk(void *arg)
 {
     int policy = *(const int *)arg;
-    mount_here("tmpfs", check_path("full"), "size=4m");
+    fault_mount("tmpfs", check_path("full"), "size=4m");
     struct result result = {.from = fault_now()};
     CHECK_OK(fault_start(check_path("full/capture"), 0, policy));
     for (int i = 0; i < 100 && !fault_stats().error; i++)
@@ -249,7 +236,7 @@ static void a_disk_that_fills_up_neither_kills_nor_stalls_with_drop(void)
 static void record_on_a_small_disk(void *arg)
 {
     (void)arg;
-    mount_here("tmpfs", check_path("small"), "size=8m");
+    fault_mount("tmpfs", check_path("small"), "size=8m");
     CHECK_OK(fault_start(check_path("small/capture"), 0, KYMO_HELP));
     uint64_t made = 0;
     for (int i = 0; i < 10; i++)
@@ -273,7 +260,7 @@ static void the_live_file_leaves_a_small_disk_to_the_capture(void)
 static void record_past_a_full_disk(void *arg)
 {
     (void)arg;
-    mount_here("tmpfs", check_path("free"), "size=32m");
+    fault_mount("tmpfs", check_path("free"), "size=32m");
     struct result result = {.from = fault_now()};
     CHECK_OK(fault_start(check_path("free/capture"), 2 * SMALL_BUDGET, KYMO_HELP));
     result.made = record(1000);
@@ -326,7 +313,7 @@ static void recording_continues_when_the_disk_has_room_again(void)
 static void record_without_reservation(void *arg)
 {
     (void)arg;
-    mount_here("ramfs", check_path("ramfs"), NULL);
+    fault_mount("ramfs", check_path("ramfs"), NULL);
     int fd = open(check_path("ramfs/probe"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fallocate(fd, 0, 0, 4096) == 0)
         CHECK_SKIP("this file system can reserve room");

@@ -1,9 +1,11 @@
 /* The session of a forked child, or of another process that may end soon, costs little until it
    records, and is as safe as any other. */
 #include <string.h>
+#include <sys/statvfs.h>
 
 #define FAULT_MANY_SESSIONS
 #include "fault.h"
+#include "procid.h"
 
 /* A child leaves the memory of its parent's session as it is, which looks like a leak. */
 static pid_t first_process;
@@ -151,11 +153,107 @@ static void a_child_whose_thread_helps_the_writer_loses_nothing(void)
     kymo_close(capture);
 }
 
+/* Start a session at PATH that is said to be brief, where another process could reserve space. */
+static void start_brief(const char *path)
+{
+    const struct kymo_options options = {.size = sizeof(options), .path = path, .brief = 1};
+    CHECK_OK(fault_start(path, 0, KYMO_HELP));
+    CHECK_OK(kymo_stop());
+    CHECK_OK(kymo_start(&options));
+}
+
+/* Make the tmpfs at PATH as small as what is in it. */
+static void take_space_away(const char *path)
+{
+    struct statvfs disk;
+    char size[64];
+    int rc = -1;
+    for (int i = 0; i < 1000 && rc < 0; i++) { /* the writer thread may take more meanwhile */
+        CHECK_EQ(statvfs(path, &disk), 0);
+        snprintf(size, sizeof(size), "size=%lluk",
+                 (unsigned long long)(disk.f_blocks - disk.f_bfree) * disk.f_frsize / 1024);
+        rc = mount("none", path, "tmpfs", MS_REMOUNT, size);
+    }
+    CHECK_EQ(rc, 0);
+}
+
+enum { AFTER = 100000 };
+
+static void record_while_the_disk_fills_up(void *arg)
+{
+    (void)arg;
+    fault_mount("tmpfs", check_path("filling"), "size=80m");
+    start_brief(check_path("filling/capture"));
+    kymo_instant("before");
+    take_space_away(check_path("filling"));
+    for (int i = 0; i < AFTER; i++)
+        kymo_instant("after");
+    const int stopped = kymo_stop();
+
+    struct kymo_capture *capture;
+    CHECK_OK(kymo_open(check_path("filling/capture"), &capture));
+    struct kymo_info info = fault_info(capture);
+    const char *key, *value, *ended = NULL;
+    for (uint32_t i = 0; kymo_capture_metadata(capture, i, &key, &value) == 0; i++)
+        if (strcmp(key, "recording.ended") == 0)
+            ended = value;
+    CHECK(info.records > 0);
+    if (stopped == 0) {
+        CHECK_EQ(info.records, 1 + AFTER);
+    } else {
+        CHECK_EQ(stopped, -ENOSPC);
+        CHECK(info.error == -ENOSPC || (ended && strcmp(ended, kymo_strerror(-ENOSPC)) == 0));
+    }
+    kymo_close(capture);
+}
+
+static void a_disk_that_fills_up_before_space_is_reserved_ends_the_recording_alone(void)
+{
+    CHECK_CHILD(fault_child(record_while_the_disk_fills_up, NULL));
+}
+
+static void wait_for_space(void *arg)
+{
+    (void)arg;
+    fault_mount("tmpfs", check_path("later"), "size=80m");
+    start_brief(check_path("later/capture"));
+    struct stat live;
+    for (int i = 0; i < 5000; i++) {
+        CHECK_EQ(stat(check_path("later/capture.live"), &live), 0);
+        if (live.st_blocks * 512 >= live.st_size)
+            break;
+        fault_sleep(1000000);
+    }
+    CHECK_LE(live.st_size, live.st_blocks * 512);
+    CHECK_OK(kymo_stop());
+}
+
+static void a_process_that_goes_on_gets_its_space_reserved(void)
+{
+    CHECK_CHILD(fault_child(wait_for_space, NULL));
+}
+
+static void children_know_when_they_started(void)
+{
+    for (int i = 0; i < 200; i++) {
+        kymo__process_before_fork();
+        pid_t pid = fork();
+        if (pid == 0) {
+            kymo__process_forked();
+            _exit(kymo__process_start_own() == kymo__process_start((uint32_t)getpid()) ? 0 : 1);
+        }
+        CHECK_EQ(fault_wait(pid), 0);
+    }
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(a_child_that_records_little_needs_few_pages),
     CHECK_CASE(a_session_that_is_said_to_be_brief_needs_few_pages),
     CHECK_CASE(a_child_that_is_killed_keeps_its_first_records),
     CHECK_CASE(a_child_that_records_a_lot_gets_more_chunks),
     CHECK_CASE(a_child_whose_thread_helps_the_writer_loses_nothing),
+    CHECK_CASE(a_disk_that_fills_up_before_space_is_reserved_ends_the_recording_alone),
+    CHECK_CASE(a_process_that_goes_on_gets_its_space_reserved),
+    CHECK_CASE(children_know_when_they_started),
 };
 CHECK_MAIN(cases)
