@@ -9,7 +9,6 @@ new interpreters, importing Kymograph.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
 import subprocess
@@ -43,13 +42,16 @@ for _ in range({count}):
 WAYS = ("imports", "off", "on")
 
 
-def turn(script: Path, way: str) -> tuple[float, float]:
-    """Run it; return seconds of CPU time, children included, and elapsed."""
-    command = [sys.executable, "-m", "kymograph", "run", "-q", "--children", way, script]
+def turn(folder: str, code: str, way: str) -> tuple[float, float]:
+    """Run CODE; return seconds of CPU time, children included, and elapsed."""
+    # Each turn has a place of its own: to delete what the last one wrote, first, takes time, too.
+    place = Path(tempfile.mkdtemp(prefix=way, dir=folder))
+    Path(place, "program.py").write_text(code)
+    command = [sys.executable, "-m", "kymograph", "run", "-q", "--children", way, "program.py"]
     if way == "imports":
-        command = [sys.executable, "-c", f"import kymograph\n{script.read_text()}"]
+        command = [sys.executable, "-c", f"import kymograph\n{code}"]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, cwd=script.parent)
+    subprocess.run(command, check=True, cwd=place)
     elapsed, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return used, elapsed
@@ -75,10 +77,9 @@ def main() -> None:
     for name, code in PROGRAMS.items():
         count = options.forks if name == "fork" else options.starts
         with tempfile.TemporaryDirectory() as folder:
-            script = Path(folder, "program.py")
-            script.write_text(code.format(count=count))
-            rounds = [[turn(script, way) for way in WAYS] for _ in range(options.rounds)]
-            sizes = [entry.stat().st_size for entry in os.scandir(Path(folder, "program.kymo.d"))]
+            program = code.format(count=count)
+            rounds = [[turn(folder, program, way) for way in WAYS] for _ in range(options.rounds)]
+            sizes = [each.stat().st_size for each in Path(folder).glob("on*/program.kymo.d/*")]
         told = " ".join(figures(rounds, kind, count) for kind in (0, 1))
         print(f"{name:34}{told}  {max(sizes) / 1e3:.0f} kB", flush=True)
 
