@@ -120,7 +120,7 @@ static struct piece *small_new(unsigned class, bool *fresh)
 
 /* ---- all of them ---- */
 
-static void *take(size_t size, bool *fresh)
+static void *take_piece(size_t size, bool *fresh)
 {
     *fresh = true;
     if (size > LARGEST)
@@ -134,13 +134,13 @@ static void *take(size_t size, bool *fresh)
 void *kymo__arena_take(size_t size)
 {
     bool fresh;
-    return take(size, &fresh);
+    return take_piece(size, &fresh);
 }
 
 void *kymo__arena_take_zeroed(size_t size)
 {
     bool fresh;
-    void *body = take(size, &fresh);
+    void *body = take_piece(size, &fresh);
     if (body && !fresh) /* else each of its pages would be touched now, not when it is needed */
         memset(body, 0, size);
     return body;
