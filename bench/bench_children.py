@@ -44,7 +44,7 @@ WAYS = ("imports", "off", "on")
 
 def turn(folder: str, code: str, way: str) -> tuple[float, float]:
     """Run CODE; return seconds of CPU time, children included, and elapsed."""
-    # Each turn has a place of its own: to delete what the last one wrote, first, takes time, too.
+    # Each turn has a directory of its own: deleting what the last one wrote would be timed, too.
     place = Path(tempfile.mkdtemp(prefix=way, dir=folder))
     Path(place, "program.py").write_text(code)
     command = [sys.executable, "-m", "kymograph", "run", "-q", "--children", way, "program.py"]

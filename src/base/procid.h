@@ -8,9 +8,11 @@
    a later one with the same pid. */
 uint64_t kymo__process_start(uint32_t pid);
 
-/* The same for this process. If it was forked between these two calls, of which the second is made
-   in the child, it need not ask the kernel in most cases. */
+/* The same for this process. */
 uint64_t kymo__process_start_own(void);
+
+/* Call the first before a fork and the second in the child: then the child usually knows when it
+   started without asking the kernel. */
 void kymo__process_before_fork(void);
 void kymo__process_forked(void);
 

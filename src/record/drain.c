@@ -414,8 +414,9 @@ void kymo__drain_rest(struct kymo_drain *d)
 
 int kymo__drain_finish(struct kymo_drain *d)
 {
-    /* A thread that sleeps need not do it: to be woken, and to wake us, takes it longer than most
-       sessions' end. It does if it may have to answer first, or to exchange notes. */
+    /* If the thread sleeps, do it here: waking it, and being woken by it, takes longer than writing
+       the end of most sessions. But a thread that may have to answer or to exchange notes does it
+       itself. */
     const bool here = !d->there || (!kymo__flight_on(d->flight) &&
                                     !kymo__load_acquire(&d->pinger) && take_turn(d));
     kymo__store_release(&d->finishing, 1u);

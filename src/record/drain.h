@@ -50,7 +50,7 @@ struct kymo_drain {
     pthread_t thread;
     pid_t id;           /* the thread's system id, or 0; set by that thread */
     bool there;         /* the thread exists; under the life lock */
-    uint32_t turn;      /* 1: a thread works; what is said to be the writer thread's is its own */
+    uint32_t turn;      /* 1: a thread is at work, and may use what is for the writer thread only */
     uint32_t published; /* 1: the files have their names, and the thread may use them */
     uint32_t finishing; /* 1: write everything, then end */
     uint32_t resting;   /* 1: end, and leave all work to the next thread */

@@ -50,11 +50,11 @@ static int reserve_space(int fd, uint64_t offset, uint64_t len)
     return rc;
 }
 
-/* The device of the last file for which space was reserved. Forked children know it, too. */
+/* The device of the last file for which space was reserved. Forked children inherit it. */
 static uint64_t reserving;
 
-/* May space for a brief file be reserved later? It must be possible then, and is not used up within
-   moments. */
+/* May space for a brief file be reserved later? Only where it can be reserved at all, and if so much
+   is free that it will not be used up within moments. */
 static bool may_owe(const struct kymo_live *live)
 {
     struct statvfs disk;
@@ -217,7 +217,7 @@ static int extend(struct kymo_live *live, uint32_t *more)
         return rc;
     if (!kymo__live_is_whole(live))
         return KYMO_ECUT;
-    if (live->owed && !live->ready)
+    if (!live->ready && live->owed) /* later the writer thread may be changing it */
         return owe_space(live, live->chunk_offset + (uint64_t)*more * KYMO__CHUNK_BYTES);
     if (!leaves_room(live, (uint64_t)*more * KYMO__CHUNK_BYTES)) {
         if (live->ready)

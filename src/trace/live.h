@@ -2,8 +2,9 @@
 
    The recorder maps it shared and hands out its chunks; readers of an unfinished capture read it.
    Disk space is reserved before a chunk is used, because storing to a mapped page without disk
-   space raises SIGBUS. Only a process that ends within moments gets by without: to reserve space
-   and give it back takes longer than all its work. Half of the remaining disk space stays free for the capture. */
+   space raises SIGBUS. Only a process that ends within moments gets by without: reserving space and
+   giving it back takes longer than all its work. Half of the remaining disk space stays free for the
+   capture. */
 #ifndef KYMO_LIVE_H
 #define KYMO_LIVE_H
 

@@ -153,7 +153,7 @@ static void a_child_whose_thread_helps_the_writer_loses_nothing(void)
     kymo_close(capture);
 }
 
-/* Start a session at PATH that is said to be brief, where another process could reserve space. */
+/* Start a brief session at PATH, after one that has shown that space can be reserved there. */
 static void start_brief(const char *path)
 {
     const struct kymo_options options = {.size = sizeof(options), .path = path, .brief = 1};
