@@ -359,7 +359,7 @@ static bool ends_as_planned(void)
 }
 
 /* As Member.finish. */
-static void end_as_planned(PyObject *module)
+static void end_as_planned(void)
 {
     /* A parent that has told its child to end may send SIGTERM as well, as Pool.terminate does. */
     sigset_t term, before;
@@ -368,20 +368,17 @@ static void end_as_planned(PyObject *module)
     pthread_sigmask(SIG_BLOCK, &term, &before);
     kymo_flow_out(kymo_intern("process end"), kymo__process_own());
     kymo__tracer_leaves(true);
-    PyObject *done = kymo__session_stop(module, NULL);
-    Py_XDECREF(done);
-    if (!done)
-        PyErr_Clear(); /* the capture has everything written before that */
+    kymo__session_leave();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* fork_exit(args): os._exit has been called. */
-PyObject *kymo__fork_exit(PyObject *module, PyObject *Py_UNUSED(args))
+PyObject *kymo__fork_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args))
 {
     bool planned = ends_as_planned();
     PyErr_Clear();
     if (planned) {
-        end_as_planned(module);
+        end_as_planned();
         Py_RETURN_NONE;
     }
     PyObject *result = slow_exit ? PyObject_CallNoArgs(slow_exit) : Py_NewRef(Py_None);

@@ -10,7 +10,9 @@
 /* sessions.c */
 extern PyMethodDef kymo__session_methods[];
 PyObject *kymo__session_start(PyObject *module, PyObject *args);
-PyObject *kymo__session_stop(PyObject *module, PyObject *ignored);
+
+/* Stop the session in a process that is about to end. */
+void kymo__session_leave(void);
 
 /* forked.c */
 PyObject *kymo__fork_hooks(PyObject *module, PyObject *args);

@@ -64,6 +64,14 @@ static int stop_waiting(void)
     return code;
 }
 
+static int stop_before_exit(void)
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    int code = kymo_stop_before_exit();
+    PyEval_RestoreThread(thread);
+    return code;
+}
+
 static int stop_at_once(void)
 {
     int code = kymo_stop_at_once();
@@ -180,7 +188,12 @@ static int stop_with(int (*stop)(void))
     return code;
 }
 
-PyObject *kymo__session_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
+void kymo__session_leave(void)
+{
+    (void)stop_with(stop_before_exit); /* after a failure the capture has what was written before */
+}
+
+static PyObject *session_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *path = path_get(core);
@@ -362,7 +375,7 @@ PyMethodDef kymo__session_methods[] = {
      "start(path, budget, policy, level, sources, python, flight_bytes=0, flight_ns=0, slow_ns=0, "
      "sample_hz=0, sample_clock=0, sample_root=None, "
      "no_command=False, slow_calls=None, memory=None, ops=0, brief=False, clock_rate=None)"},
-    {"stop", kymo__session_stop, METH_NOARGS,
+    {"stop", session_stop, METH_NOARGS,
      "stop($module, /)\n--\n\n"
      "Stop recording and close the capture.\n\n"
      "Raises SessionError if no session is running, and OSError if a write\n"

@@ -92,6 +92,10 @@ KYMO_API int kymo_start(const struct kymo_options *options);
    that started; not from a signal handler. */
 KYMO_API int kymo_stop(void);
 
+/* The same in a process that is about to end, by _exit for example: the session's memory is left to
+   the system, which frees it in less time. */
+KYMO_API int kymo_stop_before_exit(void);
+
 /* The same, but they return -EBUSY where kymo_start and kymo_stop would wait for another thread
    that starts or stops a session. For callers with a lock that such a thread may want. Their
    sources may want it too: leave out those you do not know ("*=off"). */

@@ -21,6 +21,7 @@ VARIABLE = "KYMOGRAPH_FAMILY"
 HELPER = "resource_tracker import main"  # code of a process of multiprocessing's own, and loky's
 _SHAPE = 2  # of marshal's data; every version of Python reads it
 _MEMBER = ".kymo"
+_SPARE = "0-0.spare"  # src/trace/spare.c
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -96,6 +97,14 @@ def _starts_by_itself() -> bool:
         return False
     folders = [*site.getsitepackages(), *([site.USER_SITE] if site.ENABLE_USER_SITE else [])]
     return os.path.realpath(above) in map(os.path.realpath, folders)
+
+
+def tidy(folder: str) -> None:
+    """The run ends: remove what no child needs any more."""
+    try:
+        os.unlink(f"{folder}/{_SPARE}")
+    except OSError:
+        pass
 
 
 def clear(folder: str) -> None:

@@ -263,6 +263,7 @@ class Recording:
         missing = self._missing()
         if self.family is not None:
             _messages.end(self.family)
+            _family.tidy(self.family.folder)
             _messages.clear(self.family.folder)
         try:
             if self.session is not None:

@@ -92,3 +92,17 @@ ssize_t kymo__file_text(const char *path, char *buffer, size_t size)
     buffer[n] = '\0';
     return n;
 }
+
+int kymo__file_lock(int fd, bool writes)
+{
+    struct flock all = {.l_type = writes ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &all) == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
+}
+
+void kymo__file_unlock(int fd)
+{
+    const struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    fcntl(fd, F_OFD_SETLK, &all);
+}

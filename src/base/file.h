@@ -31,4 +31,12 @@ ssize_t kymo__file_read(int fd, void *bytes, size_t len, uint64_t offset);
    Returns its length or a negative errno. */
 ssize_t kymo__file_text(const char *path, char *buffer, size_t size);
 
+/* Lock the whole file while the descriptor is open, for writers only or for all readers, with an
+   open file description lock, which works across PID namespaces and ends with the process. Does not
+   wait: returns 0 or a negative errno; -EAGAIN if someone else holds it. */
+int kymo__file_lock(int fd, bool writes);
+
+/* Do not rely on close: a child being forked has the descriptor, too. */
+void kymo__file_unlock(int fd);
+
 #endif

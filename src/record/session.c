@@ -182,7 +182,8 @@ static unsigned collect_last(struct kymo_session *s)
     return stuck;
 }
 
-static int stop_session(void)
+/* EXITS: the process is about to end, and the system frees its memory in less time than we would. */
+static int stop_session(bool exits)
 {
     struct kymo_session *s = kymo__session();
     if (!s)
@@ -206,13 +207,13 @@ static int stop_session(void)
     s->pool.live.header->error = rc;
     s->pool.live.header->stopped = 1;
     kymo__store_release(&kymo__running, (const struct kymo_running *)NULL);
-    if (stuck) {
-        /* A thread is still inside a recording call: it may store into its chunk, take another
-           one or try to write. The memory must stay. */
+    if (stuck || exits) {
+        /* If a thread is still inside a recording call, it may store into its chunk, take another
+           one or try to write: the memory must stay. */
         kymo__lock(&s->file.lock);
         kymo__sink_close(&s->file.sink);
         kymo__unlock(&s->file.lock);
-        kymo__live_forsake(&s->pool.live, failure != 0);
+        (stuck ? kymo__live_forsake : kymo__live_leave)(&s->pool.live, failure != 0);
         s->left_before = left;
         left = s;
         return rc;
@@ -222,25 +223,30 @@ static int stop_session(void)
     return rc;
 }
 
-static int stop_with(int (*take)(pthread_mutex_t *))
+static int stop_with(int (*take)(pthread_mutex_t *), bool exits)
 {
     if (kymo__switch_forked())
         return KYMO_EIDLE;
     if (!life_enter(take))
         return -EBUSY;
-    int rc = stop_session();
+    int rc = stop_session(exits);
     kymo__life_unlock();
     return rc;
 }
 
 int kymo_stop(void)
 {
-    return stop_with(pthread_mutex_lock);
+    return stop_with(pthread_mutex_lock, false);
+}
+
+int kymo_stop_before_exit(void)
+{
+    return stop_with(pthread_mutex_lock, true);
 }
 
 int kymo_stop_at_once(void)
 {
-    return stop_with(pthread_mutex_trylock);
+    return stop_with(pthread_mutex_trylock, false);
 }
 
 bool kymo__session_conclude(void)
@@ -330,7 +336,7 @@ static void forked_child(void)
 __attribute__((destructor)) static void stop_at_exit(void)
 {
     if (kymo__running && !kymo__switch_forked())
-        kymo_stop();
+        kymo_stop_before_exit();
 }
 
 int kymo_compare_clocks(const char *folder)

@@ -17,6 +17,7 @@
 #include "file.h"
 #include "mapped.h"
 #include "sink.h"
+#include "spare.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -117,7 +118,9 @@ static int map_file(struct kymo_live *live, const char *path)
     live->path = kymo__live_path(path);
     if (!live->path)
         return -ENOMEM;
-    int fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = live->brief ? kymo__spare_take(live->path) : -1;
+    if (fd < 0)
+        fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc = fd < 0 ? -errno : kymo__owned_init(&live->file, fd);
     if (fd >= 0) {
         forbid_copy_on_write(live->file.fd);
@@ -295,10 +298,17 @@ void kymo__live_forsake(struct kymo_live *live, bool keep)
     live->path = NULL;
 }
 
+void kymo__live_leave(struct kymo_live *live, bool keep)
+{
+    const bool handed_on =
+        live->brief && live->path && !keep && kymo__spare_leave(&live->file, live->path);
+    kymo__live_forsake(live, keep || handed_on);
+}
+
 void kymo__live_close(struct kymo_live *live, bool keep)
 {
     if (live->header)
         munmap(live->header, live->mapped);
-    kymo__live_forsake(live, keep);
+    kymo__live_leave(live, keep);
     *live = (struct kymo_live){.file.fd = -1};
 }

@@ -59,7 +59,11 @@ bool kymo__live_is_whole(struct kymo_live *live);
 /* Like close, but keep the memory: someone may still store to it. */
 void kymo__live_forsake(struct kymo_live *live, bool keep);
 
-/* Unmap and close; remove the file unless KEEP. */
+/* Like close, but leave unmapping to the system: the process is about to end. */
+void kymo__live_leave(struct kymo_live *live, bool keep);
+
+/* Unmap and close; unless KEEP, remove the file, or leave it to another process of the family if it
+   is BRIEF. */
 void kymo__live_close(struct kymo_live *live, bool keep);
 
 #endif

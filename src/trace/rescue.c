@@ -228,6 +228,10 @@ int kymo__rescue_load(struct kymo_rescue *rescue, const char *path, const uint8_
     kymo__free(live);
     if (rescue->fd < 0)
         return errno == ENOENT || errno == ENAMETOOLONG ? 0 : -errno;
+    /* It stays as it is while it is locked. If it is being handed on, or has been (see spare.h), its
+       recorder has written everything to the capture. */
+    if (kymo__file_lock(rescue->fd, false) == -EAGAIN)
+        return 0;
     return load_file(rescue, rescue->fd, capture);
 }
 

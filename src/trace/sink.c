@@ -28,24 +28,6 @@ char *kymo__live_path(const char *path)
 
 /* ---- ownership of the file ---- */
 
-/* Lock the whole file while the descriptor is open, with an open file description lock, which works
-   across PID namespaces and ends with the process. Returns 0 or a negative errno; -EAGAIN if
-   someone else holds it. */
-static int take_lock(int fd, bool writable)
-{
-    struct flock all = {.l_type = writable ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
-    if (fcntl(fd, F_OFD_SETLK, &all) == 0)
-        return 0;
-    return errno == EACCES ? -EAGAIN : -errno;
-}
-
-/* Do not rely on close: a child being forked has the descriptor, too. */
-static void give_lock(int fd)
-{
-    const struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-    fcntl(fd, F_OFD_SETLK, &all);
-}
-
 /* Is the recorder that made the file at PATH a live process of this PID namespace? For file systems
    without locks, and programs that closed our descriptor. */
 static bool recorder_lives(const struct kymo_file_header *header, const char *path)
@@ -80,10 +62,10 @@ static int open_replaceable(const char *path, int *fd)
     int rc = 0;
     if (n != 0 && (n < (ssize_t)sizeof(header) || memcmp(header.magic, KYMO__FILE_MAGIC, 8) != 0))
         rc = n < 0 ? (int)n : KYMO_EOCCUPIED;
-    else if (take_lock(*fd, writable) == -EAGAIN || (n != 0 && recorder_lives(&header, path)))
+    else if (kymo__file_lock(*fd, writable) == -EAGAIN || (n != 0 && recorder_lives(&header, path)))
         rc = KYMO_EBUSYFILE;
     if (rc < 0) {
-        give_lock(*fd);
+        kymo__file_unlock(*fd);
         close(*fd);
     }
     return rc;
@@ -168,7 +150,7 @@ static int rename_over_old(struct kymo_sink *sink)
         rc = -EEXIST;
     else if (rename(sink->temporary, sink->path) < 0)
         rc = -errno;
-    give_lock(old);
+    kymo__file_unlock(old);
     close(old);
     return rc;
 }
@@ -197,7 +179,7 @@ static int create_file(struct kymo_sink *sink, const struct kymo_file_header *he
     if (fd < 0)
         return -errno;
     int rc = kymo__owned_init(&sink->file, fd);
-    if (rc == 0 && take_lock(sink->file.fd, true) == -EAGAIN)
+    if (rc == 0 && kymo__file_lock(sink->file.fd, true) == -EAGAIN)
         rc = KYMO_EBUSYFILE;
     if (rc == 0)
         rc = kymo__file_write(sink->file.fd, header, sizeof(*header), 0);
@@ -214,7 +196,7 @@ int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file
         return rc;
     rc = open_replaceable(sink->path, &old);
     if (rc == 0) {
-        give_lock(old);
+        kymo__file_unlock(old);
         close(old);
     }
     if (rc < 0 && rc != -ENOENT)
@@ -251,7 +233,7 @@ static int hold_file(struct kymo_sink *sink)
         sink->error = KYMO_ETAKEN;
         return KYMO_ETAKEN;
     }
-    take_lock(sink->file.fd, true);
+    kymo__file_lock(sink->file.fd, true);
     return 0;
 }
 
@@ -384,7 +366,7 @@ int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer)
 void kymo__sink_close(struct kymo_sink *sink)
 {
     if (kymo__owned_is(&sink->file))
-        give_lock(sink->file.fd);
+        kymo__file_unlock(sink->file.fd);
     kymo__owned_close(&sink->file);
     if (sink->temporary)
         unlink(sink->temporary);

@@ -61,6 +61,27 @@ static void stop_without_a_session_says_so(void)
     CHECK_EQ(kymo_stop(), KYMO_EIDLE);
 }
 
+static void a_process_that_did_not_end_after_all_may_start_again(void)
+{
+    int threads = threads_now(0), files = fault_entries("/proc/self/fd");
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(fault_start(check_path("last"), 0, KYMO_HELP));
+        kymo_instant("one");
+        CHECK_OK(kymo_stop_before_exit());
+        CHECK_EQ(kymo_stop_before_exit(), KYMO_EIDLE);
+        kymo_instant("not recorded");
+
+        struct kymo_capture *capture;
+        CHECK_OK(kymo_open(check_path("last"), &capture));
+        CHECK_EQ(fault_info(capture).records, 1);
+        CHECK_EQ(fault_info(capture).ending, KYMO_ENDED_CLEAN);
+        kymo_close(capture);
+    }
+    CHECK_EQ(threads_now(threads), threads);
+    CHECK_EQ(fault_entries("/proc/self/fd"), files);
+    CHECK(access(check_path("last.live"), F_OK) != 0);
+}
+
 static void start_while_running_leaves_the_running_session_alone(void)
 {
     CHECK_OK(fault_start(check_path("first"), 0, KYMO_HELP));
@@ -319,6 +340,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_thousand_sessions_leave_nothing_behind),
     CHECK_CASE(no_thread_of_ours_is_left_after_stop),
     CHECK_CASE(stop_without_a_session_says_so),
+    CHECK_CASE(a_process_that_did_not_end_after_all_may_start_again),
     CHECK_CASE(start_while_running_leaves_the_running_session_alone),
     CHECK_CASE(a_session_may_be_stopped_by_another_thread),
     CHECK_CASE(stop_and_start_again_while_8_threads_record),

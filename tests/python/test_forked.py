@@ -48,7 +48,7 @@ print([fork(killed) for _ in range(5)])
     assert [each["status"] for each in processes()[1:]] == ["signal 9"] * 5
 
 
-def test_each_of_many_children_has_what_it_did_itself() -> None:
+def test_children_that_hand_on_their_live_file_keep_what_is_theirs() -> None:
     write(
         "script.py",
         FORK
