@@ -26,6 +26,7 @@
 #define HEADER_BYTES 4096u
 #define FEWEST 16u /* fewest chunks that a session can work with */
 #define PLENTY ((uint64_t)64 << 20)
+#define OWED 2u /* chunks that a brief file has room for from the beginning */
 #define SLOT_BYTES(gaps, expired) (((gaps) + (expired)) * sizeof(struct kymo_gap_slot))
 static_assert(SLOT_BYTES(KYMO__GAP_SLOTS, KYMO__EXPIRED_SLOTS) % 4096 == 0 &&
                   SLOT_BYTES(KYMO__GAP_SLOTS_BRIEF, KYMO__EXPIRED_SLOTS_BRIEF) % 4096 == 0,
@@ -79,7 +80,7 @@ static int owe_space(struct kymo_live *live, uint64_t len)
 static int begin_file(struct kymo_live *live)
 {
     if (may_owe(live))
-        return owe_space(live, live->chunk_offset);
+        return owe_space(live, live->chunk_offset + OWED * KYMO__CHUNK_BYTES);
     int rc = reserve_space(live->file.fd, 0, live->chunk_offset);
     if (rc == 0)
         kymo__store_relaxed(&reserving, live->file.device);
@@ -220,8 +221,10 @@ static int extend(struct kymo_live *live, uint32_t *more)
         return rc;
     if (!kymo__live_is_whole(live))
         return KYMO_ECUT;
-    if (!live->ready && live->owed) /* later the writer thread may be changing it */
-        return owe_space(live, live->chunk_offset + (uint64_t)*more * KYMO__CHUNK_BYTES);
+    if (!live->ready && live->owed) { /* later the writer thread may be changing it */
+        uint64_t len = live->chunk_offset + (uint64_t)*more * KYMO__CHUNK_BYTES;
+        return len > live->owed ? owe_space(live, len) : 0;
+    }
     if (!leaves_room(live, (uint64_t)*more * KYMO__CHUNK_BYTES)) {
         if (live->ready)
             return -ENOSPC;
