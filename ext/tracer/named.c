@@ -9,16 +9,29 @@
 #include "tracer.h"
 
 /* All of this belongs to the running session; the GIL protects it. */
-static PyObject *named_code; /* owned */
-static PyObject *prefix;     /* owned str */
+static PyObject *named_code;   /* owned */
+static PyObject *watched_code; /* owned */
+static PyObject *prefix;       /* owned str */
 
 static PyObject *counts;    /* dict: how many objects of each type have been seen */
 static PyObject *witnesses; /* dict: weak references, or the objects themselves, by address */
 static uint32_t number_key;
 
+static PyObject *watcher; /* or NULL; never freed: a thread may call it while it is taken away */
+
 bool kymo__is_named(PyObject *code)
 {
-    return code == named_code;
+    return code == named_code || code == watched_code;
+}
+
+/* Tell the watcher of SELF. No exception is set, before or after. */
+static void tell_watcher(PyObject *self)
+{
+    PyObject *callable = __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
+    if (!callable)
+        return;
+    Py_XDECREF(PyObject_CallOneArg(callable, self));
+    PyErr_Clear();
 }
 
 /* The first argument of the running call; a new reference, or NULL. */
@@ -27,7 +40,7 @@ static PyObject *receiver(void)
     PyFrameObject *frame = PyEval_GetFrame(); /* borrowed */
     PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
     PyObject *names = NULL, *self = NULL;
-    if (code && (PyObject *)code == named_code && code->co_argcount > 0)
+    if (code && kymo__is_named((PyObject *)code) && code->co_argcount > 0)
         names = KYMO_CODE_VARNAMES(code);
     if (names && PyTuple_GET_SIZE(names) > 0)
         self = kymo__frame_variable(frame, PyTuple_GET_ITEM(names, 0));
@@ -103,9 +116,15 @@ const struct function *kymo__named_entry(const struct function *f)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace); /* an unwinding frame has its exception set */
     PyObject *self = witnesses ? receiver() : NULL;
-    if (self) {
+    if (self && f->address == watched_code) {
+        tell_watcher(self);
+    } else if (self) {
         const struct function *known = kymo__function_find(self);
-        known = known ? known : add_callable(self);
+        if (!known) {
+            known = add_callable(self);
+            PyErr_Clear();
+            tell_watcher(self);
+        }
         f = known && known->key != KYMO_LEFT_OUT ? known : f;
     }
     Py_XDECREF(self);
@@ -116,11 +135,11 @@ const struct function *kymo__named_entry(const struct function *f)
 
 void kymo__named_argument(const struct function *f)
 {
-    if (number_key && f->address != named_code)
+    if (number_key && !kymo__is_named((PyObject *)f->address))
         kymo__trace_value(KYMO_ARG, number_key, f->slices >> 8);
 }
 
-int kymo__named_begin(PyObject *code, const char *text)
+int kymo__named_begin(PyObject *code, PyObject *watched, const char *text)
 {
     kymo__named_end();
     if (!code)
@@ -130,14 +149,42 @@ int kymo__named_begin(PyObject *code, const char *text)
     witnesses = PyDict_New();
     number_key = kymo__name_key("Python module id", KYMO_CLASS_NAME);
     named_code = Py_NewRef(code);
+    watched_code = Py_XNewRef(watched);
     return prefix && counts && witnesses ? 0 : -1;
 }
 
 void kymo__named_end(void)
 {
     Py_CLEAR(named_code);
+    Py_CLEAR(watched_code);
     Py_CLEAR(prefix);
     Py_CLEAR(witnesses);
     Py_CLEAR(counts);
     number_key = 0;
+}
+
+PyObject *kymo__named_watch(PyObject *Py_UNUSED(module), PyObject *callable)
+{
+    PyObject *new = callable == Py_None ? NULL : Py_NewRef(callable);
+    __atomic_store_n(&watcher, new, __ATOMIC_RELEASE);
+    Py_RETURN_NONE;
+}
+
+PyObject *kymo__named_objects(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *found = PyList_New(0), *copy = witnesses ? PyDict_Copy(witnesses) : PyDict_New();
+    PyObject *address, *witness;
+    Py_ssize_t at = 0;
+    while (found && copy && PyDict_Next(copy, &at, &address, &witness)) {
+        PyObject *object = Py_NewRef(witness);
+        if (PyWeakref_Check(witness))
+            Py_SETREF(object, PyObject_CallNoArgs(witness));
+        if (!object || (object != Py_None && PyList_Append(found, object) < 0))
+            Py_CLEAR(found);
+        Py_XDECREF(object);
+    }
+    if (!copy)
+        Py_CLEAR(found);
+    Py_XDECREF(copy);
+    return found;
 }

@@ -48,7 +48,8 @@ static int begin_tracing(const struct kymo__python_options *options)
         kymo__filters_use(options->filters ? *options->filters : NULL, options->origin);
     if (options->filters)
         *options->filters = NULL;
-    if (kymo__functions_begin() < 0 || kymo__named_begin(options->named, options->named_prefix) < 0)
+    if (kymo__functions_begin() < 0 ||
+        kymo__named_begin(options->named, options->watched, options->named_prefix) < 0)
         return -1;
     kymo__frames_prepare();
     /* The hook last, so that our set-up is not recorded. */
@@ -226,19 +227,21 @@ int kymo__python_options_from(PyObject *tuple, struct kymo__python_options *opti
         return -1;
     }
     struct tracing *t = &options->tracing;
-    PyObject *include, *exclude, *named;
+    PyObject *include, *exclude, *named, *watched;
     int chosen;
     *options = (struct kymo__python_options){.size = sizeof *options, .filters = filters};
-    if (!PyArg_ParseTuple(tuple, "ppiOOpd(ddddd)Os:python", &t->c_calls, &t->gc, &t->max_depth,
+    if (!PyArg_ParseTuple(tuple, "ppiOOpd(ddddd)OOs:python", &t->c_calls, &t->gc, &t->max_depth,
                           &include, &exclude, &chosen, &t->overhead, &t->cost, &t->c_cost,
-                          &t->cost_alone, &t->own_ticks, &t->start_cost, &named,
+                          &t->cost_alone, &t->own_ticks, &t->start_cost, &named, &watched,
                           &options->named_prefix))
         return -1;
-    if (named != Py_None && !PyCode_Check(named)) {
-        PyErr_SetString(PyExc_TypeError, "named must be a code object or None");
+    if ((named != Py_None && !PyCode_Check(named)) ||
+        (watched != Py_None && !PyCode_Check(watched))) {
+        PyErr_SetString(PyExc_TypeError, "named and watched must be code objects or None");
         return -1;
     }
     options->named = named == Py_None ? NULL : named;
+    options->watched = watched == Py_None ? NULL : watched;
     options->origin = tuple;
     if (kymo__filters_are_of(tuple))
         return 0; /* a forked child begins as its parent did */
@@ -308,6 +311,8 @@ PyMethodDef kymo__tracing_methods[] = {
      "Raises SessionError if no session is running, and RuntimeError if calls cannot be recorded:\n"
      "then the session is still paused."},
     {"trace_own_ticks", tracing_own_ticks, METH_NOARGS, "trace_own_ticks()"},
+    {"named_watch", kymo__named_watch, METH_O, "named_watch(callable)"},
+    {"named_objects", kymo__named_objects, METH_NOARGS, "named_objects()"},
     {"trace_hook", tracing_hook, METH_NOARGS, "trace_hook()"},
     {"trace_can_throttle", tracing_can_throttle, METH_NOARGS, "trace_can_throttle()"},
     {0},

@@ -248,13 +248,14 @@ struct kymo__python_options {
     struct kymo__filters **filters; /* taken, and set to NULL, when the source starts */
     PyObject *origin;               /* borrowed: the tuple of all this; NULL for none */
     PyObject *named;                /* borrowed: a code object, see named.h; NULL for none */
+    PyObject *watched;              /* the same */
     const char *named_prefix;
     PyObject **failure; /* receives the exception if the source cannot start */
 };
 
 /* Fill OPTIONS from a tuple (c_calls, gc, max_depth, include, exclude, whether the user chose
-   those, overhead, (cost, c_cost, cost_alone, own_ticks, start_cost), named code or None, its
-   prefix); the caller frees *FILTERS, which is NULL if those of the last session are of the same
+   those, overhead, (cost, c_cost, cost_alone, own_ticks, start_cost), named code or None, watched
+   code or None, the prefix of names); the caller frees *FILTERS, which is NULL if those of the last session are of the same
    tuple. 0, or -1 with an exception. */
 int kymo__python_options_from(PyObject *tuple, struct kymo__python_options *options,
                               struct kymo__filters **filters);

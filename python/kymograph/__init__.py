@@ -337,11 +337,13 @@ def _record(
     ops: bool | str = False,
     command: bool = True,
     brief: bool = False,
+    watched: CodeType | None = None,
     clock_rate: str | None = None,
 ) -> None:
     """Start recording. Calls of the code `named`, if any, are named after the type of their first
-    argument, as calls of torch's modules are: "nn.Module: Linear_0". brief: the process may end
-    soon. clock_rate: `_core.clock_rate` of another process."""
+    argument, as calls of torch's modules are: "nn.Module: Linear_0"; the watcher of
+    `_core.named_watch` is told of them, and of the first argument of calls of the code `watched`.
+    brief: the process may end soon. clock_rate: `_core.clock_rate` of another process."""
     if not 1 <= level <= 19:
         raise ValueError(f"level must be 1 to 19, not {level}")
     if isinstance(c_calls, str):
@@ -382,6 +384,7 @@ def _record(
             share,
             (*cost, time.process_time_ns() - began),
             named,
+            watched,
             "nn.Module: ",
         )
     arguments = (

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import kymograph
+from kymograph import _core
 
 
 class Module:
@@ -179,3 +180,71 @@ def test_a_session_inside_a_module_keeps_its_stack_straight(capture_path: Path) 
 
     names = [event["name"] for event in events_of(capture_path)]
     assert names == ["nn.Module: Linear_0", "nn.Module: Linear_1"]
+
+
+class Optimizer:
+    def step(self) -> None:
+        pass
+
+
+@pytest.fixture
+def watched() -> Iterator[list[Any]]:
+    told: list[Any] = []
+    _core.named_watch(told.append)
+    yield told
+    _core.named_watch(None)
+
+
+def test_a_watcher_is_told_of_an_object_when_it_is_first_seen(
+    capture_path: Path, watched: list[Any]
+) -> None:
+    net = Net()
+    with kymograph.trace(capture_path):
+        for _ in range(3):
+            net(1)
+        assert watched == [net, net.first, net.second]
+        assert sorted(map(id, _core.named_objects())) == sorted(map(id, watched))
+    assert _core.named_objects() == []
+
+
+def test_a_watcher_is_told_of_each_call_that_is_watched(
+    capture_path: Path, watched: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = functools.partial(kymograph._record, watched=Optimizer.step.__code__)
+    monkeypatch.setattr(kymograph, "_record", record)
+    optimizer = Optimizer()
+    with kymograph.trace(capture_path):
+        optimizer.step()
+        assert set(watched) == {optimizer}
+        watched.clear()
+        optimizer.step()
+        assert set(watched) == {optimizer}
+        _core.named_watch(None)
+        watched.clear()
+        optimizer.step()
+        Net()(1)
+        assert watched == []
+
+    with kymograph.open(capture_path) as capture:
+        calls = Counter(event.name for event in capture.events() if event.kind == "enter")
+    assert calls["Optimizer.step"] == 3
+    assert {event["name"] for event in events_of(capture_path)} == {
+        "nn.Module: Net_0",
+        "nn.Module: Linear_0",
+        "nn.Module: Linear_1",
+    }
+
+
+def test_what_a_watcher_raises_does_not_reach_the_program(capture_path: Path) -> None:
+    def fail(_: Any) -> None:
+        raise KeyError("watcher")
+
+    _core.named_watch(fail)
+    try:
+        with kymograph.trace(capture_path):
+            assert Net()(1) == ((1,),)
+            with pytest.raises(KeyError, match="module"):
+                Failing()()
+    finally:
+        _core.named_watch(None)
+    assert len(events_of(capture_path)) == 4
