@@ -14,10 +14,9 @@
 #include <unistd.h>
 
 #include "core.h"
+#include "torchextras.h"
 
 enum { NAMES_MOST = 64, NAME_BYTES = 128, PATH_BYTES = 4096, RANGES_BYTES = 4096 };
-
-uint32_t kymo__torch_integers_on;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wanted {
@@ -31,7 +30,6 @@ static unsigned failures; /* files that could not be written */
 void kymo__torch_integers_forked(void)
 {
     pthread_mutex_init(&lock, NULL);
-    __atomic_store_n(&kymo__torch_integers_on, 0u, __ATOMIC_RELAXED);
 }
 
 /* ---- types ---- */
@@ -255,8 +253,6 @@ static void note_tensors(const struct kymo__torch_layout *l, const char *name, s
 void kymo__torch_note_integers(const struct kymo__torch_layout *l, const char *name,
                                struct kymo_op op, const struct kymo_op_value *inputs, size_t count)
 {
-    if (!op.key || l->data < 0)
-        return;
     bool memory = kymo_memory_enter(); /* what this allocates is not the program's */
     pthread_mutex_lock(&lock);
     note_tensors(l, name, op, inputs, count);
@@ -311,7 +307,7 @@ PyObject *kymo__torch_integers(PyObject *Py_UNUSED(module), PyObject *args)
     unsigned failed = failures;
     failures = 0;
     wanted = w;
-    __atomic_store_n(&kymo__torch_integers_on, on, __ATOMIC_RELAXED);
+    kymo__torch_extra_set(KYMO__TORCH_INTEGERS, on);
     pthread_mutex_unlock(&lock);
     PyEval_RestoreThread(thread);
     return PyLong_FromUnsignedLong(failed);

@@ -10,9 +10,6 @@
 #include "compat.h"
 #include "torchread.h"
 
-/* Is anything to be noted? Read at the begin of every operator. */
-extern uint32_t kymo__torch_integers_on;
-
 /* Note what was asked for about the integral tensors among the COUNT inputs of OP, which has begun:
    least and greatest values as its attribute `tensor_range`, all values in files. */
 void kymo__torch_note_integers(const struct kymo__torch_layout *l, const char *name,

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "torchblocks.h"
 #include "torchslots.h"
 
 enum {
@@ -150,10 +151,14 @@ static void on_new(void *reporter, void *block, size_t bytes)
 
 static void on_delete(void *reporter, void *block)
 {
-    uint64_t bytes = block && is_recording() ? take_block((uintptr_t)block) : 0;
-    if (bytes)
-        note_memory(block, -(int64_t)bytes, __atomic_sub_fetch(&total, bytes, __ATOMIC_RELAXED), 0,
-                    cpu);
+    if (block && is_recording()) {
+        uint64_t bytes = take_block((uintptr_t)block);
+        if (bytes)
+            note_memory(block, -(int64_t)bytes, __atomic_sub_fetch(&total, bytes, __ATOMIC_RELAXED),
+                        0, cpu);
+        else
+            kymo__torch_note_freed(block);
+    }
     ((delete_function *)hooks[DELETE].original)(reporter, block);
 }
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "torchcall.h"
+#include "torchextras.h"
 #include "torchhead.h"
-#include "torchintegers.h"
 #include "torchread.h"
 
 enum {
@@ -151,8 +151,8 @@ static bool begin_op(const void *record, struct kymo_operator *what,
     what->input_count = (size_t)(values.at - room);
     what->flags = values.cut ? KYMO_OP_CUT : 0;
     *op = kymo_op_begin(what);
-    if (__builtin_expect(__atomic_load_n(&kymo__torch_integers_on, __ATOMIC_RELAXED) != 0, 0))
-        kymo__torch_note_integers(l, what->name, *op, room, what->input_count);
+    if (__builtin_expect(__atomic_load_n(&kymo__torch_extras, __ATOMIC_RELAXED) != 0, 0))
+        kymo__torch_note_extras(l, what->name, *op, room, what->input_count);
     what->inputs = NULL; /* the room is the caller's */
     return true;
 }
@@ -402,7 +402,7 @@ void kymo__torch_forked(void)
     }
     threads = mine;
     mode_now = KYMO__TORCH_OFF;
-    kymo__torch_integers_forked();
+    kymo__torch_extras_forked();
     others = 0;
     inherited = handle_count != 0;
 }

@@ -12,6 +12,7 @@
 
 #include "core.h"
 #include "opgather.h"
+#include "torchblocks.h"
 #include "torchintegers.h"
 #include "torchmemory.h"
 #include "torchops.h"
@@ -355,6 +356,8 @@ PyMethodDef kymo__torch_methods[] = {
     {"torch_read", kymo__torch_read, METH_VARARGS, "torch_read(address, size)"},
     {"torch_layout_set", torch_layout_set, METH_O, "torch_layout_set(layout)"},
     {"torch_memory", kymo__torch_memory, METH_O, "torch_memory(flag)"},
+    {"torch_blocks", kymo__torch_blocks, METH_O, "torch_blocks(flag)"},
+    {"torch_hold", kymo__torch_hold, METH_O, "torch_hold(held)"},
     {"torch_integers", kymo__torch_integers, METH_VARARGS,
      "torch_integers(ranges, names, directory)"},
     {"torch_raise", torch_raise, METH_O, "torch_raise(mode)"},

@@ -233,7 +233,7 @@ static int take_out(struct pass *p, struct kymo_op_lane *lane, const struct kymo
 static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event)
 {
     enum kymo_op_note note = kymo__op_note_of(&p->keys, event->key);
-    if (note == KYMO__OP_NOTHING)
+    if (note == KYMO__OP_NOTHING || note >= KYMO__OP_MEMORY)
         return 0;
     struct kymo_op_fields fields;
     kymo__op_fields_read(&fields, &p->keys, event);

@@ -10,6 +10,9 @@ static const char *const notes[KYMO__OP_NOTES] = {
     [KYMO__OP_IN] = "operator.in",
     [KYMO__OP_OUT] = "operator.out",
     [KYMO__OP_ATTRIBUTES] = "operator.attributes",
+    [KYMO__OP_MEMORY] = "operator.memory",
+    [KYMO__OP_HOLDER] = "operator.holder",
+    [KYMO__OP_FREED] = "operator.freed",
 };
 
 /* How the values of a field are encoded. */

@@ -1,7 +1,8 @@
 /* opfields.h — recognises the payloads of operators among those of a capture.
 
    An operator is a call of class KYMO_CLASS_OPERATOR with up to three kinds of payload:
-   "operator.in", "operator.out" and "operator.attributes". Schemas and fields are found by name, so
+   "operator.in", "operator.out" and "operator.attributes". Those about the memory of tensors
+   are recognised so that exports do not show them. Schemas and fields are found by name, so
    that a recorder may add fields and reorder them. docs/internals/operators.md describes them. */
 #ifndef KYMO_OPFIELDS_H
 #define KYMO_OPFIELDS_H
@@ -14,6 +15,9 @@ enum kymo_op_note {
     KYMO__OP_IN,
     KYMO__OP_OUT,
     KYMO__OP_ATTRIBUTES,
+    KYMO__OP_MEMORY, /* this and what follows is for the memory timeline of the profiler */
+    KYMO__OP_HOLDER,
+    KYMO__OP_FREED,
     KYMO__OP_NOTES,
 };
 
