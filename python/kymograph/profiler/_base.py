@@ -26,6 +26,8 @@ from kymograph.profiler._table import Rows
 
 Path = str | os.PathLike[str]
 
+_CATEGORIES_NEED = ("record_shapes", "profile_memory", "with_stack")  # arguments of a profiler
+
 # Profilers between start and stop. They are kept alive while they record, even if the program
 # drops them.
 _active: dict[int, _KinetoProfile] = {}
@@ -111,6 +113,10 @@ class _KinetoProfile:
             return "full"
         return "shapes" if self.record_shapes else "names"
 
+    def _has_categories(self) -> bool:
+        """Is everything recorded that the categories of memory are found by?"""
+        return all(getattr(self, name) for name in _CATEGORIES_NEED)
+
     def prepare_trace(self) -> None:
         """Start warming up: record everything, and discard it."""
         self._begin()
@@ -135,6 +141,7 @@ class _KinetoProfile:
                 samples=samples,
                 ops=ops,
                 memory=self.profile_memory,
+                blocks=self._has_categories() and ops != "",
             )
         except BaseException:
             _torch.after_stop()
@@ -317,14 +324,16 @@ class _KinetoProfile:
         return self.key_averages(include_python_functions=True).total_average()
 
     def export_memory_timeline(self, path: Path, device: str | None = None) -> None:
-        """Write how much memory tensors had over time, without torch's categories.
+        """Write how much memory tensors had over time, by category: parameters, optimizer states,
+        inputs, temporary, activations, gradients, details of autograd, unknown.
 
         path: `.html` is a page with a picture, `.raw.json.gz` every block, anything else the bytes
             by time, as JSON; compressed if it ends in .gz.
         device: "cpu", "cuda:0"; None: that of the first block that is not on the CPU, if any.
+
+        Raises ValueError unless record_shapes, profile_memory and with_stack were set.
         """
-        needed = ("record_shapes", "profile_memory", "with_stack")
-        missing = [f"{name}=True" for name in needed if not getattr(self, name)]
+        missing = [f"{name}=True" for name in _CATEGORIES_NEED if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
         results = self._found("calling export_memory_timeline()", of_trace=False)

@@ -31,6 +31,25 @@ class DeviceType(enum.Enum):
     PrivateUse1 = 20
 
 
+_NAMES = {each.value: each.name.lower() for each in DeviceType}
+_NAMES[DeviceType.PrivateUse1.value] = "privateuseone"  # as torch prints it
+
+
+def name_of(kind: int, index: int) -> str:
+    """Return the name of a device as operators have it: "cpu", "cuda:0"."""
+    name = _NAMES.get(kind, str(kind))
+    return name if kind == DeviceType.CPU.value else f"{name}:{max(index, 0)}"
+
+
+def parse(device: str) -> str:
+    """Return the name of the device that the text means. Raises ValueError if it means none."""
+    name, _, index = str(device).partition(":")
+    kind = next((each for each, known in _NAMES.items() if known == name), None)
+    if kind is None or (index and not index.isdecimal()):
+        raise ValueError(f"device should be like 'cpu' or 'cuda:0', got {str(device)!r}")
+    return name_of(kind, int(index or 0))
+
+
 def kineto_available() -> bool:
     """True: programs ask this to know whether they can profile."""
     return True

@@ -44,7 +44,8 @@ class profile(_KinetoProfile):
     custom_trace_id_callback: gives the id of each recording.
     budget: memory for records not yet written, as for `kymograph.start`.
     profile_memory: record what torch allocates and frees for tensors: the columns "CPU Mem" of
-        tables and events "[memory]" in the trace.
+        tables and events "[memory]" in the trace. With record_shapes and with_stack, also what the
+        memory is used for: `export_memory_timeline`.
     with_modules, post_processing_timeout_s: noted in the trace; modules are named with with_stack.
 
     While another profiler, or a session of `kymograph run`, `start` or `trace`, records the

@@ -13,7 +13,7 @@ from functools import partial
 import kymograph
 import kymograph._torch
 from kymograph import _core, _session
-from kymograph.profiler import _memory, _torch
+from kymograph.profiler import _holders, _memory, _torch
 
 
 def _remove(directory: str, owner: int) -> None:
@@ -67,6 +67,7 @@ class Recording:
         self.stopped = False
         self._home: Home | None = None
         self._memory = False
+        self._blocks = False
         self._raised = ""  # the mode of operators that it asked the session for
         self._capture: _core.Capture | None = None
 
@@ -83,9 +84,11 @@ class Recording:
         samples: bool = False,
         ops: str = "",
         memory: bool = False,
+        blocks: bool = False,
     ) -> None:
-        """Start a session, with operators in the mode `ops`, if any, and what torch allocates if
-        `memory` is set. If one runs already, use that. Raises what `kymograph.start` raises."""
+        """Start a session, with operators in the mode `ops`, if any, what torch allocates if
+        `memory` is set, and which tensors have that memory if `blocks` is set too. If one runs
+        already, use that. Raises what `kymograph.start` raises."""
         global _home
         with _lock:
             home = _home
@@ -106,6 +109,8 @@ class Recording:
         if memory:
             _memory.begin()
             self._memory = True
+        if blocks:
+            self._blocks = _holders.begin()
 
     def _start(
         self,
@@ -123,6 +128,7 @@ class Recording:
             kymograph._start_named,
             home.path,
             _torch.module_call() if calls else None,
+            watched=_torch.optimizer_step() if calls else None,
             calls=calls or gc,
             gc=gc,
             include=include,
@@ -149,10 +155,15 @@ class Recording:
     def open_window(self) -> None:
         """What was recorded so far was warm-up."""
         self.start = time.monotonic_ns()
+        if self._blocks:
+            _holders.note_known()
 
     def stop(self) -> None:
         """End the session, unless other profilers still record."""
         global _home
+        if self._blocks:
+            self._blocks = False
+            _holders.end()
         if self._memory:
             self._memory = False
             _memory.end()

@@ -49,6 +49,13 @@ def module_call() -> CodeType | None:
     return getattr(vars(module).get("__call__"), "__code__", None) if module else None
 
 
+def optimizer_step() -> CodeType | None:
+    """The code that torch's optimizers call at the end of a step, for profilers to look at them."""
+    optimizer = getattr(sys.modules.get("torch.optim"), "Optimizer", None)
+    step = vars(optimizer).get("_optimizer_step_code") if optimizer else None
+    return getattr(step, "__code__", None)
+
+
 def before_start(ops: str = "") -> None:
     """A recording is about to begin, with the operators of torch in the mode `ops`, or without."""
     global _recordings
