@@ -119,6 +119,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kymograph-bench-") as name:
         directory = Path(name)
         floor.build(directory, "mallocs")
+        floor.build(directory, "memfloor")
         facts = machine.facts(directory)
         facts["versions"] = ", ".join(
             f"{package} {machine.version_of(package)}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
+import sysconfig
 import tracemalloc
 from pathlib import Path
 from typing import Any
+
+from tracer import floor
 
 
 class Contestant:
@@ -16,6 +19,7 @@ class Contestant:
     package = ""  # that it needs
     ours = False
     peer = ""  # key of the peer that records the same, as nearly as it can
+    floor = ""  # key of the least that recording this can cost
 
     def start(self, path: Path) -> None:
         pass
@@ -28,11 +32,29 @@ class Contestant:
         return {}
 
 
+class Floor(Contestant):
+    """Intercepts allocations; see bench/memfloor/memfloor.c, which must have been compiled."""
+
+    def __init__(self, key: str, label: str, reading: bool, native: bool) -> None:
+        self.key, self.label, self.reading, self.native = key, label, reading, native
+        self.module: Any = None
+
+    def start(self, path: Path) -> None:
+        if not self.module:
+            file = path.parent / f"memfloor{sysconfig.get_config_var('EXT_SUFFIX')}"
+            self.module = floor.load_built(file, "memfloor")
+        self.module.start(self.reading, self.native)
+
+    def stop(self) -> None:
+        self.module.stop()
+
+
 class Kymograph(Contestant):
     ours = True
 
-    def __init__(self, key: str, label: str, peer: str, **options: Any) -> None:
-        self.key, self.label, self.peer, self.options = key, label, peer, options
+    def __init__(self, key: str, label: str, least: str, peer: str, **options: Any) -> None:
+        self.key, self.label, self.floor, self.peer = key, label, least, peer
+        self.options = options
 
     def start(self, path: Path) -> None:
         import kymograph.memory
@@ -108,10 +130,18 @@ class Tracemalloc(Contestant):
 
 CONTESTANTS = [
     Contestant(),
-    Kymograph("python", "kymograph, Python's domains", "memray_python", domains="python"),
-    Kymograph("all", "kymograph, everything", "memray_python"),
-    Kymograph("both", "kymograph, everything, native stacks", "memray_both", stacks="both"),
-    Kymograph("sampled", "kymograph, sampled", "memray", mode="sampled"),
+    Floor("empty", "empty hooks, Python's domains", False, False),
+    Floor("counter", "hooks + counter, Python's domains", True, False),
+    Floor("empty_all", "empty hooks, everything", False, True),
+    Floor("counter_all", "hooks + counter, everything", True, True),
+    Kymograph(
+        "python", "kymograph, Python's domains", "counter", "memray_python", domains="python"
+    ),
+    Kymograph("all", "kymograph, everything", "counter_all", "memray_python"),
+    Kymograph(
+        "both", "kymograph, everything, native stacks", "counter_all", "memray_both", stacks="both"
+    ),
+    Kymograph("sampled", "kymograph, sampled", "empty_all", "memray", mode="sampled"),
     Memray("memray", "memray"),
     Memray("memray_python", "memray, Python's domains", trace_python_allocators=True),
     Memray(

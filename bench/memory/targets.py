@@ -35,6 +35,8 @@ def of_workload(
         name = f"{workload.name}: {c.label.removeprefix('kymograph, ')}"
         if limit:
             spread = f"{slowdown.low:.2f}..{slowdown.high:.2f}"
+            if c.floor in results.rounds:
+                spread += f"; floor {results.slowdown(c.floor, clock).median:.2f}"
             found.append(Target(name, slowdown.median, limit, "x", spread))
         if c.peer in results.rounds:
             peer = results.slowdown(c.peer, clock).median

@@ -31,7 +31,11 @@ def build(directory: Path, name: str) -> Path:
 
 
 def load(directory: Path, name: str = "floor") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, build(directory, name))
+    return load_built(build(directory, name), name)
+
+
+def load_built(file: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
