@@ -227,17 +227,30 @@ struct tables {
     size_t jumps_size, others_size;
 };
 
-static void read_dynamic(const ElfW(Dyn) *entry, struct tables *tables)
+static void read_dynamic(const ElfW(Dyn) * entry, struct tables *tables)
 {
     for (; entry->d_tag != DT_NULL; entry++)
         switch (entry->d_tag) {
-        case DT_JMPREL: tables->jumps = entry->d_un.d_ptr; break;
-        case DT_PLTRELSZ: tables->jumps_size = entry->d_un.d_val; break;
-        case DT_RELA: tables->others = entry->d_un.d_ptr; break;
-        case DT_RELASZ: tables->others_size = entry->d_un.d_val; break;
-        case DT_SYMTAB: tables->symbols = entry->d_un.d_ptr; break;
-        case DT_STRTAB: tables->strings = entry->d_un.d_ptr; break;
-        default: break;
+        case DT_JMPREL:
+            tables->jumps = entry->d_un.d_ptr;
+            break;
+        case DT_PLTRELSZ:
+            tables->jumps_size = entry->d_un.d_val;
+            break;
+        case DT_RELA:
+            tables->others = entry->d_un.d_ptr;
+            break;
+        case DT_RELASZ:
+            tables->others_size = entry->d_un.d_val;
+            break;
+        case DT_SYMTAB:
+            tables->symbols = entry->d_un.d_ptr;
+            break;
+        case DT_STRTAB:
+            tables->strings = entry->d_un.d_ptr;
+            break;
+        default:
+            break;
         }
 }
 

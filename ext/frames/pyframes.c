@@ -12,8 +12,8 @@
 #include "codes.h"
 #include "codewatch.h"
 #include "core.h"
+#include "follow.h"
 #include "threadnames.h"
-#include KYMO_STACK_HEADER
 
 /* A permanent number: the code object's in the high half, the instruction in the low half. */
 #define UNIT_BITS 32
@@ -38,10 +38,12 @@ static void walk_python(struct kymo_managed_walk *walk)
     }
 }
 
-static uint64_t hash_frames(uint64_t hash, size_t most)
+static size_t follow_python(struct kymo_trail *trail)
 {
     PyThreadState *state = KYMO_THIS_THREAD_STATE();
-    return state && state->interp == home ? kymo__stack_hash_only(state, hash, most) : hash;
+    const kymo_py_frame *top =
+        state && state->interp == home ? kymo__stack_top(state) : (const kymo_py_frame *)NULL;
+    return trail ? kymo__follow_frames(top, trail) : top != NULL;
 }
 
 /* A frame interrupted by a signal may be half built; then its code is not a code object. */
@@ -60,10 +62,12 @@ static void keep_codes(struct kymo_managed_walk *walk)
     for (size_t i = 0; i < walk->count; i++) {
         struct kymo_managed_frame frame = walk->frames[i];
         const PyCodeObject *code = kymo__stack_code(&frame);
-        int64_t unit =
-            is_code(code, walk->careful ? &pages : NULL) ? kymo__stack_unit(&frame, code) : -1;
+        bool whole = is_code(code, walk->careful ? &pages : NULL);
+        int64_t unit = whole ? kymo__stack_unit(&frame, code) : -1;
+        /* Also if it is not shown: the end of what has a number is reported. */
+        uint64_t number = whole ? kymo__code_number(code) : 0;
         if (unit >= 0) {
-            frame.code = (uint64_t)kymo__code_number(code) << UNIT_BITS | (uint32_t)unit;
+            frame.code = number << UNIT_BITS | (uint32_t)unit;
             walk->frames[kept++] = frame;
             segment++;
         } else if (frame.mark && segment) {
@@ -142,7 +146,7 @@ static const struct kymo_interpreter python = {
     .size = sizeof python,
     .name = "python",
     .walk = walk_python,
-    .hash = hash_frames,
+    .follow = follow_python,
     .keep = keep_codes,
     .settle = settle_codes,
     .name_threads = name_threads,

@@ -11,6 +11,8 @@
 #include <frameobject.h>
 #include <kymo/stack.h>
 
+typedef PyFrameObject kymo_py_frame;
+
 static inline __attribute__((always_inline)) void
 kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct kymo_pages *pages)
 {
@@ -36,14 +38,29 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
     walk->count = (size_t)(at - walk->frames);
 }
 
-static inline __attribute__((always_inline)) uint64_t
-kymo__stack_hash_only(PyThreadState *state, uint64_t hash, size_t most)
+static inline const kymo_py_frame *kymo__stack_top(PyThreadState *state)
 {
-    const PyFrameObject *frame = state->frame;
-    for (; frame && most; frame = frame->f_back, most--)
-        hash = kymo_stack_hash(hash, (uint64_t)(uintptr_t)frame->f_code +
-                                         ((uint64_t)(int64_t)frame->f_lasti << 48));
-    return hash;
+    return state->frame;
+}
+
+static inline const kymo_py_frame *kymo__frame_caller(const kymo_py_frame *frame)
+{
+    return frame->f_back;
+}
+
+static inline uint64_t kymo__frame_code(const kymo_py_frame *frame)
+{
+    return (uint64_t)(uintptr_t)frame->f_code;
+}
+
+static inline uint64_t kymo__frame_place(const kymo_py_frame *frame)
+{
+    return (uint64_t)(int64_t)frame->f_lasti;
+}
+
+static inline bool kymo__frame_stays(const kymo_py_frame *frame, const struct kymo_trail_frame *at)
+{
+    return at->place == kymo__frame_place(frame) && at->code == kymo__frame_code(frame);
 }
 
 static inline const PyCodeObject *kymo__stack_code(const struct kymo_managed_frame *frame)

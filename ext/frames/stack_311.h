@@ -15,6 +15,8 @@
 #include <internal/pycore_frame.h>
 #undef Py_BUILD_CORE
 
+typedef struct _PyInterpreterFrame kymo_py_frame;
+
 #define KYMO_GENERATOR_BIT UINT64_C(1)
 
 static inline __attribute__((always_inline)) void
@@ -44,13 +46,29 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
     walk->count = (size_t)(at - walk->frames);
 }
 
-static inline __attribute__((always_inline)) uint64_t
-kymo__stack_hash_only(PyThreadState *state, uint64_t hash, size_t most)
+static inline const kymo_py_frame *kymo__stack_top(PyThreadState *state)
 {
-    const struct _PyInterpreterFrame *frame = state->cframe->current_frame;
-    for (; frame && most; frame = frame->previous, most--)
-        hash = kymo_stack_hash(hash, (uint64_t)(uintptr_t)frame->prev_instr);
-    return hash;
+    return state->cframe->current_frame;
+}
+
+static inline const kymo_py_frame *kymo__frame_caller(const kymo_py_frame *frame)
+{
+    return frame->previous;
+}
+
+static inline uint64_t kymo__frame_code(const kymo_py_frame *frame)
+{
+    return (uint64_t)(uintptr_t)frame->f_code | (frame->owner == FRAME_OWNED_BY_GENERATOR);
+}
+
+static inline uint64_t kymo__frame_place(const kymo_py_frame *frame)
+{
+    return (uint64_t)(uintptr_t)frame->prev_instr;
+}
+
+static inline bool kymo__frame_stays(const kymo_py_frame *frame, const struct kymo_trail_frame *at)
+{
+    return at->place == kymo__frame_place(frame);
 }
 
 static inline const PyCodeObject *kymo__stack_code(const struct kymo_managed_frame *frame)

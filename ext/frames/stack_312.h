@@ -50,17 +50,34 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
         walk->torn = !ended && !walk->truncated;
 }
 
-/* The hash that the walk computes, alone. */
-static inline __attribute__((always_inline)) uint64_t
-kymo__stack_hash_only(PyThreadState *state, uint64_t hash, size_t most)
+/* Single frames, for follow.h. The code of one that has no function is 0. */
+static inline const kymo_py_frame *kymo__stack_top(PyThreadState *state)
 {
-    for (const kymo_py_frame *frame = KYMO_TOP_FRAME(state); frame; frame = frame->previous)
-        if (frame->owner < KYMO_OWNED_BY_NOBODY) {
-            if (!most--)
-                break;
-            hash = kymo_stack_hash(hash, (uint64_t)(uintptr_t)KYMO_FRAME_PLACE(frame));
-        }
-    return hash;
+    return KYMO_TOP_FRAME(state);
+}
+
+static inline const kymo_py_frame *kymo__frame_caller(const kymo_py_frame *frame)
+{
+    return frame->previous;
+}
+
+static inline uint64_t kymo__frame_code(const kymo_py_frame *frame)
+{
+    return frame->owner >= KYMO_OWNED_BY_NOBODY
+               ? 0
+               : KYMO_FRAME_CODE(frame) | (frame->owner == FRAME_OWNED_BY_GENERATOR);
+}
+
+static inline uint64_t kymo__frame_place(const kymo_py_frame *frame)
+{
+    return (uint64_t)(uintptr_t)KYMO_FRAME_PLACE(frame);
+}
+
+/* Is FRAME, which is where AT was, still at the same instruction? Its address tells the function: see
+   kymo_interpreter_forget. */
+static inline bool kymo__frame_stays(const kymo_py_frame *frame, const struct kymo_trail_frame *at)
+{
+    return at->place == kymo__frame_place(frame);
 }
 
 static inline const PyCodeObject *kymo__stack_code(const struct kymo_managed_frame *frame)

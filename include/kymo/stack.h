@@ -123,6 +123,19 @@ struct kymo_managed_walk {
                       so that outer ones cannot be found */
 };
 
+/* An interpreter's frames on one thread, outermost first, as they were at some time. */
+#define KYMO_NO_FRAME UINT64_MAX
+struct kymo_trail_frame {
+    uint64_t frame;       /* the interpreter's address of it */
+    uint64_t code, place; /* as above; `code` is 0 if the frame is not to be shown */
+    uint64_t known;       /* libkymo's own */
+};
+struct kymo_trail {
+    struct kymo_trail_frame *frames; /* before the first is one with KYMO_NO_FRAME */
+    size_t capacity, count;
+    uint16_t levels[1 << 10]; /* for the interpreter: where a frame may be in `frames` */
+};
+
 /* Mix WORD into HASH. Fast but weak mixing, for use while walking; finalise once at the end. */
 static inline uint64_t kymo_stack_hash(uint64_t hash, uint64_t word)
 {
@@ -139,9 +152,10 @@ struct kymo_interpreter {
     /* Fill WALK with the frames of the calling thread. */
     void (*walk)(struct kymo_managed_walk *walk);
 
-    /* Return what walk would leave in `hash` if it were HASH before, with room for MOST frames and
-       `careful` 0. Stacks that were seen before need no more than this. May be NULL. */
-    uint64_t (*hash)(uint64_t hash, size_t most);
+    /* Bring TRAIL, which holds frames of the calling thread, up to date. Returns how many of its
+       outermost frames are as they were; SIZE_MAX if there are more than fit. If TRAIL is NULL, return
+       how many frames there are, or 1 if there are any. Same rules as walk. May be NULL. */
+    size_t (*follow)(struct kymo_trail *trail);
 
     /* WALK, just filled on this thread, is part of a stack seen for the first time. Replace each
        frame's `code` with a number that keeps its meaning for the life of the process, even after

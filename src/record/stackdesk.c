@@ -16,6 +16,7 @@
 #include "running.h"
 #include "stacktree.h"
 #include "thread.h"
+#include "trail.h"
 
 enum {
     PERIOD_NS = 100 * 1000000, /* between two rounds without a sampler */
@@ -146,15 +147,47 @@ static __attribute__((noinline)) kymo_stack record_new(struct kymo_pending *pend
     return stack;
 }
 
+/* The same for a stack of the interpreter's frames alone. */
+static __attribute__((noinline)) kymo_stack record_trail(uint32_t session)
+{
+    struct kymo_lane *lane;
+    kymo_stack stack = 0;
+    bool planted = false;
+    struct kymo_record *at = kymo_lane_claim(&lane, 0);
+    if (at) {
+        const struct kymo_running *running = kymo__running_now();
+        if (running && running->number == session) {
+            bool fresh, room = kymo__trail_plant(session, &stack, &fresh);
+            planted = true;
+            if (!room)
+                kymo__add_relaxed(&running->desk->missing, UINT64_C(1));
+            else if (fresh)
+                want_thread(running->desk);
+        }
+        kymo_lane_release(lane, at);
+    }
+    if (!planted)
+        kymo__trail_drop();
+    return stack;
+}
+
 __attribute__((noinline)) kymo_stack kymo_stack_record(unsigned parts, unsigned skip)
 {
     uint32_t session = kymo__switch_now();
     kymo_stack stack = 0;
+    if (!session)
+        return 0;
+    if (parts == KYMO_STACK_MANAGED && !skip) {
+        enum kymo_trail_found found = kymo__trail_look(session, &stack);
+        if (kymo__likely(found == KYMO__TRAIL_KNOWN))
+            return stack;
+        if (found == KYMO__TRAIL_NEW)
+            return record_trail(session);
+    }
     struct kymo_pending pending;
-    if (!session || (parts == KYMO_STACK_MANAGED && kymo__stack_recall(skip, session, &stack)) ||
-        kymo__likely(kymo__stack_look(parts, skip, session, &pending, &stack)))
-        return stack;
-    return record_new(&pending);
+    return kymo__likely(kymo__stack_look(parts, skip, session, &pending, &stack))
+               ? stack
+               : record_new(&pending);
 }
 
 /* ---- defining ---- */

@@ -33,6 +33,11 @@ const struct kymo_interpreter *kymo__interpreter(void)
     return kymo__load_acquire(&interpreter);
 }
 
+uint64_t kymo__interpreter_epoch(void)
+{
+    return kymo__load_relaxed(&epoch);
+}
+
 void kymo_interpreter_forget(void)
 {
     kymo__add_relaxed(&epoch, UINT64_C(1));
@@ -146,20 +151,6 @@ static inline bool recall(struct kymo_walker *own, uint64_t hash, uint32_t sessi
     *stack = memo->stack;
     kymo__compiler_fence();
     return kymo__likely(memo->hash == hash && memo->session == session);
-}
-
-bool kymo__stack_recall(unsigned skip, uint32_t session, kymo_stack *stack)
-{
-    struct kymo_walker *own = kymo__walker;
-    const struct kymo_interpreter *known = kymo__interpreter();
-    *stack = 0;
-    if (kymo__unlikely(!known || !known->hash))
-        return !known;
-    uint64_t seed = managed_seed(skip);
-    struct kymo_managed_walk managed = {.hash = known->hash(seed, KYMO__STACK_MAX)};
-    if (managed.hash == seed)
-        return true; /* no frames: the thread is not the interpreter's */
-    return own && recall(own, hash_both(&(struct kymo_walk){0}, &managed), session, stack);
 }
 
 __attribute__((noinline)) bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session,

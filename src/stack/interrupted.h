@@ -32,10 +32,10 @@ bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session, struct ky
 bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack);
 void kymo__stack_looked(struct kymo_pending *pending);
 
-/* The same as look for the interpreter's frames alone, without storing them; after false, look. */
-bool kymo__stack_recall(unsigned skip, uint32_t session, kymo_stack *stack);
-
 /* The registered interpreter, or NULL. */
 const struct kymo_interpreter *kymo__interpreter(void);
+
+/* Changes whenever one of its functions is freed. */
+uint64_t kymo__interpreter_epoch(void);
 
 #endif

@@ -4,8 +4,7 @@
 #include "interrupted.h"
 #include "stacktree.h"
 
-/* The word of FRAME; 0 if it is not shown. */
-static uint64_t word_of(struct kymo_merged frame)
+uint64_t kymo__path_word(struct kymo_merged frame)
 {
     if (frame.code == KYMO__NO_CODE)
         return kymo__native_word(frame.place);
@@ -34,7 +33,7 @@ static size_t same_frames(const struct kymo_walker *own, size_t count)
 {
     size_t i = 0;
     while (i < count && (own->path[i].frame.code == KYMO__NO_CODE ||
-                         own->path[i].word == word_of(own->path[i].frame)))
+                         own->path[i].word == kymo__path_word(own->path[i].frame)))
         i++;
     return i;
 }
@@ -58,7 +57,7 @@ bool kymo__path_follow(struct kymo_walker *own, const struct kymo_path_scope *sc
     *node = i ? own->path[i - 1].node : 0;
     for (; i < count; i++) {
         struct kymo_merged frame = own->merged[count - 1 - i];
-        uint64_t word = word_of(frame);
+        uint64_t word = kymo__path_word(frame);
         kymo_stack child = word ? kymo__stacktree_child(*node, word) : *node;
         own->path_count = i;
         if (word && !child)

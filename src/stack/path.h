@@ -7,6 +7,9 @@
 
 #include "walker.h"
 
+/* The word of FRAME (merge.h); 0 if it is not shown. */
+uint64_t kymo__path_word(struct kymo_merged frame);
+
 /* Store in *NODE the node of the COUNT frames in OWN->merged, innermost first: 0 if none of them is
    shown. False if there is no room. */
 bool kymo__path_follow(struct kymo_walker *own, const struct kymo_path_scope *scope, size_t count,

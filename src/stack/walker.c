@@ -132,6 +132,7 @@ static struct kymo_walker *walker_new(void)
         w = take_new(self);
     if (w) {
         w->busy = w->capture = 0;
+        w->trail_busy = 0;
         w->version = UINT64_MAX;
         w->stack = w->other = (struct kymo_range){0};
         w->frames[0].end = UINT64_MAX;

@@ -54,6 +54,13 @@ struct kymo_walk_memo {
     kymo_stack stack;
 };
 
+/* The node of a frame of the interpreter, by what it was called from: see trail.c. */
+enum { KYMO__TRAIL_MEMO_BITS = 10 };
+struct kymo_trail_memo {
+    uint64_t place, code, scope, known;
+    kymo_stack parent;
+};
+
 /* What the nodes of a path depend on. */
 struct kymo_path_scope {
     uint64_t session, epoch, modules;
@@ -102,6 +109,16 @@ struct kymo_walker {
     struct kymo_path_scope path_scope;
     size_t path_count;
     struct kymo_path_frame path[KYMO__STACK_MAX];
+
+    /* The interpreter's frames when a stack of them was last recorded: see trail.h. Not for signal
+       handlers while it is busy. */
+    uint32_t trail_busy;
+    uint32_t trail_session;
+    uint64_t trail_scope; /* of what is known about the frames */
+    size_t trail_done;    /* frames whose nodes are known */
+    struct kymo_trail trail;
+    struct kymo_trail_memo trail_memos[1 << KYMO__TRAIL_MEMO_BITS];
+    struct kymo_trail_frame trail_frames[1 + KYMO__STACK_MAX];
 };
 
 extern __thread struct kymo_walker *kymo__walker __attribute__((tls_model("initial-exec")));
