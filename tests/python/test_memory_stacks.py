@@ -87,6 +87,7 @@ class Program:
         space: dict[str, Any] = {"program": self}
         exec(f"def {name}():\n    program.allocate()\n    return 1\n", space)
         space[name]()
+        space.clear()
 
     def raising(self, depth: int) -> None:
         try:
@@ -166,6 +167,28 @@ def test_a_second_recording_has_stacks_of_its_own(capture_path: Path, tmp_path: 
         finally:
             memory.stop()
         assert differing(stacks_of(path), program.expected) == []
+
+
+def test_a_function_at_the_address_of_a_freed_one_has_its_own_name(capture_path: Path) -> None:
+    program = Program(seed=8)
+    addresses = []
+
+    def run() -> None:
+        for i in range(200):
+            space: dict[str, Any] = {"program": program}
+            exec(f"def made_{i % 10}():\n    program.allocate()\n", space)
+            function = space[f"made_{i % 10}"]
+            addresses.append(id(function.__code__))
+            function()
+            space.clear()
+
+    memory.start(capture_path, domains="python")
+    try:
+        run()
+    finally:
+        memory.stop()
+    assert len(set(addresses)) < len(addresses)  # otherwise this shows nothing
+    assert differing(stacks_of(capture_path), program.expected) == []
 
 
 def test_stacks_deeper_than_the_most_are_cut_and_later_ones_whole(capture_path: Path) -> None:
