@@ -20,6 +20,7 @@ struct code {
     uint32_t line_bytes;
     uint32_t first_line;
     uint32_t settled; /* of enum settled */
+    uint64_t cursor;  /* in `lines`, see linetable.h */
 };
 
 /* The members above are set; the number means nothing; someone is working on it. */
@@ -229,7 +230,7 @@ int kymo__code_name(uint32_t number, uint32_t unit, struct kymo_named *named)
 {
     if (!number || number > kymo__codes_count())
         return -ENOENT;
-    const struct code *code = &codes[number - 1];
+    struct code *code = &codes[number - 1];
     uint32_t settled = __atomic_load_n(&code->settled, __ATOMIC_ACQUIRE);
     if (settled != SETTLED)
         return settled == NOTHING ? -ENOENT : -EAGAIN;
@@ -237,6 +238,7 @@ int kymo__code_name(uint32_t number, uint32_t unit, struct kymo_named *named)
     named->plain = code->plain;
     named->file = code->file;
     named->first_line = code->first_line;
-    named->line = kymo__line_of(code->lines, code->line_bytes, code->first_line, unit);
+    named->line =
+        kymo__line_of(code->lines, code->line_bytes, code->first_line, unit, &code->cursor);
     return 0;
 }

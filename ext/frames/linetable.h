@@ -6,7 +6,10 @@
 #include <stdint.h>
 
 /* The line of instruction UNIT (in code units from the start) in a copy of the line table of a code
-   object whose first line is FIRST; 0 if it has none. */
-uint32_t kymo__line_of(const uint8_t *table, size_t bytes, uint32_t first, uint32_t unit);
+   object whose first line is FIRST; 0 if it has none. *CURSOR, at first 0, is where the search began to
+   find the last one, and the next one for a later instruction of this table begins there. Several
+   threads may use it. */
+uint32_t kymo__line_of(const uint8_t *table, size_t bytes, uint32_t first, uint32_t unit,
+                       uint64_t *cursor);
 
 #endif

@@ -163,16 +163,19 @@ static PyObject *stack_check(PyObject *Py_UNUSED(module), PyObject *skew)
     return PyErr_Occurred() ? NULL : PyBool_FromLong(kymo__walk_check((unsigned)by));
 }
 
+/* code_line(code, offset, before): the line at an offset, looked up after that at another. */
 static PyObject *code_line(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyCodeObject *code;
-    unsigned offset;
-    if (!PyArg_ParseTuple(args, "O!I", &PyCode_Type, &code, &offset))
+    unsigned offset, before;
+    if (!PyArg_ParseTuple(args, "O!II", &PyCode_Type, &code, &offset, &before))
         return NULL;
     const uint8_t *table = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable);
-    return PyLong_FromUnsignedLong(kymo__line_of(table,
-                                                 (size_t)PyBytes_GET_SIZE(code->co_linetable),
-                                                 (uint32_t)code->co_firstlineno, offset / 2));
+    size_t bytes = (size_t)PyBytes_GET_SIZE(code->co_linetable);
+    uint32_t first = (uint32_t)code->co_firstlineno;
+    uint64_t cursor = 0;
+    kymo__line_of(table, bytes, first, before / 2, &cursor);
+    return PyLong_FromUnsignedLong(kymo__line_of(table, bytes, first, offset / 2, &cursor));
 }
 
 static PyObject *frames_know(PyObject *Py_UNUSED(module), PyObject *known)
@@ -200,7 +203,7 @@ PyMethodDef kymo__stacks_methods[] = {
     {"stack_stats", stack_stats, METH_NOARGS,
      "stack_stats($module, /)\n--\n\nHow many stacks are known, and their memory."},
     {"code_line", code_line, METH_VARARGS,
-     "code_line($module, code, offset, /)\n--\n\nThe line of an instruction, or 0."},
+     "code_line($module, code, offset, before, /)\n--\n\nThe line of an instruction, or 0."},
     {"frames_know", frames_know, METH_O, "frames_know(known): for a test"},
     {"stack_check", stack_check, METH_O,
      "stack_check($module, skew, /)\n--\n\nDo the interpreter's frames look as they should?"},

@@ -2,6 +2,8 @@
    made when the last is half full, so that little memory is touched for few stacks. */
 #include "stacktree.h"
 
+#include <assert.h>
+
 #include "atomic.h"
 #include "hash.h"
 #include "mapped.h"
@@ -21,7 +23,7 @@ struct node {
 };
 
 static struct node *nodes;       /* by number; made once */
-static uint32_t *tables[TABLES]; /* numbers + 1; made once each */
+static uint32_t *tables[TABLES]; /* slots; made once each */
 static uint32_t filled[TABLES];  /* slots in use */
 
 #define END UINT32_MAX /* the last in the list of used ones */
@@ -35,6 +37,21 @@ static inline uint32_t number_of(kymo_stack stack)
 static inline kymo_stack stack_of(uint32_t number)
 {
     return number << 1 | 1;
+}
+
+/* A slot holds a node's number + 1, and above that a part of the hash that has no other use: most
+   slots of other nodes are told apart without a look at the node, which is seldom in the cache. */
+enum { SLOT_NUMBER_BITS = 23 };
+static_assert(NODES_MOST < 1 << SLOT_NUMBER_BITS, "numbers + 1 fit into a slot");
+
+static inline uint32_t slot_tag(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32) << SLOT_NUMBER_BITS;
+}
+
+static inline uint32_t slot_number(uint32_t slot)
+{
+    return (slot & ((1u << SLOT_NUMBER_BITS) - 1)) - 1;
 }
 
 static size_t table_bytes(int i)
@@ -64,8 +81,11 @@ static KYMO__COLD void *make_pages(void *place, size_t size)
     return kymo__load_acquire(at);
 }
 
-static inline bool is_node(uint32_t number, kymo_stack parent, uint64_t word)
+static inline bool is_node(uint32_t slot, uint32_t tag, kymo_stack parent, uint64_t word)
 {
+    uint32_t number = slot_number(slot);
+    if (slot >> SLOT_NUMBER_BITS != tag >> SLOT_NUMBER_BITS)
+        return false;
     return kymo__load_acquire(&nodes[number].word) == word && nodes[number].parent == parent;
 }
 
@@ -82,12 +102,13 @@ static uint32_t add_node(kymo_stack parent, uint64_t word)
     return number + 1;
 }
 
-/* The node in table I, or 0. A node that is not in it is added if there is a free slot and the table
-   is not half full. */
+/* The slot of the node in table I, or 0. A node that is not in it is added if there is a free slot and
+   the table is not half full. */
 static uint32_t look_in(int i, uint64_t hash, kymo_stack parent, uint64_t word)
 {
     uint32_t *table = kymo__load_acquire(&tables[i]);
     uint64_t mask = (UINT64_C(1) << table_bits[i]) - 1, at = hash >> (64 - table_bits[i]);
+    uint32_t tag = slot_tag(hash);
     for (unsigned probe = 0; probe < PROBES; probe++) {
         uint32_t *slot = &table[(at + probe) & mask], held = kymo__load_acquire(slot);
         if (!held) {
@@ -96,13 +117,14 @@ static uint32_t look_in(int i, uint64_t hash, kymo_stack parent, uint64_t word)
             uint32_t fresh = add_node(parent, word);
             if (!fresh)
                 return 0;
+            fresh |= tag;
             if (kymo__swap_if(slot, &held, fresh))
                 kymo__add_relaxed(&filled[i], 1u);
-            else if (is_node(held - 1, parent, word))
+            else if (is_node(held, tag, parent, word))
                 return held;
             return fresh; /* if another frame took the slot, this node is not found again */
         }
-        if (is_node(held - 1, parent, word))
+        if (is_node(held, tag, parent, word))
             return held;
     }
     return 0;
@@ -120,7 +142,7 @@ kymo_stack kymo__stacktree_child(kymo_stack parent, uint64_t word)
             break;
         uint32_t held = look_in(i, hash, parent, word);
         if (held)
-            return stack_of(held - 1);
+            return stack_of(slot_number(held));
     }
     kymo__add_relaxed(&dropped, 1u);
     return 0;
