@@ -35,7 +35,7 @@ static void install_managed(void)
     if (want_objects)
         kymo__births_begin(options_now->stacks);
     kymo__arenas_install();
-    kymo__pymem_install();
+    kymo__pymem_install(options_now->mode == KYMO_MEMORY_SAMPLED);
 }
 
 static int install(void *user, const struct kymo_memory_options *options)

@@ -18,9 +18,26 @@ static struct domain {
 static uint32_t reporting;
 static uint32_t probing; /* only while not reporting */
 
+/* 1 while most calls end with the countdown of the sampled mode: it is on, and nothing else is to be
+   done for every block. Then we are reporting, too. */
+static uint32_t sampling;
+
+static inline __attribute__((always_inline)) bool is_sampling(void)
+{
+    return __atomic_load_n(&sampling, __ATOMIC_RELAXED);
+}
+
+/* End a call for a block that is not sampled. */
+static inline __attribute__((always_inline)) void *skipped(void *at)
+{
+    kymo__memory_thread.last = (uintptr_t)at;
+    kymo_memory_leave();
+    return at;
+}
+
 static inline __attribute__((always_inline)) bool enter(void)
 {
-    return __builtin_expect(__atomic_load_n(&reporting, __ATOMIC_RELAXED), 1) &&
+    return (is_sampling() || __builtin_expect(__atomic_load_n(&reporting, __ATOMIC_RELAXED), 1)) &&
            kymo_memory_enter();
 }
 
@@ -47,6 +64,8 @@ static inline __attribute__((always_inline)) void *domain_malloc(struct domain *
             d->reached = true;
         return d->below.malloc(d->below.ctx, size);
     }
+    if (is_sampling() && kymo_memory_skips(size))
+        return skipped(d->below.malloc(d->below.ctx, size));
     void *at = d->below.malloc(d->below.ctx, size);
     if (at)
         allocated(d, d->malloc_key, at, size);
@@ -59,6 +78,8 @@ static inline __attribute__((always_inline)) void *domain_calloc(const struct do
 {
     if (!enter())
         return d->below.calloc(d->below.ctx, count, size);
+    if (is_sampling() && kymo_memory_skips(count * size))
+        return skipped(d->below.calloc(d->below.ctx, count, size));
     void *at = d->below.calloc(d->below.ctx, count, size);
     if (at)
         allocated(d, d->calloc_key, at, count * size);
@@ -89,7 +110,7 @@ static inline __attribute__((always_inline)) void *domain_realloc(const struct d
 
 static inline __attribute__((always_inline)) void domain_free(const struct domain *d, void *at)
 {
-    if (!at || (kymo_memory_unsampled(at) && !keeps_births(d)) || !enter()) {
+    if (!at || (is_sampling() && kymo_memory_unsampled(at)) || !enter()) {
         d->below.free(d->below.ctx, at);
         return;
     }
@@ -177,7 +198,7 @@ static void place_wrapper(int number)
     d->placed = true;
 }
 
-void kymo__pymem_install(void)
+void kymo__pymem_install(bool sampled)
 {
     for (int i = 0; i < DOMAINS; i++) {
         domains[i].malloc_key = kymo_name_key(names[i][0]);
@@ -188,10 +209,12 @@ void kymo__pymem_install(void)
         if (!domains[i].placed || !is_reached(i))
             place_wrapper(i);
     __atomic_store_n(&reporting, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&sampling, (uint32_t)(sampled && !kymo__births_on), __ATOMIC_RELEASE);
 }
 
 void kymo__pymem_silence(void)
 {
+    __atomic_store_n(&sampling, 0u, __ATOMIC_RELEASE);
     __atomic_store_n(&reporting, 0u, __ATOMIC_RELEASE);
 }
 

@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-/* Begin to report allocations of all three domains, or arenas, in the running session. With the
-   GIL. */
-void kymo__pymem_install(void);
+/* Begin to report allocations of all three domains, or arenas, in the running session, which records
+   memory in the sampled mode or not. After kymo__births_begin. With the GIL. */
+void kymo__pymem_install(bool sampled);
 void kymo__arenas_install(void);
 
 /* Put the allocators back. Returns how many stay because someone else has wrapped them meanwhile;

@@ -91,16 +91,18 @@ KYMO_API extern __thread struct kymo_memory_thread kymo__memory_thread
 KYMO_API extern __thread uint32_t kymo__inside __attribute__((tls_model("initial-exec")));
 KYMO_API extern uint32_t kymo__memory_on;
 
-/* Sampled mode: how many sampled blocks have an address of this hash, 1 << KYMO__MEMORY_FILTER_BITS
-   counts; NULL in other modes. Nearly all calls are for blocks that are not sampled, and end with
-   one of the two functions below. */
+/* Sampled mode: how many sampled blocks begin in pieces of memory that share this count, 1 <<
+   KYMO__MEMORY_FILTER_BITS counts; NULL in other modes. Nearly all calls are for blocks that are not
+   sampled, and end with one of the functions below. */
 #define KYMO__MEMORY_FILTER_BITS 15
 KYMO_API extern uint16_t *kymo__memory_filter;
 
 KYMO_INLINE size_t kymo__memory_filter_at(uintptr_t address)
 {
-    uint64_t word = address ^ (uint64_t)address >> 32;
-    return (size_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KYMO__MEMORY_FILTER_BITS));
+    /* Pieces of 512 bytes. Counts of adjacent pieces are adjacent, as blocks that are used together
+       often are: they stay in the cache. */
+    const size_t mask = ((size_t)1 << KYMO__MEMORY_FILTER_BITS) - 1;
+    return (size_t)(address >> 9 ^ address >> (9 + KYMO__MEMORY_FILTER_BITS)) & mask;
 }
 
 /* Is AT certainly not sampled? Then its free needs no report, and no enter. */
@@ -111,14 +113,22 @@ KYMO_INLINE bool kymo_memory_unsampled(const void *at)
            !__atomic_load_n(&filter[kymo__memory_filter_at((uintptr_t)at)], __ATOMIC_RELAXED);
 }
 
+/* Sampled mode: is an allocation of SIZE bytes not sampled? Then it needs no report. To be asked once,
+   between enter and leave; if true, set `last` afterwards. */
+KYMO_INLINE bool kymo_memory_skips(size_t size)
+{
+    if (kymo__memory_thread.countdown < (int64_t)size)
+        return false;
+    kymo__memory_thread.countdown -= (int64_t)size;
+    return true;
+}
+
 /* Is the allocation of SIZE bytes at AT not sampled? Then it needs no report; otherwise report it. To
    be asked once, between enter and leave. */
 KYMO_INLINE bool kymo_memory_passes(const void *at, size_t size)
 {
-    if (!__atomic_load_n(&kymo__memory_filter, __ATOMIC_RELAXED) ||
-        kymo__memory_thread.countdown < (int64_t)size)
+    if (!__atomic_load_n(&kymo__memory_filter, __ATOMIC_RELAXED) || !kymo_memory_skips(size))
         return false;
-    kymo__memory_thread.countdown -= (int64_t)size;
     kymo__memory_thread.last = (uintptr_t)at;
     return true;
 }
