@@ -17,30 +17,19 @@
 #include "walk.h"
 #include "walker.h"
 
-static const struct kymo_interpreter *interpreter;
-static uint64_t epoch = 1; /* epoch of the interpreter's functions; freeing one changes it */
+struct kymo_interpreting kymo__interpreting = {.epoch = 1};
 
 int kymo_interpreter_register(const struct kymo_interpreter *given)
 {
     const struct kymo_interpreter *none = NULL;
     if (given->size < sizeof *given)
         return -EINVAL;
-    return kymo__swap_if(&interpreter, &none, given) ? 0 : KYMO_EREGISTERED;
-}
-
-const struct kymo_interpreter *kymo__interpreter(void)
-{
-    return kymo__load_acquire(&interpreter);
-}
-
-uint64_t kymo__interpreter_epoch(void)
-{
-    return kymo__load_relaxed(&epoch);
+    return kymo__swap_if(&kymo__interpreting.interpreter, &none, given) ? 0 : KYMO_EREGISTERED;
 }
 
 void kymo_interpreter_forget(void)
 {
-    kymo__add_relaxed(&epoch, UINT64_C(1));
+    kymo__add_relaxed(&kymo__interpreting.epoch, UINT64_C(1));
 }
 
 static void skip_managed(struct kymo_managed_walk *managed, size_t skip)
@@ -89,7 +78,7 @@ static kymo_stack identify(struct kymo_walker *own, uint64_t hash, const struct 
 
 static inline uint64_t managed_seed(unsigned skip)
 {
-    return kymo_stack_hash(kymo__load_relaxed(&epoch), skip + 1);
+    return kymo_stack_hash(kymo__interpreter_epoch(), skip + 1);
 }
 
 static inline void walk_managed(struct kymo_managed_walk *managed, unsigned skip)
@@ -200,7 +189,7 @@ bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack)
     size_t count = kymo__merge(own->merged, KYMO__STACK_MAX, &pending->native, &pending->managed,
                                pending->lowest);
     const struct kymo_path_scope scope = {.session = pending->session,
-                                          .epoch = kymo__load_relaxed(&epoch),
+                                          .epoch = kymo__interpreter_epoch(),
                                           .modules = kymo__modules_known()};
     bool planted = kymo__path_follow(own, &scope, count, stack);
     for (unsigned i = 0; i < pending->skip && *stack; i++)

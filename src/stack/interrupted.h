@@ -4,6 +4,7 @@
 
 #include <kymo/stack.h>
 
+#include "atomic.h"
 #include "walk.h"
 
 /* Capture the stack of the thread that a signal interrupted; call from its handler, with the
@@ -33,9 +34,20 @@ bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack);
 void kymo__stack_looked(struct kymo_pending *pending);
 
 /* The registered interpreter, or NULL. */
-const struct kymo_interpreter *kymo__interpreter(void);
+extern struct kymo_interpreting {
+    const struct kymo_interpreter *interpreter;
+    uint64_t epoch;
+} kymo__interpreting;
+
+static inline const struct kymo_interpreter *kymo__interpreter(void)
+{
+    return kymo__load_acquire(&kymo__interpreting.interpreter);
+}
 
 /* Changes whenever one of its functions is freed. */
-uint64_t kymo__interpreter_epoch(void);
+static inline uint64_t kymo__interpreter_epoch(void)
+{
+    return kymo__load_relaxed(&kymo__interpreting.epoch);
+}
 
 #endif
