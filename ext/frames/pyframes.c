@@ -38,12 +38,18 @@ static void walk_python(struct kymo_managed_walk *walk)
     }
 }
 
+static uint64_t hash_frames(uint64_t hash, size_t most)
+{
+    PyThreadState *state = KYMO_THIS_THREAD_STATE();
+    return state && state->interp == home ? kymo__stack_hash_only(state, hash, most) : hash;
+}
+
 static size_t follow_python(struct kymo_trail *trail)
 {
     PyThreadState *state = KYMO_THIS_THREAD_STATE();
-    const kymo_py_frame *top =
-        state && state->interp == home ? kymo__stack_top(state) : (const kymo_py_frame *)NULL;
-    return trail ? kymo__follow_frames(top, trail) : top != NULL;
+    const kymo_py_frame *none = NULL;
+    return kymo__follow_frames(state && state->interp == home ? kymo__stack_top(state) : none,
+                               trail);
 }
 
 /* A frame interrupted by a signal may be half built; then its code is not a code object. */
@@ -146,6 +152,7 @@ static const struct kymo_interpreter python = {
     .size = sizeof python,
     .name = "python",
     .walk = walk_python,
+    .hash = hash_frames,
     .follow = follow_python,
     .keep = keep_codes,
     .settle = settle_codes,

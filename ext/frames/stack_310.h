@@ -38,6 +38,16 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
     walk->count = (size_t)(at - walk->frames);
 }
 
+static inline __attribute__((always_inline)) uint64_t
+kymo__stack_hash_only(PyThreadState *state, uint64_t hash, size_t most)
+{
+    const PyFrameObject *frame = state->frame;
+    for (; frame && most; frame = frame->f_back, most--)
+        hash = kymo_stack_hash(hash, (uint64_t)(uintptr_t)frame->f_code +
+                                         ((uint64_t)(int64_t)frame->f_lasti << 48));
+    return frame ? UINT64_MAX : hash;
+}
+
 static inline const kymo_py_frame *kymo__stack_top(PyThreadState *state)
 {
     return state->frame;

@@ -46,6 +46,15 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
     walk->count = (size_t)(at - walk->frames);
 }
 
+static inline __attribute__((always_inline)) uint64_t
+kymo__stack_hash_only(PyThreadState *state, uint64_t hash, size_t most)
+{
+    const struct _PyInterpreterFrame *frame = state->cframe->current_frame;
+    for (; frame && most; frame = frame->previous, most--)
+        hash = kymo_stack_hash(hash, (uint64_t)(uintptr_t)frame->prev_instr);
+    return frame ? UINT64_MAX : hash;
+}
+
 static inline const kymo_py_frame *kymo__stack_top(PyThreadState *state)
 {
     return state->cframe->current_frame;

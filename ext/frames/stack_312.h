@@ -50,6 +50,19 @@ kymo__stack_walk(PyThreadState *state, struct kymo_managed_walk *walk, struct ky
         walk->torn = !ended && !walk->truncated;
 }
 
+/* The hash that the walk computes, alone; UINT64_MAX if there are more than MOST frames. */
+static inline __attribute__((always_inline)) uint64_t
+kymo__stack_hash_only(PyThreadState *state, uint64_t hash, size_t most)
+{
+    for (const kymo_py_frame *frame = KYMO_TOP_FRAME(state); frame; frame = frame->previous)
+        if (frame->owner < KYMO_OWNED_BY_NOBODY) {
+            if (!most--)
+                return UINT64_MAX;
+            hash = kymo_stack_hash(hash, (uint64_t)(uintptr_t)KYMO_FRAME_PLACE(frame));
+        }
+    return hash;
+}
+
 /* Single frames, for follow.h. The code of one that has no function is 0. */
 static inline const kymo_py_frame *kymo__stack_top(PyThreadState *state)
 {

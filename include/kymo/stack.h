@@ -152,9 +152,14 @@ struct kymo_interpreter {
     /* Fill WALK with the frames of the calling thread. */
     void (*walk)(struct kymo_managed_walk *walk);
 
+    /* Return what walk would leave in `hash` if it were HASH before and `careful` 0. If there are more
+       than MOST frames, return UINT64_MAX. For stacks that are not deep and were seen before, this is all that
+       is needed. May be NULL. */
+    uint64_t (*hash)(uint64_t hash, size_t most);
+
     /* Bring TRAIL, which holds frames of the calling thread, up to date. Returns how many of its
-       outermost frames are as they were; SIZE_MAX if there are more than fit. If TRAIL is NULL, return
-       how many frames there are, or 1 if there are any. Same rules as walk. May be NULL. */
+       outermost frames are as they were; SIZE_MAX if there are more than fit. For
+       deep stacks, of which most stays as it is. Same rules as walk. NULL if hash is. */
     size_t (*follow)(struct kymo_trail *trail);
 
     /* WALK, just filled on this thread, is part of a stack seen for the first time. Replace each

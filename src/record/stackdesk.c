@@ -178,11 +178,16 @@ __attribute__((noinline)) kymo_stack kymo_stack_record(unsigned parts, unsigned 
     if (!session)
         return 0;
     if (parts == KYMO_STACK_MANAGED && !skip) {
-        enum kymo_trail_found found = kymo__trail_look(session, &stack);
-        if (kymo__likely(found == KYMO__TRAIL_KNOWN))
+        enum kymo_recalled recalled = kymo__stack_recall(session, &stack);
+        if (kymo__likely(recalled == KYMO__RECALL_KNOWN))
             return stack;
-        if (found == KYMO__TRAIL_NEW)
-            return record_trail(session);
+        if (recalled == KYMO__RECALL_DEEP) {
+            enum kymo_trail_found found = kymo__trail_look(session, &stack);
+            if (kymo__likely(found == KYMO__TRAIL_KNOWN))
+                return stack;
+            if (found == KYMO__TRAIL_NEW)
+                return record_trail(session);
+        }
     }
     struct kymo_pending pending;
     return kymo__likely(kymo__stack_look(parts, skip, session, &pending, &stack))

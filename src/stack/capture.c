@@ -142,6 +142,30 @@ static inline bool recall(struct kymo_walker *own, uint64_t hash, uint32_t sessi
     return kymo__likely(memo->hash == hash && memo->session == session);
 }
 
+enum kymo_recalled kymo__stack_recall(uint32_t session, kymo_stack *stack)
+{
+    struct kymo_walker *own = kymo__walker;
+    const struct kymo_interpreter *known = kymo__interpreter();
+    *stack = 0;
+    if (kymo__unlikely(!known || !known->hash))
+        return known ? KYMO__RECALL_LOOK : KYMO__RECALL_KNOWN;
+    if (own && own->trail_deep)
+        return KYMO__RECALL_DEEP;
+    uint64_t seed = managed_seed(0);
+    struct kymo_managed_walk managed = {.hash = known->hash(seed, KYMO__SHALLOW)};
+    if (managed.hash == seed)
+        return KYMO__RECALL_KNOWN; /* no frames: the thread is not the interpreter's */
+    if (!own)
+        return KYMO__RECALL_LOOK;
+    if (managed.hash == UINT64_MAX) {
+        own->trail_deep = 1;
+        return KYMO__RECALL_DEEP;
+    }
+    return recall(own, hash_both(&(struct kymo_walk){0}, &managed), session, stack)
+               ? KYMO__RECALL_KNOWN
+               : KYMO__RECALL_LOOK;
+}
+
 __attribute__((noinline)) bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session,
                                                 struct kymo_pending *pending, kymo_stack *stack)
 {

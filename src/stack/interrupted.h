@@ -33,6 +33,11 @@ bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session, struct ky
 bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack);
 void kymo__stack_looked(struct kymo_pending *pending);
 
+/* For the interpreter's frames alone: is there more to do? KNOWN: *STACK is the result. LOOK: do so, as
+   above. DEEP: trail.h is for it. */
+enum kymo_recalled { KYMO__RECALL_KNOWN, KYMO__RECALL_LOOK, KYMO__RECALL_DEEP };
+enum kymo_recalled kymo__stack_recall(uint32_t session, kymo_stack *stack);
+
 /* The registered interpreter, or NULL. */
 extern struct kymo_interpreting {
     const struct kymo_interpreter *interpreter;

@@ -57,14 +57,7 @@ static inline void end_use(struct kymo_walker *own)
 enum kymo_trail_found kymo__trail_look(uint32_t session, kymo_stack *stack)
 {
     struct kymo_walker *own = kymo__walker;
-    const struct kymo_interpreter *interpreter = kymo__interpreter();
     *stack = 0;
-    if (kymo__unlikely(!interpreter))
-        return KYMO__TRAIL_KNOWN;
-    if (kymo__unlikely(!interpreter->follow))
-        return KYMO__TRAIL_NONE;
-    if (kymo__unlikely(!own)) /* a thread that is not the interpreter's never gets one here */
-        return interpreter->follow(NULL) ? KYMO__TRAIL_NONE : KYMO__TRAIL_KNOWN;
     if (kymo__unlikely(own->trail_busy))
         return KYMO__TRAIL_NONE; /* a signal handler interrupted it, or jumped out of it */
     kymo__store_relaxed(&own->trail_busy, 1u);
@@ -77,13 +70,14 @@ enum kymo_trail_found kymo__trail_look(uint32_t session, kymo_stack *stack)
         own->trail_session = session;
     }
     uint64_t scope = scope_of(session);
-    size_t same = interpreter->follow(&own->trail);
+    size_t same = kymo__interpreter()->follow(&own->trail);
     if (kymo__unlikely(same > own->trail.count)) {
         own->trail.count = 0;
         end_use(own);
         return KYMO__TRAIL_NONE;
     }
     own->trail_done = same;
+    own->trail_deep = own->trail.count >= KYMO__SHALLOW / 2;
     if (kymo__unlikely(own->trail_scope != scope))
         return KYMO__TRAIL_NEW;
     if (kymo__unlikely(!recall_frames(own)))

@@ -1,5 +1,5 @@
 /* trail.h — from the interpreter's frames alone to their node in the tree (stacktree.h), for stacks
-   that are recorded often.
+   that are recorded often and deep.
 
    A thread keeps the frames that it had when it last asked, each with its node. The interpreter
    compares them with those it has now, and only the frames that changed are looked up: in a table of
@@ -19,8 +19,8 @@ enum kymo_trail_found {
     KYMO__TRAIL_NONE,  /* this way does not work here; kymo__stack_look does */
 };
 
-/* The stack of the calling thread in SESSION, which is 0 if none of its frames is shown. No atomic
-   operation, no lock. */
+/* The stack of the calling thread in SESSION, which is 0 if none of its frames is shown. After
+   KYMO__RECALL_DEEP (interrupted.h). No atomic operation, no lock. */
 enum kymo_trail_found kymo__trail_look(uint32_t session, kymo_stack *stack);
 
 /* After NEW, while SESSION runs and cannot end: add what is new to the tree and store the stack. *FRESH:

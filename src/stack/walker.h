@@ -54,6 +54,10 @@ struct kymo_walk_memo {
     kymo_stack stack;
 };
 
+/* The interpreter's stacks of up to so many frames are found by their hash; for those of fewer than half
+   as many, a trail is given up. */
+#define KYMO__SHALLOW 20u
+
 /* The node of a frame of the interpreter, by what it was called from: see trail.c. */
 enum { KYMO__TRAIL_MEMO_BITS = 10 };
 struct kymo_trail_memo {
@@ -113,6 +117,7 @@ struct kymo_walker {
     /* The interpreter's frames when a stack of them was last recorded: see trail.h. Not for signal
        handlers while it is busy. */
     uint32_t trail_busy;
+    uint32_t trail_deep; /* stacks are deep now, so that it is worth while */
     uint32_t trail_session;
     uint64_t trail_scope; /* of what is known about the frames */
     size_t trail_done;    /* frames whose nodes are known */
