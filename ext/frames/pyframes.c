@@ -12,7 +12,7 @@
 #include "codes.h"
 #include "codewatch.h"
 #include "core.h"
-#include "follow.h"
+#include "framechain.h"
 #include "threadnames.h"
 
 /* A permanent number: the code object's in the high half, the instruction in the low half. */

@@ -63,7 +63,7 @@ kymo__stack_hash_only(PyThreadState *state, uint64_t hash, size_t most)
     return hash;
 }
 
-/* Single frames, for follow.h. The code of one that has no function is 0. */
+/* Single frames, for framechain.h. The code of one that has no function is 0. */
 static inline const kymo_py_frame *kymo__stack_top(PyThreadState *state)
 {
     return KYMO_TOP_FRAME(state);

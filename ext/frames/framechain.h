@@ -1,11 +1,11 @@
-/* follow.h — what changed in a thread's frames since it was last asked.
+/* framechain.h — what changed in a thread's frames since it was last asked.
 
    Frames are linked from the innermost outwards, and any of them may have moved on, so all must be
    looked at. But where they are is known from the last time, so that the processor, which guesses that
    nothing has changed, need not wait for one link to find the next frame. An address that is
    remembered is only compared; what is read are the frames that the links lead to. */
-#ifndef KYMO_EXT_FOLLOW_H
-#define KYMO_EXT_FOLLOW_H
+#ifndef KYMO_EXT_FRAMECHAIN_H
+#define KYMO_EXT_FRAMECHAIN_H
 
 #include KYMO_STACK_HEADER
 
