@@ -1,9 +1,9 @@
 /* spare.h — a live file that processes of one family hand on.
 
-   Creating a file on ext4 takes longer the more files were deleted in the last seconds, or half a
-   minute if it has no journal, because it does not use their inodes again so soon. A program that
-   forks all the time would suffer from that most of all. So a child that ends leaves its live file,
-   emptied, to the next one that begins. */
+   Creating a file on ext4 without a journal takes longer the more files were deleted in the last
+   minutes, because it does not use their inodes again so soon. A program that forks all the time
+   would suffer from that most of all. So a child that ends leaves its live file, emptied, to the next
+   one that begins. */
 #ifndef KYMO_SPARE_H
 #define KYMO_SPARE_H
 
