@@ -226,8 +226,8 @@ def test_a_watcher_is_told_of_each_call_that_is_watched(
         assert watched == []
 
     with kymograph.open(capture_path) as capture:
-        calls = Counter(event.name for event in capture.events() if event.kind == "enter")
-    assert calls["Optimizer.step"] == 3
+        enters = [event.name for event in capture.events() if event.kind == "enter"]
+    assert sum(name.endswith("step") for name in enters) == 3  # before 3.11 without its class
     assert {event["name"] for event in events_of(capture_path)} == {
         "nn.Module: Net_0",
         "nn.Module: Linear_0",
