@@ -152,14 +152,15 @@ struct kymo_interpreter {
     /* Fill WALK with the frames of the calling thread. */
     void (*walk)(struct kymo_managed_walk *walk);
 
-    /* Return what walk would leave in `hash` if it were HASH before and `careful` 0. If there are more
-       than MOST frames, return UINT64_MAX. For stacks that are not deep and were seen before, this is all that
-       is needed. May be NULL. */
+    /* Return what walk would leave in `hash` if it were HASH before and `careful` 0, or UINT64_MAX if
+       there are more than MOST frames. A shallow stack that was seen before needs no more than this.
+       May be NULL. */
     uint64_t (*hash)(uint64_t hash, size_t most);
 
     /* Bring TRAIL, which holds frames of the calling thread, up to date. Returns how many of its
-       outermost frames are as they were; SIZE_MAX if there are more than fit. For
-       deep stacks, of which most stays as it is. Same rules as walk. NULL if hash is. */
+       outermost frames have not changed, or SIZE_MAX if there are more than fit. For deep stacks:
+       from one call to the next, most of their frames stay the same. The rules of walk apply. NULL
+       only if hash is NULL, too. */
     size_t (*follow)(struct kymo_trail *trail);
 
     /* WALK, just filled on this thread, is part of a stack seen for the first time. Replace each

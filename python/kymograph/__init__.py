@@ -341,8 +341,9 @@ def _record(
     clock_rate: str | None = None,
 ) -> None:
     """Start recording. Calls of the code `named`, if any, are named after the type of their first
-    argument, as calls of torch's modules are: "nn.Module: Linear_0"; the watcher of
-    `_core.named_watch` is told of them, and of the first argument of calls of the code `watched`.
+    argument, as calls of torch's modules are: "nn.Module: Linear_0". The function given to
+    `_core.named_watch` is called with each such argument when it is first seen, and with the first
+    argument of every call of the code `watched`.
     brief: the process may end soon. clock_rate: `_core.clock_rate` of another process."""
     if not 1 <= level <= 19:
         raise ValueError(f"level must be 1 to 19, not {level}")

@@ -39,8 +39,8 @@ static inline kymo_stack stack_of(uint32_t number)
     return number << 1 | 1;
 }
 
-/* A slot holds a node's number + 1, and above that a part of the hash that has no other use: most
-   slots of other nodes are told apart without a look at the node, which is seldom in the cache. */
+/* A slot holds a node's number + 1 and, above that, bits of the hash that are used for nothing else.
+   They rule out most other nodes without reading them; nodes are seldom in the cache. */
 enum { SLOT_NUMBER_BITS = 23 };
 static_assert(NODES_MOST < 1 << SLOT_NUMBER_BITS, "numbers + 1 fit into a slot");
 

@@ -50,7 +50,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def with_bytes(rows: list[list[int]]) -> list[Row]:
-    """Leave out blocks without bytes, of which torch has some."""
+    """Drop rows of zero bytes: torch writes some, we write none."""
     return [tuple(row) for row in rows if row[2]]
 
 
