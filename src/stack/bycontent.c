@@ -37,7 +37,7 @@ struct pile {
     uint32_t fresh, capacity; /* never used yet */
 };
 
-static struct table {
+struct table {
     uint64_t *slots;     /* tag << 32 | entry + 1 */
     uint64_t slot_lines; /* a power of two */
     struct entry *entries;
@@ -45,37 +45,48 @@ static struct table {
     struct pile free_entries, free_blocks;
     uint32_t hand;   /* position of the sweep */
     uint32_t barren; /* turns for which sweeping is pointless */
-    uint64_t blocks_in_use, entries_in_use, dropped;
-} table;
+    uint64_t blocks_in_use, entries_in_use;
+};
 
+static struct table *published; /* made once, complete from the start */
 static uint64_t limit = LIMIT_DEFAULT;
-static uint32_t state; /* 0: none, 1: being created, 2: ready, 3: failed */
+static uint64_t dropped;
 
 /* An eighth of the memory for slots, an eighth for entries, the rest for frames: right for stacks
-   of about thirty frames. Untouched pages cost nothing. */
+   of about thirty frames. Untouched pages cost nothing. Threads that come at the same time each make
+   one, and the first stays: a signal handler cannot wait for the thread it interrupted. */
 static KYMO__COLD bool make_table(void)
 {
-    uint32_t none = 0;
-    if (!kymo__swap_if(&state, &none, 1u))
-        return none == 2;
     uint64_t lines = 1;
     while (lines * 2 * 64 <= limit / 8)
         lines *= 2;
     uint64_t entries = limit / 8 / sizeof(struct entry), blocks = limit / 4 * 3 / 64;
-    table.slots = kymo__pages_new(lines * 64);
-    table.entries = kymo__pages_new(entries * sizeof(struct entry));
-    table.blocks = kymo__pages_new(blocks * sizeof(struct block));
-    bool made = table.slots && table.entries && table.blocks;
-    table.slot_lines = lines;
-    table.free_entries.capacity = (uint32_t)entries;
-    table.free_blocks.capacity = (uint32_t)blocks;
-    kymo__store_release(&state, made ? 2u : 3u);
-    return made;
+    size_t slots_at = (sizeof(struct table) + 63) / 64 * 64;
+    size_t blocks_at = slots_at + lines * 64,
+           entries_at = blocks_at + blocks * sizeof(struct block);
+    size_t size = entries_at + entries * sizeof(struct entry);
+    struct table *none = NULL, *made = kymo__pages_new(size);
+    if (!made)
+        return false;
+    made->slots = (uint64_t *)((char *)made + slots_at);
+    made->slot_lines = lines;
+    made->blocks = (struct block *)((char *)made + blocks_at);
+    made->entries = (struct entry *)((char *)made + entries_at);
+    made->free_entries.capacity = (uint32_t)entries;
+    made->free_blocks.capacity = (uint32_t)blocks;
+    if (!kymo__swap_if(&published, &none, made))
+        kymo__pages_free(made, size);
+    return true;
 }
 
 static inline bool ready(void)
 {
-    return kymo__likely(kymo__load_acquire(&state) == 2) || make_table();
+    return kymo__likely(kymo__load_acquire(&published) != NULL) || make_table();
+}
+
+static inline struct table *the_table(void)
+{
+    return kymo__load_relaxed(&published);
 }
 
 /* Ids are even, for those of stacktree.h are odd. */
@@ -93,12 +104,12 @@ static inline uint32_t number_of(kymo_stack stack)
 
 static uint32_t entry_next(uint32_t number)
 {
-    return kymo__load_relaxed(&table.entries[number - 1].next);
+    return kymo__load_relaxed(&the_table()->entries[number - 1].next);
 }
 
 static uint32_t block_next(uint32_t number)
 {
-    return (uint32_t)kymo__load_relaxed(&table.blocks[number - 1].next);
+    return (uint32_t)kymo__load_relaxed(&the_table()->blocks[number - 1].next);
 }
 
 /* Take a free one: number + 1, or 0. */
@@ -132,10 +143,10 @@ static void pile_give(struct pile *pile, uint32_t number, uint32_t *next32, uint
 static void blocks_free(uint32_t block)
 {
     while (block) {
-        struct block *b = &table.blocks[block - 1];
+        struct block *b = &the_table()->blocks[block - 1];
         uint32_t next = (uint32_t)kymo__load_relaxed(&b->next);
-        pile_give(&table.free_blocks, block, NULL, &b->next);
-        kymo__add_relaxed(&table.blocks_in_use, UINT64_C(-1));
+        pile_give(&the_table()->free_blocks, block, NULL, &b->next);
+        kymo__add_relaxed(&the_table()->blocks_in_use, UINT64_C(-1));
         block = next;
     }
 }
@@ -143,10 +154,10 @@ static void blocks_free(uint32_t block)
 /* Entry NUMBER is not alive and in no slot; free it. */
 static void entry_free(uint32_t number)
 {
-    struct entry *e = &table.entries[number - 1];
+    struct entry *e = &the_table()->entries[number - 1];
     blocks_free(e->block);
-    kymo__add_relaxed(&table.entries_in_use, UINT64_C(-1));
-    pile_give(&table.free_entries, number, &e->next, NULL);
+    kymo__add_relaxed(&the_table()->entries_in_use, UINT64_C(-1));
+    pile_give(&the_table()->free_entries, number, &e->next, NULL);
 }
 
 /* ---- slots */
@@ -154,8 +165,8 @@ static void entry_free(uint32_t number)
 /* The two lines of slots that may hold a stack with HASH. */
 static inline uint64_t *slot_line(uint64_t hash, unsigned which)
 {
-    uint64_t line = (hash & (table.slot_lines - 1)) ^ which;
-    return table.slots + line * SLOTS_AT_ONCE;
+    uint64_t line = (hash & (the_table()->slot_lines - 1)) ^ which;
+    return the_table()->slots + line * SLOTS_AT_ONCE;
 }
 
 static inline uint32_t tag_of(uint64_t hash)
@@ -165,7 +176,7 @@ static inline uint32_t tag_of(uint64_t hash)
 
 static inline bool hold_entry(uint32_t number, uint64_t hash)
 {
-    struct entry *e = &table.entries[number - 1];
+    struct entry *e = &the_table()->entries[number - 1];
     if (kymo__likely((kymo__add_release(&e->holds, 1u) & ALIVE) &&
                      kymo__load_relaxed(&e->hash) == hash))
         return true;
@@ -197,7 +208,7 @@ kymo_stack kymo__table_find(uint64_t hash)
 /* Remove entry NUMBER if nobody holds it. */
 static bool take_away(uint32_t number)
 {
-    struct entry *e = &table.entries[number - 1];
+    struct entry *e = &the_table()->entries[number - 1];
     uint32_t nobody = ALIVE;
     if (kymo__load_relaxed(&e->holds) != ALIVE || !kymo__swap_if(&e->holds, &nobody, 0u))
         return false;
@@ -215,16 +226,16 @@ static bool take_away(uint32_t number)
 /* Make room: remove some entries that nobody holds. False if there are none. */
 static KYMO__COLD bool sweep_entries(void)
 {
-    uint32_t barren = kymo__load_relaxed(&table.barren);
+    uint32_t barren = kymo__load_relaxed(&the_table()->barren);
     if (barren) {
-        kymo__store_relaxed(&table.barren, barren - 1);
+        kymo__store_relaxed(&the_table()->barren, barren - 1);
         return false;
     }
-    uint32_t used = kymo__load_relaxed(&table.free_entries.fresh), taken = 0;
+    uint32_t used = kymo__load_relaxed(&the_table()->free_entries.fresh), taken = 0;
     for (uint32_t i = 0; i < used && taken < SWEEP_TAKES; i++)
-        taken += take_away(kymo__add_relaxed(&table.hand, 1u) % used + 1);
+        taken += take_away(kymo__add_relaxed(&the_table()->hand, 1u) % used + 1);
     if (!taken)
-        kymo__store_relaxed(&table.barren, BARREN_TURNS);
+        kymo__store_relaxed(&the_table()->barren, BARREN_TURNS);
     return taken;
 }
 
@@ -245,12 +256,13 @@ static uint32_t blocks_fill(const uint64_t *words, size_t count)
     /* From the end, so that each block knows the next. */
     size_t at = count ? (count - 1) / BLOCK_FRAMES * BLOCK_FRAMES : 0;
     for (;; at -= BLOCK_FRAMES) {
-        uint32_t number = take_slot(&table.free_blocks, block_next, &table.blocks_in_use);
+        uint32_t number =
+            take_slot(&the_table()->free_blocks, block_next, &the_table()->blocks_in_use);
         if (!number) {
             blocks_free(first);
             return 0;
         }
-        struct block *b = &table.blocks[number - 1];
+        struct block *b = &the_table()->blocks[number - 1];
         size_t here = count - at < BLOCK_FRAMES ? count - at : BLOCK_FRAMES;
         for (size_t i = 0; i < here; i++)
             kymo__store_relaxed(&b->words[i], words[at + i]);
@@ -281,7 +293,7 @@ static uint64_t *slot_take(uint64_t hash, uint32_t number)
 
 static kymo_stack no_room(void)
 {
-    kymo__add_relaxed(&table.dropped, UINT64_C(1));
+    kymo__add_relaxed(&dropped, UINT64_C(1));
     return 0;
 }
 
@@ -289,10 +301,11 @@ kymo_stack kymo__table_add(uint64_t hash, const uint64_t *words, size_t count)
 {
     if (!ready())
         return no_room();
-    uint32_t number = take_slot(&table.free_entries, entry_next, &table.entries_in_use);
+    uint32_t number =
+        take_slot(&the_table()->free_entries, entry_next, &the_table()->entries_in_use);
     if (!number)
         return no_room();
-    struct entry *e = &table.entries[number - 1];
+    struct entry *e = &the_table()->entries[number - 1];
     kymo__store_relaxed(&e->hash, hash);
     e->count = (uint32_t)count;
     e->block = blocks_fill(words, count);
@@ -316,11 +329,11 @@ kymo_stack kymo__table_add(uint64_t hash, const uint64_t *words, size_t count)
 
 size_t kymo__table_words(kymo_stack stack, uint64_t *words, size_t count)
 {
-    const struct entry *e = &table.entries[number_of(stack) - 1];
+    const struct entry *e = &the_table()->entries[number_of(stack) - 1];
     uint32_t block = e->block;
     size_t at = 0, wanted = count < e->count ? count : e->count;
     while (at < wanted && block) {
-        const struct block *b = &table.blocks[block - 1];
+        const struct block *b = &the_table()->blocks[block - 1];
         for (unsigned i = 0; i < BLOCK_FRAMES && at < wanted; i++)
             words[at++] = kymo__load_relaxed(&b->words[i]);
         block = (uint32_t)kymo__load_relaxed(&b->next);
@@ -331,30 +344,33 @@ size_t kymo__table_words(kymo_stack stack, uint64_t *words, size_t count)
 void kymo_stack_keep(kymo_stack stack)
 {
     if (stack && !kymo__stacktree_has(stack))
-        kymo__add_relaxed(&table.entries[number_of(stack) - 1].holds, 1u);
+        kymo__add_relaxed(&the_table()->entries[number_of(stack) - 1].holds, 1u);
 }
 
 void kymo_stack_release(kymo_stack stack)
 {
     if (!stack || kymo__stacktree_has(stack))
         return;
-    uint32_t before = kymo__add_release(&table.entries[number_of(stack) - 1].holds, UINT32_MAX);
-    if (before == (ALIVE | 1) && kymo__unlikely(kymo__load_relaxed(&table.barren)))
-        kymo__store_relaxed(&table.barren, 0u);
+    uint32_t before =
+        kymo__add_release(&the_table()->entries[number_of(stack) - 1].holds, UINT32_MAX);
+    if (before == (ALIVE | 1) && kymo__unlikely(kymo__load_relaxed(&the_table()->barren)))
+        kymo__store_relaxed(&the_table()->barren, 0u);
 }
 
 void kymo__table_stats(struct kymo_stack_stats *stats)
 {
-    stats->stacks = kymo__load_relaxed(&table.entries_in_use);
-    stats->bytes = stats->stacks * (sizeof(struct entry) + sizeof(uint64_t)) +
-                   kymo__load_relaxed(&table.blocks_in_use) * sizeof(struct block);
+    if (kymo__load_acquire(&published)) {
+        stats->stacks = kymo__load_relaxed(&the_table()->entries_in_use);
+        stats->bytes = stats->stacks * (sizeof(struct entry) + sizeof(uint64_t)) +
+                       kymo__load_relaxed(&the_table()->blocks_in_use) * sizeof(struct block);
+    }
     stats->limit = limit;
-    stats->dropped = kymo__load_relaxed(&table.dropped);
+    stats->dropped = kymo__load_relaxed(&dropped);
 }
 
 int kymo_stack_limit(uint64_t bytes)
 {
-    if (kymo__load_acquire(&state))
+    if (kymo__load_acquire(&published))
         return -EBUSY;
     if (bytes < LIMIT_LEAST || bytes > UINT64_C(64) << 30)
         return -EINVAL;

@@ -2,13 +2,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #include "atomic.h"
 #include "bycontent.h"
 #include "check.h"
+#include "fault.h"
 #include "random.h"
 
 #define DEPTH_MAX 64
+#define FIRSTS 8
 
 /* Stack N: some words that depend on N alone. */
 static size_t words_of(uint64_t n, uint64_t *words)
@@ -50,6 +53,43 @@ static void an_invalid_limit_is_refused(void)
 {
     CHECK_EQ(kymo_stack_limit(1000), -EINVAL);
     CHECK_EQ(kymo_stack_limit(4 << 20), 0);
+}
+
+static pthread_barrier_t start;
+
+static void *takes_first(void *number)
+{
+    pthread_barrier_wait(&start);
+    kymo_stack stack = take((uint64_t)(uintptr_t)number);
+    return (void *)(uintptr_t)(stack && is(stack, (uint64_t)(uintptr_t)number));
+}
+
+/* For a process without a table: how many of its threads got a stack in the one they all made. */
+static int first_takes(void)
+{
+    pthread_t threads[FIRSTS];
+    int got = 0;
+    pthread_barrier_init(&start, NULL, FIRSTS);
+    for (uintptr_t i = 0; i < FIRSTS; i++)
+        pthread_create(&threads[i], NULL, takes_first, (void *)i);
+    for (int i = 0; i < FIRSTS; i++) {
+        void *has;
+        pthread_join(threads[i], &has);
+        got += has != NULL;
+    }
+    return got;
+}
+
+static void threads_that_come_first_at_once_all_get_a_stack(void)
+{
+    for (int i = 0; i < FAULT_TIMES(300, 100); i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(first_takes());
+        int status;
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(status, FIRSTS << 8);
+    }
 }
 
 static void equal_stacks_have_equal_ids_and_keep_their_frames(void)
@@ -151,6 +191,7 @@ static void threads_that_take_and_release_never_see_another_stack(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(an_invalid_limit_is_refused),
+    CHECK_CASE(threads_that_come_first_at_once_all_get_a_stack),
     CHECK_CASE(equal_stacks_have_equal_ids_and_keep_their_frames),
     CHECK_CASE(the_limit_cannot_be_changed_later),
     CHECK_CASE(unheld_stacks_make_room_and_held_ones_stay),
