@@ -204,6 +204,9 @@ static int stop_session(bool exits)
     else if (rc == 0 && kymo__sink_deleted(&s->file.sink))
         rc = KYMO_EDELETED;
     kymo__busfault_end();
+    if (kymo__busfault_seen())
+        s->pool.live.brief =
+            false; /* some of its memory is not the file's: no other process may have it */
     s->pool.live.header->error = rc;
     s->pool.live.header->stopped = 1;
     kymo__store_release(&kymo__running, (const struct kymo_running *)NULL);

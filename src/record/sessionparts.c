@@ -172,7 +172,8 @@ int kymo__session_new(const struct kymo_options *o, struct kymo_session **out)
     fill_header(&header, clock, o->clock_rate, s->lanes.started);
     int rc = prepare_writing(s, o, level);
     if (rc == 0)
-        rc = kymo__sink_create(&s->file.sink, o->path, &header);
+        rc =
+            (o->brief ? kymo__sink_create_new : kymo__sink_create)(&s->file.sink, o->path, &header);
     if (rc == 0)
         rc = prepare_chunks(s, o, header.capture);
     if (rc == 0)

@@ -76,11 +76,21 @@ static int owe_space(struct kymo_live *live, uint64_t len)
     return rc;
 }
 
-/* Set the length of the empty file. */
-static int begin_file(struct kymo_live *live)
+/* The length of a brief file that has not grown. */
+static uint64_t brief_bytes(const struct kymo_live *live)
 {
-    if (may_owe(live))
-        return owe_space(live, live->chunk_offset + OWED * KYMO__CHUNK_BYTES);
+    return live->chunk_offset + OWED * KYMO__CHUNK_BYTES;
+}
+
+/* Set the length of the empty file; one that was HANDED_ON has it. */
+static int begin_file(struct kymo_live *live, bool handed_on)
+{
+    if (may_owe(live)) {
+        if (!handed_on)
+            return owe_space(live, brief_bytes(live));
+        live->owed = brief_bytes(live);
+        return 0;
+    }
     int rc = reserve_space(live->file.fd, 0, live->chunk_offset);
     if (rc == 0)
         kymo__store_relaxed(&reserving, live->file.device);
@@ -119,14 +129,16 @@ static int map_file(struct kymo_live *live, const char *path)
     live->path = kymo__live_path(path);
     if (!live->path)
         return -ENOMEM;
-    int fd = live->brief ? kymo__spare_take(live->path) : -1;
-    if (fd < 0)
+    int fd = live->brief ? kymo__spare_take(live->path, brief_bytes(live)) : -1;
+    const bool handed_on = fd >= 0;
+    if (!handed_on)
         fd = open(live->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc = fd < 0 ? -errno : kymo__owned_init(&live->file, fd);
     if (fd >= 0) {
-        forbid_copy_on_write(live->file.fd);
+        if (!handed_on)
+            forbid_copy_on_write(live->file.fd);
         if (rc == 0)
-            rc = begin_file(live);
+            rc = begin_file(live, handed_on);
         if (rc == 0)
             rc = map_memory(live);
         if (rc == 0)
@@ -241,8 +253,8 @@ int kymo__live_rename(struct kymo_live *live, const char *path)
     char *name = kymo__live_path(path);
     if (!name)
         return -ENOMEM;
-    if (rename(live->path, name) < 0) {
-        int rc = -errno;
+    int rc = strcmp(live->path, name) != 0 && rename(live->path, name) < 0 ? -errno : 0;
+    if (rc < 0) {
         kymo__free(name);
         return rc;
     }
@@ -303,15 +315,16 @@ void kymo__live_forsake(struct kymo_live *live, bool keep)
 
 void kymo__live_leave(struct kymo_live *live, bool keep)
 {
-    const bool handed_on =
-        live->brief && live->path && !keep && kymo__spare_leave(&live->file, live->path);
+    const bool handed_on = live->brief && live->path && !keep && live->ready <= OWED &&
+                           kymo__spare_leave(live, brief_bytes(live));
     kymo__live_forsake(live, keep || handed_on);
 }
 
 void kymo__live_close(struct kymo_live *live, bool keep)
 {
-    if (live->header)
-        munmap(live->header, live->mapped);
+    void *memory = live->header;
     kymo__live_leave(live, keep);
+    if (memory)
+        munmap(memory, live->mapped);
     *live = (struct kymo_live){.file.fd = -1};
 }

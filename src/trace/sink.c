@@ -155,15 +155,33 @@ static int rename_over_old(struct kymo_sink *sink)
     return rc;
 }
 
-int kymo__sink_publish(struct kymo_sink *sink)
+/* Remove what an earlier capture may have left at LIVE. */
+static void remove_live(const char *live)
+{
+    if (begins_with(live, KYMO__LIVE_MAGIC))
+        unlink(live);
+}
+
+static bool has_final_name(const struct kymo_sink *sink)
+{
+    return strcmp(sink->temporary, sink->path) == 0;
+}
+
+static int publish_file(struct kymo_sink *sink)
 {
     char *live = kymo__live_path(sink->path);
     int rc = live ? -EEXIST : -ENOMEM;
     for (int attempt = 0; rc == -EEXIST && attempt < 100; attempt++)
         rc = rename_over_old(sink);
-    if (rc == 0 && begins_with(live, KYMO__LIVE_MAGIC))
-        unlink(live);
+    if (rc == 0)
+        remove_live(live);
     kymo__free(live);
+    return rc;
+}
+
+int kymo__sink_publish(struct kymo_sink *sink)
+{
+    int rc = has_final_name(sink) ? 0 : publish_file(sink);
     if (rc < 0)
         return rc;
     kymo__free(sink->temporary);
@@ -188,38 +206,74 @@ static int create_file(struct kymo_sink *sink, const struct kymo_file_header *he
     return rc;
 }
 
-int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file_header *header)
+static void complete_header(struct kymo_file_header *header)
 {
-    int old = -1, rc = -ENOMEM;
-    *sink = (struct kymo_sink){.file.fd = -1, .path = resolved(path)};
-    if (!sink->path)
-        return rc;
-    rc = open_replaceable(sink->path, &old);
-    if (rc == 0) {
-        kymo__file_unlock(old);
-        close(old);
-    }
-    if (rc < 0 && rc != -ENOENT)
-        goto fail;
-    rc = -ENOMEM;
-    sink->temporary = temporary_beside(sink->path, header->capture);
-    if (!sink->temporary)
-        goto fail;
     memcpy(header->magic, KYMO__FILE_MAGIC, sizeof(header->magic));
     header->major = KYMO__MAJOR;
     header->minor = KYMO__MINOR;
     header->header_bytes = sizeof(*header);
     header->crc = kymo__crc32c(header, offsetof(struct kymo_file_header, crc));
-    rc = create_file(sink, header);
-    if (rc < 0)
-        goto fail;
-    sink->end = sizeof(*header);
-    return 0;
-fail:
+}
+
+/* Create the file beside PATH, where something may be. */
+static int create_beside(struct kymo_sink *sink, const char *path,
+                         const struct kymo_file_header *header)
+{
+    int old = -1;
+    sink->path = resolved(path);
+    if (!sink->path)
+        return -ENOMEM;
+    int rc = open_replaceable(sink->path, &old);
+    if (rc == 0) {
+        kymo__file_unlock(old);
+        close(old);
+    }
+    if (rc < 0 && rc != -ENOENT)
+        return rc;
+    sink->temporary = temporary_beside(sink->path, header->capture);
+    return sink->temporary ? create_file(sink, header) : -ENOMEM;
+}
+
+/* Create the file at PATH, where nothing is. */
+static int create_there(struct kymo_sink *sink, const char *path,
+                        const struct kymo_file_header *header)
+{
+    char *live = kymo__live_path(path);
+    sink->path = kymo__alloc_text(path, strlen(path));
+    sink->temporary = kymo__alloc_text(path, strlen(path));
+    int rc = live && sink->path && sink->temporary ? create_file(sink, header) : -ENOMEM;
+    if (rc == 0)
+        remove_live(live);
+    kymo__free(live);
+    return rc;
+}
+
+static int create_with(int (*create)(struct kymo_sink *, const char *,
+                                     const struct kymo_file_header *),
+                       struct kymo_sink *sink, const char *path, struct kymo_file_header *header)
+{
+    *sink = (struct kymo_sink){.file.fd = -1};
+    complete_header(header);
+    int rc = create(sink, path, header);
+    if (rc == 0) {
+        sink->end = sizeof(*header);
+        return 0;
+    }
     kymo__free(sink->temporary);
     sink->temporary = NULL;
     kymo__sink_close(sink);
     return rc;
+}
+
+int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file_header *header)
+{
+    return create_with(create_beside, sink, path, header);
+}
+
+int kymo__sink_create_new(struct kymo_sink *sink, const char *path, struct kymo_file_header *header)
+{
+    int rc = path[0] == '/' ? create_with(create_there, sink, path, header) : -EEXIST;
+    return rc == -EEXIST ? kymo__sink_create(sink, path, header) : rc;
 }
 
 /* Make sure that we have the file open under our own descriptor. */

@@ -10,7 +10,7 @@
 struct kymo_sink {
     struct kymo_owned file;
     char *path;      /* its current or final name: absolute, symbolic links resolved */
-    char *temporary; /* its name until kymo__sink_publish, then NULL */
+    char *temporary; /* its name until kymo__sink_publish, maybe the final one; then NULL */
     uint64_t end;    /* where the next block goes; everything before it is complete */
     bool finished;   /* the footer is there: nothing may be appended */
     int error;       /* the first write that failed: negative errno, KYMO_ETAKEN; or 0 */
@@ -22,6 +22,11 @@ struct kymo_sink {
    something other than a capture is there, KYMO_EBUSYFILE if someone is recording into it. On
    failure nothing is left behind. */
 int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file_header *header);
+
+/* The same for a PATH of which nobody else knows, so that nothing is there as a rule: then the file
+   has its name from the start, and so can its live file. Anybody who looks may find it empty. */
+int kymo__sink_create_new(struct kymo_sink *sink, const char *path,
+                          struct kymo_file_header *header);
 
 /* Give the file its name. A capture that nobody is recording into is replaced atomically and its
    live file removed. Returns the same as kymo__sink_create; if two processes do this at once, one

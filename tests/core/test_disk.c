@@ -7,6 +7,7 @@
 
 #define FAULT_MANY_SESSIONS
 #include "fault.h"
+#include "format.h"
 
 enum { WORKERS = 2 };
 
@@ -183,8 +184,13 @@ static void a_stop_that_fails_at_any_step_says_so(void)
 
 static void start_within_a_limit(void *arg)
 {
-    limit_file_size(*(const uint64_t *)arg);
+    const uint64_t limit = *(const uint64_t *)arg;
+    const struct kymo_options brief = {
+        .size = sizeof(brief), .path = check_path("start"), .brief = 1};
+    limit_file_size(limit);
     CHECK_EQ(fault_start(check_path("start"), 0, KYMO_HELP), -EFBIG);
+    if (limit < sizeof(struct kymo_file_header))
+        CHECK_EQ(kymo_start(&brief), -EFBIG);
     CHECK(!kymo_running());
 }
 

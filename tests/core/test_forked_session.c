@@ -162,6 +162,30 @@ static void start_brief(const char *path)
     CHECK_OK(kymo_start(&options));
 }
 
+static void a_brief_capture_has_its_name_from_the_start_and_takes_the_place_of_older_ones(void)
+{
+    const struct kymo_options options = {
+        .size = sizeof(options), .path = check_path("again"), .brief = 1};
+    struct kymo_capture *capture;
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(kymo_start(&options));
+        CHECK_EQ(access(check_path("again"), F_OK), 0);
+        CHECK_EQ(access(check_path("again.live"), F_OK), 0);
+        kymo_instant("once");
+        if (i == 0) /* as if somebody had removed only one of the two files of a killed process */
+            CHECK_EQ(link(check_path("again.live"), check_path("old.live")), 0);
+        CHECK_OK(kymo_stop());
+        CHECK_OK(kymo_open(check_path("again"), &capture));
+        CHECK_EQ(fault_info(capture).records, 1);
+        kymo_close(capture);
+        if (i == 0) {
+            CHECK_EQ(rename(check_path("old.live"), check_path("again.live")), 0);
+            CHECK_EQ(unlink(check_path("again")), 0);
+        }
+    }
+    CHECK_EQ(access(check_path("again.live"), F_OK), -1);
+}
+
 /* Make the tmpfs at PATH as small as what is in it. */
 static void take_space_away(const char *path)
 {
@@ -249,6 +273,7 @@ static void children_know_when_they_started(void)
 static const struct check_case cases[] = {
     CHECK_CASE(a_child_that_records_little_needs_few_pages),
     CHECK_CASE(a_session_that_is_said_to_be_brief_needs_few_pages),
+    CHECK_CASE(a_brief_capture_has_its_name_from_the_start_and_takes_the_place_of_older_ones),
     CHECK_CASE(a_child_that_is_killed_keeps_its_first_records),
     CHECK_CASE(a_child_that_records_a_lot_gets_more_chunks),
     CHECK_CASE(a_child_whose_thread_helps_the_writer_loses_nothing),

@@ -64,23 +64,61 @@ static ino_t inode_of(const struct kymo_live *live)
     return st.st_ino;
 }
 
+/* What a session leaves in the chunks: definitions, some of which it has written out, and records
+   that whoever freed the chunk has cleared. */
+static void record_something(struct kymo_live *live)
+{
+    struct kymo_chunk *records = &live->chunks[0], *definitions = &live->chunks[1];
+    *definitions = (struct kymo_chunk){
+        .state = KYMO__CHUNK_OPEN, .type = KYMO__BLOCK_DEFS, .number = 5000, .used = 100};
+    memset(definitions->records, 0x55, 5100);
+    records->type = KYMO__BLOCK_RECORDS;
+    records->thread = 1;
+    records->number = 3;
+    live->gaps[0] = (struct kymo_gap_slot){.thread = 1, .reason = 2, .count = 3};
+    live->gaps[live->gap_slots - 1].last_ticks = 4;
+}
+
 static void a_child_hands_its_file_on_empty(void)
 {
     struct kymo_live live;
     CHECK_EQ(mkdir(check_path("a.kymo.d"), 0700), 0);
     begin_child(&live, "a.kymo.d/1-1.kymo");
     const ino_t first = inode_of(&live);
-    memset(live.chunks, 0x55, 2 * KYMO__CHUNK_BYTES);
+    record_something(&live);
     kymo__live_close(&live, false);
 
     begin_child(&live, "a.kymo.d/2-1.kymo");
     CHECK_EQ(inode_of(&live), first);
-    for (size_t i = 0; i < 2 * KYMO__CHUNK_BYTES; i++)
-        CHECK_EQ(((const char *)live.chunks)[i], 0);
+    CHECK_EQ(live.chunks[0].next, 0);
+    for (char *at = (char *)live.gaps; at < (char *)&live.chunks[2]; at++)
+        CHECK_EQ(*at, 0);
     CHECK_EQ(access(check_path("a.kymo.d/1-1.kymo.live"), F_OK), -1);
     CHECK_EQ(access(check_path("a.kymo.d/2-1.kymo.live"), F_OK), 0);
     CHECK_EQ(access(check_path("a.kymo.d/0-0.spare"), F_OK), -1);
     kymo__live_close(&live, false);
+}
+
+static void one_that_has_recorded_much_removes_its_file(void)
+{
+    static const struct kymo_chunk much[] = {
+        {.state = KYMO__CHUNK_OPEN, .type = KYMO__BLOCK_RECORDS},
+        {.state = KYMO__CHUNK_OPEN, .type = KYMO__BLOCK_DEFS, .used = 60000},
+        {.state = KYMO__CHUNK_OPEN, .type = KYMO__BLOCK_DEFS, .number = 70000},
+    };
+    struct kymo_live live;
+    CHECK_EQ(mkdir(check_path("f.kymo.d"), 0700), 0);
+    for (size_t i = 0; i < sizeof(much) / sizeof(much[0]); i++) {
+        begin_child(&live, "f.kymo.d/1-1.kymo");
+        live.chunks[1] = much[i];
+        kymo__live_close(&live, false);
+        CHECK_EQ(rmdir(check_path("f.kymo.d")), 0);
+        CHECK_EQ(mkdir(check_path("f.kymo.d"), 0700), 0);
+    }
+    begin_child(&live, "f.kymo.d/1-1.kymo");
+    CHECK_EQ(kymo__live_grow(&live, 1), 1);
+    kymo__live_close(&live, false);
+    CHECK_EQ(rmdir(check_path("f.kymo.d")), 0);
 }
 
 static void one_that_was_killed_keeps_its_file(void)
@@ -152,6 +190,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_file_that_grows_meanwhile_is_whole),
     CHECK_CASE(a_truncated_file_is_not),
     CHECK_CASE(a_child_hands_its_file_on_empty),
+    CHECK_CASE(one_that_has_recorded_much_removes_its_file),
     CHECK_CASE(one_that_was_killed_keeps_its_file),
     CHECK_CASE(a_file_that_is_being_read_is_removed_instead),
     CHECK_CASE(only_one_is_spare_at_a_time),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from family import family_calls, processes, same_as_python
-from ran import RUN, execute, write
+from ran import RUN, execute, recorded, write
 
 pytestmark = [
     pytest.mark.usefixtures("folder"),
@@ -49,6 +49,40 @@ def test_a_forked_child_is_recorded_however_it_ends() -> None:
     assert [each["ending"] for each in listed] == ["clean", "clean", "clean", "clean", "killed"]
     assert [each["parent"] for each in listed] == [None, 0, 0, 0, 0]
     assert family_calls()["in_child"] == 4
+
+
+def test_a_killed_child_shows_nothing_of_the_one_whose_live_file_it_got() -> None:
+    write(
+        "script.py",
+        """
+        import os, signal
+        def of_the_first(): pass
+        def of_the_second(): pass
+        def fork(work, times, end):
+            child = os.fork()
+            if child == 0:
+                for _ in range(times):
+                    work()
+                end()
+            os.waitpid(child, 0)
+        spare = "trace.kymo.d/0-0.spare"
+        for _ in range(3):
+            fork(of_the_first, 500, lambda: os._exit(0))
+            left = os.stat(spare).st_ino if os.path.exists(spare) else None
+            fork(of_the_second, 10, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            got = [os.stat(each.path).st_ino for each in os.scandir("trace.kymo.d")]
+            print(left in got, not os.path.exists(spare))
+        """,
+    )
+
+    assert recorded("script.py").stdout == "True True\n" * 3
+
+    listed = processes()[1:]
+    assert [each["ending"] for each in listed] == ["clean", "killed"] * 3
+    for each in listed:
+        calls = family_calls(process=each["pid"])
+        times = {"clean": (500, 0), "killed": (0, 10)}[each["ending"]]
+        assert (calls["of_the_first"], calls["of_the_second"]) == times
 
 
 MULTIPROCESSING = """
