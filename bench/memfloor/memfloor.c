@@ -1,7 +1,7 @@
 /* memfloor.c — a Python extension for bench_memory.py: the least that recording memory can cost.
 
    It intercepts allocations the way Kymograph does and passes them on, or also reads the counter
-   once for every event: before a free, and behind a barrier after an allocation. What Kymograph costs above
+   once for every event: before a free, and after an allocation. What Kymograph costs above
    the second is what Kymograph does. Objects that are loaded after start are left alone, so with
    imports the floor of native allocations is slightly too low. bench/tracer/floor.py compiles it; it
    is not part of the package. */
@@ -29,19 +29,10 @@ static inline bool enter_call(void)
     return outermost;
 }
 
-static inline void read_before(void)
+/* Without the barrier that an allocation needs once there are several threads: see
+   kymo__ticks_after. */
+static inline void read_counter(void)
 {
-    mine.last = kymo__counter_read();
-}
-
-/* See kymo__ticks_after. */
-static inline void read_after(void)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("lfence" ::: "memory");
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
     mine.last = kymo__counter_read();
 }
 
@@ -51,7 +42,7 @@ static inline void read_after(void)
         if (!enter_call())                                                                         \
             return call;                                                                           \
         void *at = call;                                                                           \
-        read_after();                                                                              \
+        read_counter();                                                                            \
         mine.inside = false;                                                                       \
         return at;                                                                                 \
     } while (0)
@@ -60,9 +51,9 @@ static inline void read_after(void)
     do {                                                                                           \
         if (!enter_call())                                                                         \
             return call;                                                                           \
-        read_before();                                                                             \
+        read_counter();                                                                            \
         void *at = call;                                                                           \
-        read_after();                                                                              \
+        read_counter();                                                                            \
         mine.inside = false;                                                                       \
         return at;                                                                                 \
     } while (0)
@@ -71,7 +62,7 @@ static inline void read_after(void)
     do {                                                                                           \
         bool outermost = (at) && enter_call();                                                     \
         if (outermost)                                                                             \
-            read_before();                                                                         \
+            read_counter();                                                                        \
         call;                                                                                      \
         if (outermost)                                                                             \
             mine.inside = false;                                                                   \

@@ -12,14 +12,18 @@
 #include "live_held.h"
 #include "sampled.h"
 
-/* Set by source.c before kymo__memory_on, and unchanged until the session has ended. */
+/* Set by source.c before kymo__memory_on, and otherwise unchanged until the session has ended. */
 struct kymo_heaprec {
     struct kymo_memory_options options; /* complete: no zero stands for a default */
     struct kymo_schema alloc, release, resize, map, unmap, resident, held, snapshot;
     unsigned parts; /* of stacks; 0: none */
     uint64_t fine;  /* bits of a time that are not kept: about 8 ns. They are noise, and would be
                        half a byte of every event in the file */
+    /* The only thread that has asked for a time, as the address of its kymo__memory_thread; 0: none
+       has; KYMO__SEVERAL: more than one. Changes while recording. */
+    uintptr_t sole;
 };
+#define KYMO__SEVERAL ((uintptr_t)1)
 extern struct kymo_heaprec kymo__heaprec;
 
 /* note.c: define the schemas in the running session. 0 or a negative code. */
@@ -58,9 +62,24 @@ void kymo__heaprec_unmapped(uint64_t ticks, void *at, size_t size);
    waits for this thread may hold. */
 int kymo__heaprec_snapshot(const char *reason);
 
-/* The time of a free: now, or slightly before. */
+/* note.c: this thread asks for a time, and was not known to be the only one. */
+void kymo__heaprec_meet(void);
+
+/* Is this thread the only one that has asked for a time? */
+static inline bool kymo__heaprec_alone(void)
+{
+    uintptr_t sole = kymo__load_relaxed(&kymo__heaprec.sole);
+    if (kymo__likely(sole == (uintptr_t)&kymo__memory_thread))
+        return true;
+    if (kymo__unlikely(sole != KYMO__SEVERAL))
+        kymo__heaprec_meet();
+    return false;
+}
+
+/* The time of a free that has not happened yet: now, or slightly before. */
 static inline uint64_t kymo__ticks_before(void)
 {
+    kymo__heaprec_alone(); /* who gets the block next sees that there are two of us */
     return kymo_ticks() & ~kymo__heaprec.fine;
 }
 
@@ -69,11 +88,13 @@ static inline uint64_t kymo__ticks_before(void)
    thread's free of the same address would seem to come later. */
 static inline uint64_t kymo__ticks_after(void)
 {
+    if (!kymo__heaprec_alone()) {
 #if defined(__x86_64__)
-    __asm__ volatile("lfence" ::: "memory");
+        __asm__ volatile("lfence" ::: "memory");
 #elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
+        __asm__ volatile("isb" ::: "memory");
 #endif
+    }
     return (kymo_ticks() + kymo__heaprec.fine) & ~kymo__heaprec.fine;
 }
 

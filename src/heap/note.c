@@ -118,6 +118,15 @@ void kymo__heaprec_note(const struct kymo_schema *schema, uint64_t ticks, const 
                              kymo__heaprec.parts & KYMO_STACK_NATIVE ? OUR_FRAMES : 0)             \
          : 0)
 
+/* ---- times ---- */
+
+KYMO__COLD void kymo__heaprec_meet(void)
+{
+    uintptr_t sole = 0, me = (uintptr_t)&kymo__memory_thread;
+    if (!kymo__swap_if(&kymo__heaprec.sole, &sole, me) && sole != me)
+        kymo__store_release(&kymo__heaprec.sole, KYMO__SEVERAL);
+}
+
 /* ---- reports ---- */
 
 KYMO_INLINE void note_allocated(uint32_t function, void *at, size_t size)
