@@ -53,7 +53,7 @@ static void make_mix(void)
 static void encode_only(long count)
 {
     for (long done = 0; done < count;) {
-        kymo__encode_begin(&encoder, tokens, times, NULL);
+        kymo__encode_begin(&encoder, tokens, times, NULL, NULL);
         for (int i = 0; i < (int)KYMO__BLOCK_CHUNKS && done < count; i++) {
             kymo__encode(&encoder, chunks[i]->records, KYMO__CHUNK_RECORDS);
             done += KYMO__CHUNK_RECORDS;
@@ -100,8 +100,7 @@ static void scan(long count)
         for (size_t at = 0; at < file_len && done < count;) {
             const struct kymo_block_header *header = (const void *)(file + at);
             kymo__unpack(unpacker, header, header + 1, &encoded);
-            kymo__decode_begin(&decoder, encoded.bytes, header->token_bytes,
-                               kymo__value_bytes(header), encoded.len);
+            kymo__decode_block(&decoder, header, encoded.bytes, encoded.len);
             for (int n; (n = kymo__decode(&decoder, records, 512)) > 0; done += n)
                 checksum += records[n - 1].ticks;
             at += (size_t)kymo__block_bytes(header);

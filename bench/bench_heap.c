@@ -23,16 +23,6 @@ static uint64_t dice(uint64_t *state)
     return *state >> 33;
 }
 
-static void note(const struct kymo_schema *schema, const uint64_t *numbers, int count)
-{
-    unsigned char room[64];
-    struct kymo_payload payload;
-    kymo_payload_begin(&payload, room, sizeof(room));
-    for (int i = 0; i < count; i++)
-        kymo_payload_uint(&payload, numbers[i]);
-    kymo_note_at(schema, &payload, kymo_ticks());
-}
-
 static void *work(void *arg)
 {
     int self = *(int *)arg;
@@ -43,12 +33,12 @@ static void *work(void *arg)
         uint64_t slot = dice(&state) % LIVE;
         uint64_t address = ((uint64_t)(self + 1) << 36) + slot * 112;
         if (taken[slot])
-            note(&heapmade_schema[HEAPMADE_FREE], &address, 1);
+            heapmade_store(HEAPMADE_FREE, kymo_ticks(), &address, 1);
         else
-            note(&heapmade_schema[HEAPMADE_ALLOC],
-                 (uint64_t[]){16 + dice(&state) % 4000, address, stacks[dice(&state) % STACKS],
-                              function},
-                 4);
+            heapmade_store(HEAPMADE_ALLOC, kymo_ticks(),
+                           (uint64_t[]){16 + dice(&state) % 4000, address,
+                                        stacks[dice(&state) % STACKS], function},
+                           4);
         taken[slot] ^= 1;
     }
     free(taken);

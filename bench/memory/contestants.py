@@ -87,7 +87,7 @@ def record_bytes(path: Path) -> int:
     while data[at : at + 4] == b"KYBK":
         stored = struct.unpack_from("<I", data, at + 12)[0]
         size = 64 + (stored + 7) // 8 * 8
-        total += size if data[at + 8] == 1 else 0
+        total += size if data[at + 8] in (1, 7) else 0
         at += size
     return total
 

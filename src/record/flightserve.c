@@ -25,7 +25,7 @@ static void expire_old(struct kymo_flight *f)
     struct kymo_snapshot now = kymo__clock_snapshot();
     kymo__lock(&f->lock);
     f->oldest = kymo__flight_oldest_tick(f, &now, now.ticks);
-    while (f->blocks && kymo__flight_oldest(f)->type == KYMO__BLOCK_RECORDS &&
+    while (f->blocks && kymo__block_has_chunks(kymo__flight_oldest(f)->type) &&
            kymo__flight_oldest(f)->last_ticks < f->oldest)
         kymo__flight_expire_front(f);
     kymo__unlock(&f->lock);

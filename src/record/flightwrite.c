@@ -20,7 +20,7 @@ static int append_block(void *arg, const struct kymo_packed *packed)
     struct kymo_flight *f = arg;
     uint64_t offset;
     int rc = kymo__capfile_records(f->file, packed, &offset);
-    if (rc == 0 && packed->header->type == KYMO__BLOCK_RECORDS && packed->header->records)
+    if (rc == 0 && kymo__block_has_chunks(packed->header->type) && packed->header->records)
         kymo__follow_later(f->follow, packed->header, offset);
     return rc;
 }
@@ -31,7 +31,7 @@ static int write_ring(struct kymo_flight *f)
         const struct kymo_block_header *header = kymo__flight_oldest(f);
         const struct kymo_packed packed = {(const void *)header, (size_t)kymo__block_bytes(header),
                                            header};
-        if (header->type == KYMO__BLOCK_RECORDS && header->last_ticks < f->oldest) {
+        if (kymo__block_has_chunks(header->type) && header->last_ticks < f->oldest) {
             kymo__flight_expire_front(f);
             continue;
         }

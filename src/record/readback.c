@@ -32,8 +32,7 @@ static int read_stored(struct kymo_readback *b, int fd, const struct kymo_block_
 
 static int decode_all(struct kymo_readback *b, const struct kymo_block_header *header)
 {
-    kymo__decode_begin(b->decoder, b->encoded.bytes, header->token_bytes, kymo__value_bytes(header),
-                       b->encoded.len);
+    kymo__decode_block(b->decoder, header, b->encoded.bytes, b->encoded.len);
     for (;;) {
         /* An array grows by more than one: it may have to twice. */
         while (b->capacity < b->count + BATCH) {

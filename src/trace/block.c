@@ -29,6 +29,7 @@ struct kymo_packer {
     uint8_t *encoded; /* tokens, then the times once their position is known */
     uint8_t *times;
     uint8_t *values;
+    struct kymo_notes notes;
     struct kymo_encoder encoder;
 };
 
@@ -70,7 +71,8 @@ struct kymo_packer *kymo__packer_new_bytes(int level)
 
 struct kymo_packer *kymo__packer_new(int level)
 {
-    struct kymo_packer *p = packer_with(level, TOKENS_BYTES + 2 * TIMES_BYTES + VALUES_BYTES);
+    struct kymo_packer *p =
+        packer_with(level, TOKENS_BYTES + 2 * TIMES_BYTES + VALUES_BYTES + KYMO__NOTES_BYTES);
     if (!p)
         return NULL;
     p->encoder.seen = kymo__values_new();
@@ -81,6 +83,7 @@ struct kymo_packer *kymo__packer_new(int level)
     p->encoded = p->out + p->out_size;
     p->times = p->encoded + TOKENS_BYTES + TIMES_BYTES;
     p->values = p->times + TIMES_BYTES;
+    kymo__notes_init(&p->notes, p->values + VALUES_BYTES);
     return p;
 }
 
@@ -123,7 +126,7 @@ void kymo__block_seal(struct kymo_block_header *header)
 
 static void begin_block(struct kymo_packer *p)
 {
-    kymo__encode_begin(&p->encoder, p->encoded, p->times, p->values);
+    kymo__encode_begin(&p->encoder, p->encoded, p->times, p->values, &p->notes);
 }
 
 /* Compress BYTES after HEADER, which is complete except for the stored length. */
@@ -163,9 +166,15 @@ static int finish_encoded(struct kymo_packer *p, struct kymo_block_header header
 {
     const struct kymo_encoder *e = &p->encoder;
     size_t tokens = (size_t)(e->tokens - p->encoded), times = (size_t)(e->times - p->times);
-    size_t values = (size_t)(e->values - p->values);
+    size_t entries = (size_t)(e->values - p->values);
     memcpy(e->tokens, p->times, times);
-    memcpy(e->tokens + times, p->values, values);
+    uint8_t *columns = e->tokens + times, *end = columns;
+    if (e->notes && e->notes->past.forms) {
+        end = kymo__notes_end(e->notes, end);
+        header.type = KYMO__BLOCK_NOTES;
+    }
+    memcpy(end, p->values, entries);
+    size_t values = (size_t)(end - columns) + entries;
     header.encoded_bytes = (uint32_t)(tokens + times + values);
     header.records = e->records;
     header.first_ticks = e->first_ticks;
@@ -193,7 +202,7 @@ static int finish_records(struct kymo_packer *p, const struct kymo_chunk *first,
 int kymo__pack_track(struct kymo_packer *packer, const struct kymo_track_part *parts, size_t count,
                      struct kymo_packed *packed)
 {
-    begin_block(packer);
+    kymo__encode_begin(&packer->encoder, packer->encoded, packer->times, packer->values, NULL);
     for (size_t i = 0; i < count; i++)
         kymo__encode(&packer->encoder, parts[i].records, parts[i].count);
     const struct kymo_block_header header = {

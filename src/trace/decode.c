@@ -23,6 +23,22 @@ void kymo__decode_begin(struct kymo_decoder *d, const uint8_t *encoded, size_t t
     d->times_end = encoded + encoded_bytes;
     d->last = 0;
     d->depth = 0;
+    d->invalid = false;
+}
+
+void kymo__decode_block(struct kymo_decoder *d, const struct kymo_block_header *header,
+                        const uint8_t *encoded, size_t len)
+{
+    kymo__decode_begin(d, encoded, header->token_bytes, kymo__value_bytes(header), len);
+    if (header->type != KYMO__BLOCK_NOTES)
+        return;
+    const uint8_t *values = kymo__unnotes_begin(&d->values.notes, d->values.at, d->values.end);
+    d->values.notes.there = true;
+    d->invalid = !values;
+    if (values)
+        d->values.at = values;
+    else
+        d->tokens = d->tokens_end;
 }
 
 void kymo__decode_fini(struct kymo_decoder *d)
@@ -120,6 +136,18 @@ static uint64_t take_rare(struct kymo_decoder *d, uint64_t token)
     return 0;
 }
 
+/* Decode a note of FORM in the columns of notes, or the definition of FORM. Returns how many records
+   that are, or KYMO_EBLOCK. */
+static int take_note(struct kymo_decoder *d, uint64_t form, struct kymo_record *record)
+{
+    struct kymo_unnotes *notes = &d->values.notes;
+    if (form > notes->past.forms)
+        return kymo__unnotes_form(notes, form, &d->tokens, d->tokens_end) ? 0 : KYMO_EBLOCK;
+    record->word = kymo_word(KYMO__NOTE, 0, notes->past.form[form].key);
+    d->values.form = (uint8_t)form;
+    return kymo__unnotes_ticks(notes, &record->ticks) ? 1 : KYMO_EBLOCK;
+}
+
 int kymo__decode(struct kymo_decoder *d, struct kymo_record *records, size_t most)
 {
     size_t count = 0;
@@ -141,6 +169,22 @@ int kymo__decode(struct kymo_decoder *d, struct kymo_record *records, size_t mos
             if (!take_value(&tokens, tokens_end, token, &records[count].ticks))
                 return KYMO_EBLOCK;
             records[count++].word = kymo_word(KYMO__VALUE, 0, 0);
+            continue;
+        }
+        if (kymo__unlikely(code == KYMO__T_NOTE && token >> 3 && d->values.notes.there)) {
+            d->tokens = tokens;
+            int rc = take_note(d, token >> 3, &records[count]);
+            if (rc < 0)
+                return rc;
+            tokens = d->tokens;
+            if (rc == 0)
+                continue;
+            last = recorded = records[count++].ticks;
+            if (d->apart)
+                break;
+            rc = d->bare ? 0 : take_payload(d);
+            if (rc < 0)
+                return rc;
             continue;
         }
         if (!take_varint(&times, times_end, &delta))
@@ -171,6 +215,7 @@ int kymo__decode(struct kymo_decoder *d, struct kymo_record *records, size_t mos
         records[count].ticks = recorded = last += delta;
         records[count++].word = word;
         if (kymo__unlikely(kymo__kind_has_payload(kymo__word_kind(word)))) {
+            d->values.form = 0;
             if (d->apart)
                 break;
             bool pass = d->bare && kymo__word_kind(word) == KYMO__NOTE;
@@ -184,7 +229,23 @@ int kymo__decode(struct kymo_decoder *d, struct kymo_record *records, size_t mos
     d->times = times;
     d->last = last;
     d->depth = depth;
-    return (int)count;
+    return count || !d->invalid ? (int)count : KYMO_EBLOCK;
+}
+
+/* Decode the next record if it is a note in the columns of notes, and its form is known. */
+static inline bool decode_column_note(struct kymo_decoder *d, struct kymo_record *record)
+{
+    struct kymo_unnotes *notes = &d->values.notes;
+    if (!notes->there || d->tokens == d->tokens_end || (*d->tokens & 0x87) != KYMO__T_NOTE)
+        return false;
+    const unsigned form = *d->tokens >> 3;
+    if (!form || form > notes->past.forms || !kymo__unnotes_ticks(notes, &record->ticks))
+        return false;
+    d->tokens++;
+    d->last = record->ticks;
+    d->values.form = (uint8_t)form;
+    record->word = kymo_word(KYMO__NOTE, 0, notes->past.form[form].key);
+    return true;
 }
 
 /* Decode the next record if it is a NOTE in its usual form, which is most of a block of payloads. */
@@ -212,12 +273,13 @@ static inline bool decode_note(struct kymo_decoder *d, struct kymo_record *recor
     d->times = times;
     record->ticks = d->last += delta;
     record->word = kymo_word(KYMO__NOTE, 0, (uint32_t)key);
+    d->values.form = 0;
     return true;
 }
 
 int kymo__decode_apart(struct kymo_decoder *d, struct kymo_record *records, size_t most)
 {
-    if (kymo__likely(decode_note(d, records)))
+    if (kymo__likely(decode_column_note(d, records) || decode_note(d, records)))
         return 1;
     d->apart = true;
     int rc = kymo__decode(d, records, most);
@@ -228,9 +290,13 @@ int kymo__decode_apart(struct kymo_decoder *d, struct kymo_record *records, size
 int kymo__decode_bare(struct kymo_decoder *d, struct kymo_record *records, size_t most)
 {
     size_t count = 0;
-    while (count < most && decode_note(d, &records[count]))
-        count++;
-    d->passed += count;
+    for (; count < most; count++) {
+        if (decode_column_note(d, &records[count]))
+            continue;
+        if (!decode_note(d, &records[count]))
+            break;
+        d->passed++;
+    }
     if (count)
         return (int)count;
     d->bare = true;

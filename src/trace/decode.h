@@ -16,6 +16,7 @@ struct kymo_decoder {
     bool apart;    /* payloads are not handed out; see kymo__decode_apart */
     bool bare;     /* those of notes are left out; see kymo__decode_bare */
     size_t passed; /* entries of `values` that belong to such notes */
+    bool invalid;  /* the columns of notes are: nothing can be decoded */
 };
 
 /* Start decoding: the arguments are the lengths of the first and third column, and of all. The
@@ -23,6 +24,10 @@ struct kymo_decoder {
 void kymo__decode_begin(struct kymo_decoder *d, const uint8_t *encoded, size_t token_bytes,
                         size_t value_bytes, size_t encoded_bytes);
 void kymo__decode_fini(struct kymo_decoder *d);
+
+/* The same for a block with HEADER: its LEN bytes are at ENCODED. */
+void kymo__decode_block(struct kymo_decoder *d, const struct kymo_block_header *header,
+                        const uint8_t *encoded, size_t len);
 
 /* Decode up to MOST records into RECORDS. Returns how many, 0 at the end, KYMO_EBLOCK if the bytes
    are invalid, or -ENOMEM. */
@@ -33,7 +38,8 @@ int kymo__decode(struct kymo_decoder *d, struct kymo_record *records, size_t mos
    it with kymo__values_numbers from d->values before it goes on, or takes none at all. */
 int kymo__decode_apart(struct kymo_decoder *d, struct kymo_record *records, size_t most);
 
-/* The same for callers that need the payloads of calls alone: notes come without theirs. */
+/* The same for callers that need the payloads of calls alone: notes come without theirs. For all of
+   a block. */
 int kymo__decode_bare(struct kymo_decoder *d, struct kymo_record *records, size_t most);
 
 #endif

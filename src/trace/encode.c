@@ -6,8 +6,12 @@
 #include "atomic.h"
 #include "varint.h"
 
-void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times, uint8_t *values)
+void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times, uint8_t *values,
+                        struct kymo_notes *notes)
 {
+    e->notes = notes;
+    if (notes)
+        kymo__notes_begin(notes);
     e->values = values;
     if (values)
         kymo__values_begin(e->seen);
@@ -129,18 +133,6 @@ static void put_payload(struct kymo_encoder *e, const struct kymo_record *record
         kymo__values_put(e->seen, e->plans, kymo__chain_number(&records[1]), bytes, len, e->values);
 }
 
-/* The same for a note whose payload, RECORD, has numbers, as most of a capture of memory do. Returns
-   false, with nothing changed, if put_payload has to do it. */
-static inline bool put_numbers(struct kymo_encoder *e, const struct kymo_record *record)
-{
-    if (kymo__word_kind(record->word) != KYMO__BYTES || !kymo__chain_has_numbers(record) ||
-        !e->values)
-        return false;
-    uint8_t *after = kymo__values_put_quick(e->seen, record, e->values);
-    e->values = after ? after : e->values;
-    return after != NULL;
-}
-
 void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, size_t count)
 {
     uint8_t *tokens = e->tokens, *times = e->times;
@@ -157,16 +149,17 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
             continue;
         }
         uint64_t ticks = records[i].ticks;
-        if (word >> 48 == KYMO__NOTE << 8 && count - i > 1 && ticks >= last &&
-            put_numbers(e, &records[i + 1])) {
-            least = ticks < least ? ticks : least;
-            greatest = ticks > greatest ? ticks : greatest;
-            times = put_varint(times, ticks - last);
-            last = ticks;
-            tokens = put_note(tokens, word);
-            values++;
-            i++;
-            continue;
+        if (kind == KYMO__NOTE && e->notes) {
+            size_t put = kymo__notes_put(e->notes, e->plans, records + i, count - i, &tokens);
+            if (put) {
+                /* Their ticks do not decrease. */
+                last = e->notes->past.ticks;
+                least = ticks < least ? ticks : least;
+                greatest = last > greatest ? last : greatest;
+                values += put / 2;
+                i += put - 1;
+                continue;
+            }
         }
         if (kymo__unlikely(kymo__kind_has_payload(kind))) {
             put_payload(e, records + i, count - i);

@@ -2,6 +2,7 @@
 #ifndef KYMO_ENCODE_H
 #define KYMO_ENCODE_H
 
+#include "notes.h"
 #include "values.h"
 
 /* Open enters are tracked this deep; deeper ones repeat their key with the leave. */
@@ -11,6 +12,7 @@ struct kymo_encoder {
     uint8_t *tokens, *times;  /* output, in the caller's memory, with room for the worst case */
     uint8_t *values;          /* the same, followed by KYMO__VALUES_SLACK bytes. NULL: payloads are
                                 left out */
+    struct kymo_notes *notes; /* for notes with their own columns; NULL: they have none */
     struct kymo_values *seen; /* for payloads */
     const struct kymo_plans *plans; /* the session's plans; NULL if none */
     struct kymo_buffer payload;     /* the payload being assembled */
@@ -21,8 +23,10 @@ struct kymo_encoder {
     uint32_t open[KYMO__ENCODE_DEPTH];
 };
 
-/* Reset everything but `seen`, `plans` and `payload`, which persist between blocks. */
-void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times, uint8_t *values);
+/* Reset everything but `seen`, `plans` and `payload`, which persist between blocks. NOTES may be
+   NULL. */
+void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times, uint8_t *values,
+                        struct kymo_notes *notes);
 
 /* Append COUNT records. */
 void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, size_t count);

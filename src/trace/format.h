@@ -36,7 +36,8 @@
    A block of records stores them as two columns, compressed together: the tokens and
    the times. Times are varints of the difference to the record before. Tokens are varints
    whose low three bits are a code (enum kymo_token). If events have payloads, a third
-   column follows, of values (values.h).
+   column follows, of values (values.h). In a block with events of memory, most of these have
+   columns of their own (notes.h).
 
    In a chunk, a payload follows its PAYLOAD or NOTE as one BYTES record and as many MORE
    records as it needs. BYTES has the schema's number in bits 44 to 55 of its word, and in
@@ -58,7 +59,7 @@
 #endif
 
 #define KYMO__MAJOR 1 /* a reader refuses greater ones */
-#define KYMO__MINOR 4 /* a reader skips what it does not know from greater ones */
+#define KYMO__MINOR 5 /* a reader skips what it does not know from greater ones */
 
 /* Like PNG's: not text, and damaged by transfers that convert line ends. */
 #define KYMO__FILE_MAGIC "\x89KYMO\r\n\x1a"
@@ -93,7 +94,14 @@ enum kymo_block_type {
     KYMO__BLOCK_SUMMARY = 5, /* what is open where blocks of records begin, and what they
                                 contain: checkpoint.h, cells.h. Thread, chunks and ticks are
                                 those of the blocks */
+    KYMO__BLOCK_NOTES = 7,   /* like RECORDS, but notes can have columns of their own: notes.h */
 };
+
+/* Does a block of TYPE hold chunks of one thread? */
+static inline bool kymo__block_has_chunks(unsigned type)
+{
+    return type == KYMO__BLOCK_RECORDS || type == KYMO__BLOCK_NOTES;
+}
 
 #define KYMO__NO_THREAD 0xffffffffu
 
@@ -212,6 +220,8 @@ enum kymo_token {
     KYMO__T_DOUBLE = 6,       /* zigzag of an integer; the value is that number as a double. No
                                  time */
     KYMO__T_BACK = 7,         /* 0; its time is subtracted: the next record is earlier */
+    KYMO__T_NOTE = 7,         /* in blocks of type NOTES: a form, which is not 0. Its time is
+                                 elsewhere */
 };
 
 /* ---- the live file ---- */

@@ -117,6 +117,7 @@ static int take_block(void *arg, uint64_t offset, const struct kymo_block_header
     case KYMO__BLOCK_SUMMARY:
         return kymo__summaries_take(f->reader, offset, header);
     case KYMO__BLOCK_RECORDS:
+    case KYMO__BLOCK_NOTES:
     case KYMO__BLOCK_TRACK:
         return kymo__runs_take(f->reader, offset, header);
     }
@@ -289,8 +290,7 @@ struct checking {
 static int check_block(void *arg, uint64_t offset, const struct kymo_block_header *header)
 {
     struct checking *c = arg;
-    bool records = header->type == KYMO__BLOCK_RECORDS;
-    if (records &&
+    if (kymo__block_has_chunks(header->type) &&
         (header->thread >= c->reader->thread_count || header->chunks > KYMO__BLOCK_CHUNKS))
         c->reader->damaged_blocks++; /* no recorder writes such a block */
     if (header->type != KYMO__BLOCK_DEFS && header->type != KYMO__BLOCK_COPY &&

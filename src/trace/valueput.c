@@ -9,7 +9,6 @@ struct kymo_values {
     uint32_t block; /* block counter: entries of earlier blocks do not count */
     struct {
         uint32_t block;
-        uint8_t shape; /* of the plan, once it was written; see kymo__plan_shape */
         uint64_t last[KYMO_FIELDS_MOST];
     } of[KYMO_SCHEMAS_MOST + 1];
 };
@@ -119,83 +118,10 @@ uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *p
         *head = 0;
         return head + 1;
     }
-    if (flags) {
-        values->of[number].block = values->block;
-        values->of[number].shape = kymo__plan_shape(plan);
-    }
+    values->of[number].block = values->block;
     if (fields.exact && (size_t)(after - out) <= len)
         return after;
     *head |= KYMO__ENTRY_RAW;
     memcpy(out, bytes, len);
     return out + len;
-}
-
-/* ---- the quick form ---- */
-
-/* Is a difference so small that it, folded, has at most 56 bits? */
-static inline bool is_small(uint64_t difference)
-{
-    return difference + (UINT64_C(1) << 53) < UINT64_C(1) << 54;
-}
-
-static inline uint8_t *put_small(uint8_t *out, uint64_t v)
-{
-    unsigned bytes;
-    uint64_t word = kymo__likely(v < 1u << 28) ? kymo__varint_spread_half(v, &bytes)
-                                               : kymo__varint_spread(v, &bytes);
-    memcpy(out, &word, sizeof(word));
-    return out + bytes;
-}
-
-/* An address. */
-static inline uint8_t *put_quick_free(uint64_t *last, uint64_t address, uint8_t *out)
-{
-    uint64_t moved = address - last[0];
-    if (kymo__unlikely(address >> 56 || !is_small(moved)))
-        return NULL;
-    uint8_t *after = put_small(out, kymo__value_fold(KYMO_FIELD_ADDRESS, moved));
-    if (kymo__unlikely((size_t)(after - out) > kymo__varint_bytes(address)))
-        return NULL;
-    last[0] = address;
-    return after;
-}
-
-/* A size, an address, a stack and a name. */
-static inline uint8_t *put_quick_alloc(uint64_t *last, const struct kymo_record *record,
-                                       uint8_t *out)
-{
-    uint64_t numbers[4];
-    kymo__chain_four(record, numbers);
-    uint64_t moved = numbers[1] - last[1], other = numbers[2] - last[2];
-    if (kymo__unlikely(!is_small(moved) || !is_small(other)))
-        return NULL;
-    uint8_t *near = put_small(out, numbers[0]), *after = near;
-    after = put_small(after, kymo__value_fold(KYMO_FIELD_ADDRESS, moved));
-    after = put_small(after, kymo__value_fold(KYMO_FIELD_STACK, other));
-    if (kymo__unlikely((size_t)(after - near) >
-                       kymo__varint_bytes(numbers[1]) + kymo__varint_bytes(numbers[2])))
-        return NULL; /* without differences it is shorter */
-    last[1] = numbers[1];
-    last[2] = numbers[2];
-    return put_small(after, numbers[3]);
-}
-
-uint8_t *kymo__values_put_quick(struct kymo_values *values, const struct kymo_record *record,
-                                uint8_t *out)
-{
-    unsigned number = kymo__chain_number(record);
-    /* Larger numbers take two bytes. */
-    if (number >= 32 || values->of[number].block != values->block)
-        return NULL;
-    uint64_t *last = values->of[number].last;
-    unsigned shape = values->of[number].shape;
-    out[0] = (uint8_t)(number << 2);
-    switch (record->word & KYMO__CHAIN_FORM) {
-    case KYMO__CHAIN_ONE:
-        return shape == KYMO__SHAPE_FREE ? put_quick_free(last, record->ticks, out + 1) : NULL;
-    case KYMO__CHAIN_FOUR:
-        return shape == KYMO__SHAPE_ALLOC ? put_quick_alloc(last, record, out + 1) : NULL;
-    default:
-        return NULL;
-    }
 }

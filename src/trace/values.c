@@ -81,6 +81,8 @@ void kymo__unvalues_begin(struct kymo_unvalues *values, const uint8_t *at, const
     values->at = at;
     values->end = end;
     values->count = 0;
+    values->form = 0;
+    values->notes.there = false;
     memset(values->quick, 0, sizeof(values->quick));
 }
 
@@ -169,12 +171,27 @@ static inline int next_entry(struct kymo_unvalues *values, struct kymo_unplan **
     return *plan ? 1 : KYMO_EBLOCK;
 }
 
+/* kymo__values_get for an event in the columns of notes. */
+static int get_note(struct kymo_unvalues *values, struct kymo_buffer *payload, unsigned *number)
+{
+    uint64_t numbers[KYMO__NOTE_FIELDS];
+    unsigned count = kymo__unnotes_numbers(&values->notes, values->form, numbers);
+    int rc = count ? 0 : KYMO_EBLOCK;
+    for (unsigned i = 0; rc == 0 && i < count; i++)
+        rc = kymo__buffer_add_varint(payload, numbers[i]);
+    if (rc == 0)
+        *number = values->notes.past.form[values->form].number;
+    return rc;
+}
+
 int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, unsigned *number)
 {
     struct kymo_unplan *plan;
     uint64_t head;
     payload->len = 0;
     *number = 0;
+    if (values->form)
+        return get_note(values, payload, number);
     int there = next_entry(values, &plan, &head);
     if (there <= 0)
         return there;
@@ -242,11 +259,23 @@ static inline const uint8_t *take_numbers(struct kymo_unplan *plan, const uint8_
     return at;
 }
 
+/* kymo__values_numbers for an event in the columns of notes. */
+static int note_numbers(struct kymo_unvalues *values, struct kymo_number *numbers, unsigned *count)
+{
+    uint64_t plain[KYMO__NOTE_FIELDS];
+    *count = kymo__unnotes_numbers(&values->notes, values->form, plain);
+    for (unsigned i = 0; i < *count; i++)
+        numbers[i] = (struct kymo_number){.value = plain[i]};
+    return *count ? 0 : KYMO_EBLOCK;
+}
+
 int kymo__values_numbers(struct kymo_unvalues *values, struct kymo_number *numbers, unsigned *count)
 {
     struct kymo_unplan *plan;
     uint64_t head;
     *count = 0;
+    if (values->form)
+        return note_numbers(values, numbers, count);
     int there = next_entry(values, &plan, &head);
     if (there <= 0)
         return there;
@@ -314,6 +343,8 @@ static inline const uint8_t *take_plain(struct kymo_unplan *plan, const uint8_t 
 unsigned kymo__values_plain(struct kymo_unvalues *values, uint64_t *numbers)
 {
     const uint8_t *at = values->at, *const end = values->end;
+    if (values->form)
+        return kymo__unnotes_numbers(&values->notes, values->form, numbers);
     if (at == end || *at >= 0x80 || *at & (KYMO__ENTRY_RAW | KYMO__ENTRY_PLAN) ||
         !values->quick[*at >> 2])
         return 0;

@@ -7,7 +7,8 @@
    In a chunk a payload follows its event as records of kinds BYTES and MORE (format.h). In a
    block it is an entry of the third column, where a number that is an address or id is stored as
    the difference to the previous one of the same field. The first entry of a schema in a block
-   includes its plan, so that a block can be decoded alone. */
+   includes its plan, so that a block can be decoded alone. Events of memory have columns of their
+   own (notes.h). */
 #ifndef KYMO_VALUES_H
 #define KYMO_VALUES_H
 
@@ -15,6 +16,7 @@
 
 #include "buffer.h"
 #include "format.h"
+#include "notes.h"
 
 /* The field types of a schema. */
 struct kymo_plan {
@@ -52,11 +54,6 @@ void kymo__values_begin(struct kymo_values *values); /* a new block */
 uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *plans,
                           unsigned number, const uint8_t *bytes, size_t len, uint8_t *out);
 
-/* Do the same for the payload of RECORD, one with numbers (see below), with the same result. Returns
-   NULL for what it does not expect, which kymo__values_put then writes; OUT may have been touched. */
-uint8_t *kymo__values_put_quick(struct kymo_values *values, const struct kymo_record *record,
-                                uint8_t *out);
-
 /* Reads a column of values. All zero means not started. */
 struct kymo_unvalues {
     const uint8_t *at, *end;
@@ -70,6 +67,8 @@ struct kymo_unvalues {
     size_t count, capacity;
     uint8_t
         quick[32]; /* position in `plans`, plus 1, of schemas whose entries begin with one byte */
+    struct kymo_unnotes notes; /* columns of notes, if there are any */
+    uint8_t form;              /* of the event whose payload is next, if it is in those; else 0 */
 };
 void kymo__unvalues_begin(struct kymo_unvalues *values, const uint8_t *at, const uint8_t *end);
 void kymo__unvalues_fini(struct kymo_unvalues *values);

@@ -5,6 +5,7 @@
 #ifndef KYMO_HEAPMADE_H
 #define KYMO_HEAPMADE_H
 
+#include <kymo/lane.h>
 #include <kymo/payload.h>
 #include <kymo/stack.h>
 #include <pthread.h>
@@ -176,11 +177,38 @@ static inline uint64_t heapmade_ticks(double time)
 
 /* ---- events ---- */
 
+/* Store an event of KIND at TICKS as the tracer does, as two records, which get columns of their own in
+   the file. False if it does not have the numbers for it, or they are too great. */
+static inline bool heapmade_store(int kind, uint64_t ticks, const uint64_t *numbers, int count)
+{
+    const struct kymo_schema *schema = &heapmade_schema[kind];
+    uint64_t first = numbers[0], word = UINT64_C(65) << 56 | (uint64_t)schema->number << 44;
+    if (kind == HEAPMADE_FREE) {
+        word |= UINT64_C(1) << 54;
+    } else if (count == 4 &&
+               !(numbers[0] >> 16 | numbers[1] >> 48 | numbers[2] >> 24 | numbers[3] >> 16)) {
+        first = numbers[0] << 48 | numbers[1];
+        word |= UINT64_C(2) << 54 | numbers[2] << 16 | numbers[3];
+    } else {
+        return false;
+    }
+    struct kymo_lane *lane;
+    struct kymo_record *at = kymo_lane_claim(&lane, 2);
+    if (!at)
+        return false;
+    kymo_lane_store(at, ticks, kymo_word(17, 0, schema->key));
+    kymo_lane_store(at + 1, first, word);
+    kymo_lane_commit(lane, at + 2);
+    return true;
+}
+
 static inline void heapmade_note(int kind, double time, const uint64_t *numbers, int count,
                                  const char *text)
 {
     unsigned char room[512];
     struct kymo_payload payload;
+    if (heapmade_store(kind, heapmade_ticks(time), numbers, count))
+        return;
     kymo_payload_begin(&payload, room, sizeof(room));
     for (int i = 0; i < count; i++)
         kymo_payload_uint(&payload, numbers[i]);

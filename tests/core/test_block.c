@@ -41,7 +41,7 @@ static void comes_back(struct kymo_packer *packer, struct kymo_chunk **chunks, s
         CHECK_EQ(packed.bytes[i], 0);
     CHECK_EQ(kymo__unpack(unpacker, h, h + 1, &out), 0);
     CHECK_EQ(out.len, h->encoded_bytes);
-    kymo__decode_begin(&decoder, out.bytes, h->token_bytes, kymo__value_bytes(h), out.len);
+    kymo__decode_block(&decoder, h, out.bytes, out.len);
     for (size_t c = 0; c < count; c++)
         for (size_t i = 0; i < kymo__chunk_count(chunks[c]); i++) {
             struct kymo_record record;

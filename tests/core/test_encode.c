@@ -23,7 +23,7 @@ static struct columns *encode(const struct kymo_record *records, size_t count, u
     struct columns *c = calloc(1, sizeof(*c));
     uint8_t *tokens = malloc(count * KYMO__TOKEN_MAX + 1),
             *times = malloc(count * KYMO__TIME_MAX + 1);
-    kymo__encode_begin(&c->encoder, tokens, times, NULL);
+    kymo__encode_begin(&c->encoder, tokens, times, NULL, NULL);
     for (size_t done = 0; done < count;) {
         size_t n = state ? 1 + random_next(state) % 1000 : count;
         n = n < count - done ? n : count - done;
@@ -251,7 +251,7 @@ static void no_record_takes_more_room_than_the_worst(void)
     uint8_t tokens[KYMO__TOKEN_MAX + 1], times[KYMO__TIME_MAX + 1];
     uint64_t state = 3;
     size_t most_tokens = 0, most_times = 0;
-    kymo__encode_begin(&e, tokens, times, NULL);
+    kymo__encode_begin(&e, tokens, times, NULL, NULL);
     const unsigned kinds[] = {KYMO_ENTER, KYMO_LEAVE, KYMO_COUNTER, KYMO__VALUE, 255};
     for (int i = 0; i < 500000; i++) {
         uint32_t key = random_next(&state) & 1 ? UINT32_MAX : (uint32_t)random_next(&state);

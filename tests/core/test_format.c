@@ -32,7 +32,7 @@ static void the_file_header_is_as_documented(void)
     AT(kymo_file_header, crc, 124, 4);
     CHECK(memcmp(KYMO__FILE_MAGIC, "\x89\x4b\x59\x4d\x4f\x0d\x0a\x1a", 8) == 0);
     CHECK_EQ(KYMO__MAJOR, 1);
-    CHECK_EQ(KYMO__MINOR, 4);
+    CHECK_EQ(KYMO__MINOR, 5);
 }
 
 static void a_block_header_is_as_documented(void)
@@ -59,6 +59,7 @@ static void a_block_header_is_as_documented(void)
     CHECK_EQ(KYMO__BLOCK_INDEX, 3);
     CHECK_EQ(KYMO__BLOCK_COPY, 4);
     CHECK_EQ(KYMO__BLOCK_TRACK, 6);
+    CHECK_EQ(KYMO__BLOCK_NOTES, 7);
     CHECK_EQ(KYMO__BLOCK_CHUNKS, 16);
     CHECK_EQ(KYMO__BLOCK_BYTES_MAX, 2880768);
 }

@@ -131,6 +131,17 @@ static void version_1_4_with_summaries_reads_as_it_did(void)
     free(want);
 }
 
+/* With the same story in the columns of any payloads. */
+static void version_1_4_with_memory_reads_as_it_did(void)
+{
+    reads_as(place("v1.4-memory.kymo"), "v1.4-memory.txt");
+}
+
+static void version_1_5_with_memory_reads_as_it_did(void)
+{
+    reads_as(place("v1.5-memory.kymo"), "v1.5-memory.txt");
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(version_1_reads_as_it_did),
     CHECK_CASE(version_1_of_a_killed_process_reads_as_it_did),
@@ -139,5 +150,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(version_1_3_with_arguments_reads_as_it_did),
     CHECK_CASE(version_1_4_with_payloads_and_tracks_reads_as_it_did),
     CHECK_CASE(version_1_4_with_summaries_reads_as_it_did),
+    CHECK_CASE(version_1_4_with_memory_reads_as_it_did),
+    CHECK_CASE(version_1_5_with_memory_reads_as_it_did),
 };
 CHECK_MAIN(cases)

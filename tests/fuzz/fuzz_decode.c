@@ -39,7 +39,7 @@ static void columns(const uint8_t *bytes, size_t tokens, size_t len)
         return;
     uint8_t *encoded = malloc((size_t)count * (KYMO__TOKEN_MAX + KYMO__TIME_MAX) + 1);
     uint8_t *times = malloc((size_t)count * KYMO__TIME_MAX + 1);
-    kymo__encode_begin(&encoder, encoded, times, NULL);
+    kymo__encode_begin(&encoder, encoded, times, NULL, NULL);
     kymo__encode(&encoder, records, (size_t)count);
     size_t token_bytes = (size_t)(encoder.tokens - encoded),
            time_bytes = (size_t)(encoder.times - times);

@@ -173,8 +173,7 @@ static int open_run(struct kymo_heap_lane *lane, struct kymo_reader *r)
             rc = (lane->decoder = kymo__alloc_zeroed(sizeof(*lane->decoder))) ? 0 : -ENOMEM;
         if (rc < 0)
             return rc;
-        kymo__decode_begin(lane->decoder, lane->encoded.bytes, header.token_bytes,
-                           kymo__value_bytes(&header), lane->encoded.len);
+        kymo__decode_block(lane->decoder, &header, lane->encoded.bytes, lane->encoded.len);
         lane->open = true;
         return 1;
     }

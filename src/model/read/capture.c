@@ -211,8 +211,7 @@ int64_t kymo_capture_verify(struct kymo_capture *capture)
         rc = kymo__reader_payload(r, run, &header, &encoded);
         if (rc == 0) {
             struct kymo_record records[256];
-            kymo__decode_begin(decoder, encoded.bytes, header.token_bytes,
-                               kymo__value_bytes(&header), encoded.len);
+            kymo__decode_block(decoder, &header, encoded.bytes, encoded.len);
             while ((rc = kymo__decode(decoder, records, 256)) > 0)
                 continue;
             if (rc == KYMO_EBLOCK)

@@ -107,8 +107,7 @@ static uint64_t count_run(struct kymo_reader *r, struct kymo_run *run, struct ky
         return count_records(live->records, live->length);
     if (run->damaged || kymo__reader_payload(r, run, &header, encoded) < 0)
         return 0;
-    kymo__decode_begin(decoder, encoded->bytes, header.token_bytes, kymo__value_bytes(&header),
-                       encoded->len);
+    kymo__decode_block(decoder, &header, encoded->bytes, encoded->len);
     while ((count = kymo__decode_apart(decoder, records, 256)) > 0)
         samples += count_records(records, (size_t)count);
     return samples;

@@ -90,8 +90,7 @@ static int open_run(struct kymo_stream *s, struct kymo_event *event)
         struct kymo_block_header header;
         int rc = kymo__reader_payload(r, run, &header, &s->encoded);
         if (rc == 0) {
-            kymo__decode_begin(&s->decoder, s->encoded.bytes, header.token_bytes,
-                               kymo__value_bytes(&header), s->encoded.len);
+            kymo__decode_block(&s->decoder, &header, s->encoded.bytes, s->encoded.len);
             s->open = true;
             return 1;
         }
