@@ -190,6 +190,7 @@ int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, 
     uint64_t head;
     payload->len = 0;
     *number = 0;
+    values->places.plan = NULL;
     if (values->form)
         return get_note(values, payload, number);
     int there = next_entry(values, &plan, &head);
@@ -197,7 +198,9 @@ int kymo__values_get(struct kymo_unvalues *values, struct kymo_buffer *payload, 
         return there;
     const uint8_t *from = values->at; /* what was read and is not in the payload yet */
     int rc = 0;
+    values->places.plan = &plan->plan;
     for (unsigned i = 0; rc == 0 && i < plan->plan.count; i++) {
+        values->places.at[i] = (uint16_t)(payload->len + (size_t)(values->at - from));
         if (!kymo__field_near(plan->plan.type[i])) {
             const uint8_t *next = kymo__field_end_soon(plan->plan.type[i], values->at, values->end);
             if (!next)

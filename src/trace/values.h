@@ -54,6 +54,13 @@ void kymo__values_begin(struct kymo_values *values); /* a new block */
 uint8_t *kymo__values_put(struct kymo_values *values, const struct kymo_plans *plans,
                           unsigned number, const uint8_t *bytes, size_t len, uint8_t *out);
 
+/* Where the fields of a payload are in it. */
+struct kymo_places {
+    const struct kymo_plan *plan; /* NULL: not known */
+    uint16_t at[KYMO_FIELDS_MOST];
+};
+static_assert(KYMO_PAYLOAD_MOST <= UINT16_MAX, "a place has 16 bits");
+
 /* Reads a column of values. All zero means not started. */
 struct kymo_unvalues {
     const uint8_t *at, *end;
@@ -69,6 +76,7 @@ struct kymo_unvalues {
         quick[32]; /* position in `plans`, plus 1, of schemas whose entries begin with one byte */
     struct kymo_unnotes notes; /* columns of notes, if there are any */
     uint8_t form;              /* of the event whose payload is next, if it is in those; else 0 */
+    struct kymo_places places; /* of the payload that kymo__values_get read last */
 };
 void kymo__unvalues_begin(struct kymo_unvalues *values, const uint8_t *at, const uint8_t *end);
 void kymo__unvalues_fini(struct kymo_unvalues *values);

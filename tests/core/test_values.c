@@ -1,4 +1,5 @@
-/* Payloads of numbers, as a program records them, are the same payloads in varints. */
+/* Payloads of numbers, as a program records them, are the same payloads in varints; and readers find
+   the fields. */
 #include "values.h"
 
 #include "check.h"
@@ -91,8 +92,60 @@ static void seven_numbers_in_a_record_become_varints(void)
     kymo__buffer_fini(&bytes);
 }
 
+/* Differences are stored in more or fewer bytes than the numbers, so places are not those of the
+   column. */
+static void a_reader_tells_where_fields_are(void)
+{
+    enum { FIELDS = 6 };
+    const uint8_t types[FIELDS] = {
+        KYMO_FIELD_UINT, KYMO_FIELD_ADDRESS,
+        KYMO_FIELD_TEXT, KYMO_FIELD_UINT | KYMO_FIELD_LIST,
+        KYMO_FIELD_ID,   KYMO_FIELD_INT | KYMO_FIELD_LISTS,
+    };
+    uint8_t column[512 + KYMO__VALUES_SLACK], *end = column;
+    struct kymo_values *values = kymo__values_new();
+    struct kymo_unvalues reading = {0};
+    struct kymo_buffer payload = {0};
+    struct kymo_plans *plans = calloc(1, sizeof(*plans));
+    plans->plan[SCHEMA].count = FIELDS;
+    memcpy(plans->plan[SCHEMA].type, types, FIELDS);
+    plans->count = SCHEMA;
+    kymo__values_begin(values);
+    uint16_t want[3][FIELDS];
+    for (unsigned i = 0; i < 3; i++) {
+        uint8_t bytes[64 + KYMO__VALUES_PADDING] = {0}, *at = bytes;
+        want[i][0] = 0;
+        at = kymo__varint_put(at, i * 100);
+        want[i][1] = (uint16_t)(at - bytes);
+        at = kymo__varint_put(at, UINT64_C(0x7f0000000000) + 16 * i);
+        want[i][2] = (uint16_t)(at - bytes);
+        at = (uint8_t *)memcpy(at, "\2ab", 3) + 3;
+        want[i][3] = (uint16_t)(at - bytes);
+        at = (uint8_t *)memcpy(at, "\2\x80\1\5", 4) + 4;
+        want[i][4] = (uint16_t)(at - bytes);
+        at = kymo__varint_put(at, 1000000 * (3 - i));
+        want[i][5] = (uint16_t)(at - bytes);
+        at = (uint8_t *)memcpy(at, "\2\1\1\0", 4) + 4;
+        end = kymo__values_put(values, plans, SCHEMA, bytes, (size_t)(at - bytes), end);
+    }
+    kymo__unvalues_begin(&reading, column, end);
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned number;
+        CHECK_EQ(kymo__values_get(&reading, &payload, &number), 0);
+        CHECK_EQ(number, (unsigned)SCHEMA);
+        CHECK_EQ(reading.places.plan->count, FIELDS);
+        for (unsigned field = 0; field < FIELDS; field++)
+            CHECK_EQ(reading.places.at[field], want[i][field]);
+    }
+    kymo__buffer_fini(&payload);
+    kymo__unvalues_fini(&reading);
+    kymo__values_free(values);
+    free(plans);
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(numbers_in_a_record_become_varints),
     CHECK_CASE(seven_numbers_in_a_record_become_varints),
+    CHECK_CASE(a_reader_tells_where_fields_are),
 };
 CHECK_MAIN(cases)

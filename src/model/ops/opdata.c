@@ -2,6 +2,7 @@
 #include "opdata.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "alloc.h"
 
@@ -56,10 +57,11 @@ static void read_tensor(struct kymo_opdatum *value, struct columns *c)
     value->strides = kymo__op_list_inner(&c->strides);
 }
 
+/* VALUE is all zero. */
 static void read_value(struct kymo_opdatum *value, struct columns *c)
 {
-    *value = (struct kymo_opdatum){
-        .kind = (uint8_t)kymo__op_list_uint(&c->kinds), .text = "", .dtype = "", .device = ""};
+    value->kind = (uint8_t)kymo__op_list_uint(&c->kinds);
+    value->text = value->dtype = value->device = "";
     switch (value->kind) {
     case KYMO_OP_TENSOR:
         read_tensor(value, c);
@@ -128,6 +130,18 @@ static void name_values(struct kymo_opdata *values, struct columns *c)
     }
 }
 
+/* Make room for COUNT values, all zero. */
+static int make_room(struct kymo_opdata *values, size_t count)
+{
+    int rc = 0;
+    while (rc == 0 && values->capacity < count)
+        rc = kymo__array_grow(&values->all, &values->capacity, values->capacity,
+                              sizeof(*values->all));
+    if (rc == 0 && count)
+        memset(values->all, 0, count * sizeof(*values->all));
+    return rc;
+}
+
 int kymo__op_values_read(struct kymo_opdata *values, const struct kymo_op_fields *fields,
                          const struct kymo_reader *reader)
 {
@@ -151,14 +165,13 @@ int kymo__op_values_read(struct kymo_opdata *values, const struct kymo_op_fields
     };
     kymo__op_values_clear(values);
     int rc = keep_columns(values, &c);
-    while (rc == 0 && c.kinds.left) {
-        rc = kymo__array_grow(&values->all, &values->capacity, values->count, sizeof(*values->all));
-        if (rc == 0)
-            read_value(&values->all[values->count++], &c);
-    }
+    if (rc == 0)
+        rc = make_room(values, c.kinds.left);
     if (rc < 0)
         return rc;
-    values->recorded = !(fields->at[KYMO__OP_FLAGS].value & KYMO_OP_NAMES);
+    while (c.kinds.left)
+        read_value(&values->all[values->count++], &c);
+    values->recorded = !(fields->at[KYMO__OP_FLAGS].number & KYMO_OP_NAMES);
     count_elements(values);
     limit_depth(values);
     name_values(values, &c);

@@ -10,6 +10,7 @@
 
 #include "alloc.h"
 #include "calls.h"
+#include "cursor.h"
 #include "opforward.h"
 #include "opids.h"
 #include "oplane.h"
@@ -210,7 +211,7 @@ static int take_in(struct pass *p, struct kymo_op_lane *lane, const struct kymo_
         return 0;
     open->described = true;
     int rc = kymo__op_take_in(op, fields, p->capture->reader);
-    const char *whole = kymo__op_schema(&p->schemas, fields->at[KYMO__OP_SCHEMA].value);
+    const char *whole = kymo__op_schema(&p->schemas, fields->at[KYMO__OP_SCHEMA].number);
     if (whole)
         op->schema = whole;
     if (op->tid)
@@ -222,7 +223,7 @@ static int take_in(struct pass *p, struct kymo_op_lane *lane, const struct kymo_
 
 static int take_out(struct pass *p, struct kymo_op_lane *lane, const struct kymo_op_fields *fields)
 {
-    struct kymo_opcall *op = kymo__op_lane_find(lane, fields->at[KYMO__OP_RF_ID].value);
+    struct kymo_opcall *op = kymo__op_lane_find(lane, fields->at[KYMO__OP_RF_ID].number);
     if (!op)
         return 0;
     int rc = kymo__op_values_read(&op->outputs, fields, p->capture->reader);
@@ -230,18 +231,19 @@ static int take_out(struct pass *p, struct kymo_op_lane *lane, const struct kymo
                   : kymo__op_ids_outputs(&p->ids, lane->process, op->id, &op->inputs, &op->outputs);
 }
 
-static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event)
+static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event,
+                        const struct kymo_places *places)
 {
     enum kymo_op_note note = kymo__op_note_of(&p->keys, event->key);
     if (note == KYMO__OP_NOTHING || note >= KYMO__OP_MEMORY)
         return 0;
     struct kymo_op_fields fields;
-    kymo__op_fields_read(&fields, &p->keys, event);
+    kymo__op_fields_read(&fields, &p->keys, event, places);
     if (note == KYMO__OP_IN)
         return take_in(p, lane, &fields);
     if (note == KYMO__OP_OUT)
         return take_out(p, lane, &fields);
-    struct kymo_opcall *op = kymo__op_lane_find(lane, fields.at[KYMO__OP_RF_ID].value);
+    struct kymo_opcall *op = kymo__op_lane_find(lane, fields.at[KYMO__OP_RF_ID].number);
     return op ? kymo__op_take_attributes(op, &fields, p->capture->reader) : 0;
 }
 
@@ -256,11 +258,12 @@ static int resync(struct pass *p, struct kymo_op_lane *lane, const struct kymo_e
     return kymo__nest_pause(&lane->nest);
 }
 
-static int take_event(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event)
+static int take_event(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event,
+                      const struct kymo_places *places)
 {
     struct kymo_nest *n = &lane->nest;
     if (event->kind == KYMO_PAYLOAD)
-        return take_payload(p, lane, event);
+        return take_payload(p, lane, event, places);
     if (event->kind == KYMO_SAMPLE || event->kind == KYMO_ARG || event->kind == KYMO_ARG_TEXT)
         return 0;
     int rc = n->receiver == KYMO__ENDED ? kymo__nest_release(n) : 0;
@@ -331,11 +334,12 @@ static struct kymo_op_lane *lane_of(struct pass *p, uint32_t index)
 
 static int read_events(struct pass *p, struct kymo_cursor *cursor)
 {
-    struct kymo_event event = {.size = sizeof(event)};
+    const struct kymo_event *event;
+    const struct kymo_places *places;
     int rc;
-    while ((rc = kymo_cursor_next(cursor, &event)) > 0) {
-        struct kymo_op_lane *lane = lane_of(p, event.thread);
-        rc = lane ? take_event(p, lane, &event) : -ENOMEM;
+    while ((rc = kymo__cursor_lend(cursor, &event, &places)) > 0) {
+        struct kymo_op_lane *lane = lane_of(p, event->thread);
+        rc = lane ? take_event(p, lane, event, places) : -ENOMEM;
         if (rc == 0 && ++p->done % PROGRESS == 0 && p->options->progress)
             rc = p->options->progress(p->options->progress_arg, p->done, p->all);
         if (rc < 0)

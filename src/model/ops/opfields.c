@@ -77,17 +77,22 @@ static unsigned place_of(const struct kymo_op_keys *keys, uint64_t key, unsigned
 static int add_plan(struct kymo_op_keys *keys, const struct kymo_reader *r, uint32_t key)
 {
     const struct kymo_reader_schema *schema = &r->schemas[r->keys[key].schema - 1];
+    bool has[KYMO__OP_FIELDS + 1] = {false};
     int rc = kymo__array_grow(&keys->plans, &keys->plan_capacity, keys->plan_count,
                               sizeof(*keys->plans));
     if (rc < 0)
         return rc;
     struct kymo_op_plan *plan = &keys->plans[keys->plan_count++];
-    *plan = (struct kymo_op_plan){.count = schema->plan.count};
+    *plan = (struct kymo_op_plan){.types = schema->plan};
     keys->plan[key] = (uint32_t)keys->plan_count;
-    for (unsigned i = 0; i < plan->count; i++) {
-        plan->type[i] = schema->plan.type[i];
-        plan->place[i] = (uint8_t)place_of(keys, schema->field[i], plan->type[i]);
+    for (unsigned i = 0; i < schema->plan.count; i++) {
+        unsigned place = place_of(keys, schema->field[i], schema->plan.type[i]);
+        plan->place[i] = (uint8_t)place;
+        has[place] = true;
     }
+    for (unsigned i = 0; i < KYMO__OP_FIELDS; i++)
+        if (!has[i])
+            plan->missing[plan->missing_count++] = (uint8_t)i;
     return 0;
 }
 
@@ -131,7 +136,12 @@ void kymo__op_field_put(struct kymo_op_fields *fields, const struct kymo_op_keys
 {
     unsigned place = place_of(keys, arg->key, arg->type);
     if (place != KYMO__OP_FIELDS)
-        fields->at[place] = *arg;
+        fields->at[place] = (struct kymo_op_found){
+            .number = arg->bytes ? arg->count : arg->value,
+            .bytes = arg->bytes,
+            .end = arg->bytes ? arg->bytes + arg->length : NULL,
+            .there = true,
+        };
 }
 
 static const struct kymo_op_plan *find_plan(const struct kymo_op_keys *keys, uint32_t key)
@@ -140,56 +150,74 @@ static const struct kymo_op_plan *find_plan(const struct kymo_op_keys *keys, uin
     return at ? &keys->plans[at - 1] : NULL;
 }
 
-/* Read a field of TYPE, which is not an empty list, at AT. Returns the byte after it, or NULL. */
-static const uint8_t *take_field(unsigned type, const uint8_t *at, const uint8_t *end,
-                                 struct kymo_call_arg *arg)
+static inline bool is_list(unsigned type)
 {
-    const unsigned many = KYMO_FIELD_LIST | KYMO_FIELD_LISTS;
-    uint64_t value = 0;
-    arg->type = (uint8_t)type;
-    if (type == KYMO_FIELD_FLOAT) {
-        if (end - at < (ptrdiff_t)sizeof(arg->value))
-            return NULL;
-        memcpy(&arg->value, at, sizeof(arg->value));
-        return at + sizeof(arg->value);
+    return type & (KYMO_FIELD_LIST | KYMO_FIELD_LISTS);
+}
+
+/* Is it a list of numbers, and not of lists? */
+static inline bool is_flat(unsigned type)
+{
+    unsigned base = type & ~(unsigned)KYMO_FIELD_LIST;
+    return type & KYMO_FIELD_LIST && base != KYMO_FIELD_FLOAT && base != KYMO_FIELD_TEXT &&
+           base != KYMO_FIELD_BYTES;
+}
+
+/* Read a field of TYPE from AT to NEXT in a payload up to END: one that somebody wants, so that it is
+   a number or a list. */
+static inline void take_field(unsigned type, const uint8_t *at, const uint8_t *next,
+                              const uint8_t *end, struct kymo_op_found *value)
+{
+    *value = (struct kymo_op_found){.there = true};
+    if (is_list(type) && !*at) /* as most lists of most operators */
+        return;
+    const uint8_t *behind = kymo__varint_get_wide(at, end, &value->number);
+    if (is_list(type)) {
+        value->bytes = behind;
+        /* What follows a list of numbers may be read with the last of them, eight bytes at a time. */
+        value->end = is_flat(type) ? end : next;
+    } else if (type == KYMO_FIELD_INT) {
+        value->number = (uint64_t)kymo__unzigzag(value->number);
     }
-    const uint8_t *behind = kymo__varint_get_wide(at, end, &value);
-    if (!behind)
-        return NULL;
-    arg->value = type == KYMO_FIELD_INT ? (uint64_t)kymo__unzigzag(value) : value;
-    if (!(type & many) && type != KYMO_FIELD_TEXT && type != KYMO_FIELD_BYTES)
-        return behind;
-    unsigned base = type & ~many;
-    bool numbers = base != KYMO_FIELD_FLOAT && base != KYMO_FIELD_TEXT && base != KYMO_FIELD_BYTES;
-    const uint8_t *next = !numbers                 ? kymo__field_end(type, at, end)
-                          : type & KYMO_FIELD_LIST ? kymo__varints_skip(behind, end, value)
-                                                   : kymo__varint_lists_skip(behind, end, value);
-    arg->count = value;
-    arg->bytes = behind;
-    arg->length = next ? (size_t)(next - behind) : 0;
-    /* What follows a list of numbers may be read with the last of them, eight bytes at a time. */
-    if (numbers && type & KYMO_FIELD_LIST)
-        arg->length = (size_t)(end - behind);
-    return next;
+}
+
+/* Find out where the fields of the payload from AT to END are. False if it does not match PLAN. */
+static bool find_places(const struct kymo_plan *plan, const uint8_t *at, const uint8_t *end,
+                        struct kymo_places *places)
+{
+    const uint8_t *bytes = at;
+    places->plan = plan;
+    for (unsigned i = 0; at && i < plan->count; i++) {
+        places->at[i] = (uint16_t)(at - bytes);
+        at = kymo__field_end(plan->type[i], at, end);
+    }
+    return at == end;
+}
+
+static bool is_same_plan(const struct kymo_plan *a, const struct kymo_plan *b)
+{
+    return a->count == b->count && memcmp(a->type, b->type, a->count) == 0;
 }
 
 void kymo__op_fields_read(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
-                          const struct kymo_event *event)
+                          const struct kymo_event *event, const struct kymo_places *places)
 {
     const struct kymo_op_plan *plan = find_plan(keys, event->key);
-    const uint8_t *at = event->payload, *end = at + event->payload_bytes;
-    *fields = (struct kymo_op_fields){0};
-    if (!plan || !at)
-        return;
-    for (unsigned i = 0; at && i < plan->count; i++) {
-        /* Most lists of most operators are empty. */
-        if (plan->type[i] >= KYMO_FIELD_LIST && at < end && !*at)
-            at++;
-        else
-            at = take_field(plan->type[i], at, end, &fields->at[plan->place[i]]);
-    }
-    if (at != end) /* a payload that does not match its schema is damaged: show none of it */
+    const uint8_t *bytes = event->payload, *end = bytes + event->payload_bytes;
+    struct kymo_places found;
+    bool given = places && places->plan && plan && is_same_plan(places->plan, &plan->types);
+    /* A payload that does not match its schema is damaged: show none of it. */
+    if (!plan || !bytes || (!given && !find_places(&plan->types, bytes, end, &found))) {
         *fields = (struct kymo_op_fields){0};
+        return;
+    }
+    const uint16_t *at = given ? places->at : found.at;
+    for (unsigned i = 0, count = plan->types.count; i < count; i++)
+        if (plan->place[i] != KYMO__OP_FIELDS)
+            take_field(plan->types.type[i], bytes + at[i], i + 1 < count ? bytes + at[i + 1] : end,
+                       end, &fields->at[plan->place[i]]);
+    for (unsigned i = 0; i < plan->missing_count; i++)
+        fields->at[plan->missing[i]] = (struct kymo_op_found){0};
 }
 
 /* ---- lists ---- */

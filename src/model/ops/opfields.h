@@ -49,9 +49,10 @@ enum kymo_op_field {
 
 /* Where the fields of a payload go. */
 struct kymo_op_plan {
-    uint8_t count;
-    uint8_t type[KYMO_FIELDS_MOST];
-    uint8_t place[KYMO_FIELDS_MOST]; /* enum kymo_op_field; KYMO__OP_FIELDS: nobody wants it */
+    struct kymo_plan types;
+    uint8_t place[KYMO_FIELDS_MOST];  /* enum kymo_op_field; KYMO__OP_FIELDS: nobody wants it */
+    uint8_t missing[KYMO__OP_FIELDS]; /* those that it lacks */
+    uint8_t missing_count;
 };
 
 /* What the keys of a capture mean for operators. */
@@ -85,9 +86,13 @@ static inline bool kymo__op_is_span(const struct kymo_op_keys *keys, uint64_t ke
     return key < keys->count && keys->class[key] == KYMO_CLASS_NAME;
 }
 
-/* The fields of one payload. Those that it lacks are 0 or empty. */
+/* The fields of one payload. Those that it lacks are all zero, as are empty lists. */
 struct kymo_op_fields {
-    struct kymo_call_arg at[KYMO__OP_FIELDS + 1]; /* the last is for those that nobody wants */
+    struct kymo_op_found {
+        uint64_t number;            /* the number, or how many values the list has */
+        const uint8_t *bytes, *end; /* of a list; one of numbers ends before `end` */
+        bool there;
+    } at[KYMO__OP_FIELDS + 1]; /* the last is for those that nobody wants */
 };
 
 /* Put ARG, a field of any payload of an operator, in its place. It is ignored if it has a type that
@@ -95,10 +100,10 @@ struct kymo_op_fields {
 void kymo__op_field_put(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
                         const struct kymo_call_arg *arg);
 
-/* Read all fields of EVENT, a payload of an operator. They are lent as long as EVENT is. Their keys
-   are not filled in, and the length of a list of numbers reaches to the end of the payload. */
+/* Read all fields of EVENT, a payload of an operator. They are lent as long as EVENT is. If PLACES is
+   not NULL, it tells where they are. */
 void kymo__op_fields_read(struct kymo_op_fields *fields, const struct kymo_op_keys *keys,
-                          const struct kymo_event *event);
+                          const struct kymo_event *event, const struct kymo_places *places);
 
 /* ---- lists ---- */
 
@@ -111,9 +116,8 @@ struct kymo_op_list {
 static inline struct kymo_op_list kymo__op_list(const struct kymo_op_fields *fields,
                                                 enum kymo_op_field field)
 {
-    const struct kymo_call_arg *arg = &fields->at[field];
-    return (struct kymo_op_list){arg->bytes, arg->bytes ? arg->bytes + arg->length : NULL,
-                                 arg->bytes ? arg->count : 0};
+    const struct kymo_op_found *list = &fields->at[field];
+    return (struct kymo_op_list){list->bytes, list->end, list->number};
 }
 
 /* The next value of a list of numbers, names included; 0 after its end. */

@@ -58,16 +58,16 @@ struct kymo_opcall *kymo__op_lane_find(struct kymo_op_lane *lane, uint64_t rf_id
 int kymo__op_take_in(struct kymo_opcall *op, const struct kymo_op_fields *fields,
                      const struct kymo_reader *reader)
 {
-    const struct kymo_call_arg *at = fields->at;
-    if (at[KYMO__OP_RF_ID].value)
-        op->rf_id = at[KYMO__OP_RF_ID].value;
-    if (at[KYMO__OP_SEQ].type)
-        op->seq = (int64_t)at[KYMO__OP_SEQ].value;
-    op->scope = (uint32_t)at[KYMO__OP_SCOPE].value;
-    op->tid = at[KYMO__OP_THREAD].value ? at[KYMO__OP_THREAD].value : op->tid;
-    op->fw_tid = at[KYMO__OP_FW_THREAD].value;
-    if (at[KYMO__OP_SCHEMA].value)
-        op->schema = kymo__key_name(reader, at[KYMO__OP_SCHEMA].value);
+    const struct kymo_op_found *at = fields->at;
+    if (at[KYMO__OP_RF_ID].number)
+        op->rf_id = at[KYMO__OP_RF_ID].number;
+    if (at[KYMO__OP_SEQ].there)
+        op->seq = (int64_t)at[KYMO__OP_SEQ].number;
+    op->scope = (uint32_t)at[KYMO__OP_SCOPE].number;
+    op->tid = at[KYMO__OP_THREAD].number ? at[KYMO__OP_THREAD].number : op->tid;
+    op->fw_tid = at[KYMO__OP_FW_THREAD].number;
+    if (at[KYMO__OP_SCHEMA].number)
+        op->schema = kymo__key_name(reader, at[KYMO__OP_SCHEMA].number);
     return kymo__op_values_read(&op->inputs, fields, reader);
 }
 

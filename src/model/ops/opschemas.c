@@ -8,7 +8,7 @@
 #include "alloc.h"
 #include "fields.h"
 
-#define FIRST_LOOK ((kymo_ns)100000000) /* before the end of the capture */
+#define FIRST_LOOK ((kymo_ns)1000000) /* before the end of the capture */
 
 static bool is_schema(const struct kymo_reader *r, uint32_t key)
 {

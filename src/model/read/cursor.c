@@ -1,4 +1,6 @@
 /* cursor.c — merge the events of all threads in order of time, with a heap of streams. */
+#include "cursor.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -125,6 +127,19 @@ static int move_on(struct kymo_cursor *c)
         c->heap[0] = c->heap[--c->count];
     sink(c, 0);
     return 0;
+}
+
+int kymo__cursor_lend(struct kymo_cursor *cursor, const struct kymo_event **event,
+                      const struct kymo_places **places)
+{
+    int rc = move_on(cursor);
+    if (rc < 0 || !cursor->count)
+        return rc;
+    struct lane *first = cursor->heap[0];
+    *event = &first->event;
+    *places = kymo__stream_places(&first->stream);
+    cursor->handed_out = true;
+    return 1;
 }
 
 int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event)

@@ -153,7 +153,6 @@ static void fill_text(const struct kymo_reader *r, struct kymo_event *event)
 
 static void fill_name(const struct kymo_reader *r, struct kymo_event *event)
 {
-    event->name = event->file = event->text = "";
     if (!event->key)
         return;
     event->name = "(unknown)";
@@ -231,14 +230,24 @@ static int next_in_run(struct kymo_stream *s, struct kymo_event *event)
                 continue; /* the process ended between the two */
             value = s->batch[s->batch_at++].ticks;
         }
+        /* All members are named: to zero the others first, compilers use a slow instruction. */
         *event = (struct kymo_event){
+            .size = 0,
             .time = kymo__timebase_ns(&s->capture->base, record.ticks, &s->hint),
             .ticks = record.ticks,
             .thread = s->thread,
             .kind = (uint16_t)kind,
             .detail = (uint16_t)(detail & ~KYMO_HAS_ID),
             .key = kymo__word_key(record.word),
+            .class_ = 0,
+            .line = 0,
+            .name = "",
+            .file = "",
             .id = value,
+            .value = 0,
+            .text = "",
+            .payload = NULL,
+            .payload_bytes = 0,
         };
         if (kymo__unlikely(s->track) && !(kind == KYMO_PAYLOAD && !record.ticks))
             on_its_clock(s, event);
@@ -321,6 +330,8 @@ static bool next_gap(struct kymo_stream *s, uint64_t ticks, struct kymo_event *e
 
 int kymo__stream_next(struct kymo_stream *s, struct kymo_event *event)
 {
+    if (kymo__likely(s->gap == s->gap_end && !s->has_ahead))
+        return next_recorded(s, event);
     if (!s->has_ahead) {
         int rc = next_recorded(s, &s->ahead);
         if (rc < 0)

@@ -48,6 +48,12 @@ void kymo__stream_limit(struct kymo_stream *stream, size_t run, uint64_t before)
 /* Read the next event. Returns 1, 0 at the end, or a negative code. */
 int kymo__stream_next(struct kymo_stream *stream, struct kymo_event *event);
 
+/* Where the fields of the payload read last are; NULL if that is not known. */
+static inline const struct kymo_places *kymo__stream_places(const struct kymo_stream *stream)
+{
+    return stream->whole && !stream->live ? &stream->decoder.values.places : NULL;
+}
+
 /* Fast path: the decoded records available now, as in the file. Returns 0 if there are none, which
    does not mean the end. Do not use those from tick *LIMIT on; it is lowered to the start of the
    next gap. kymo__stream_skip consumes them. */

@@ -106,7 +106,7 @@ int kymo__op_track_note(struct kymo_op_track *track, const struct kymo_op_export
         open->depth = track->depth;
         rc = kymo__op_take_in(&open->op, &fields, ops->reader);
     } else if (note == KYMO__OP_ATTRIBUTES) {
-        struct kymo_opcall *op = kymo__op_lane_find(&track->lane, fields.at[KYMO__OP_RF_ID].value);
+        struct kymo_opcall *op = kymo__op_lane_find(&track->lane, fields.at[KYMO__OP_RF_ID].number);
         rc = op ? kymo__op_take_attributes(op, &fields, ops->reader) : 0;
     }
     return rc < 0 ? rc : 1;
