@@ -26,9 +26,11 @@ static inline struct kymo__torch_text kymo__torch_text_at(const void *object, in
                                      kymo__torch_word(object, offset + 8)};
 }
 
-/* Fill in id, sequence number, threads, scope, schema and site. NAME is that of the record. */
+/* Fill in id, sequence number, threads, scope, schema and site. NAME is that of the record. MET are the
+   operators that this thread has met, or NULL. */
 static inline void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record,
-                                         const char *name, struct kymo_operator *what)
+                                         const char *name, struct kymo__torch_met *met,
+                                         struct kymo_operator *what)
 {
     what->id = kymo__torch_word(record, l->id);
     what->sequence = (int64_t)kymo__torch_word(record, l->sequence);
@@ -41,12 +43,22 @@ static inline void kymo__torch_read_head(const struct kymo__torch_layout *l, con
     const void *schema = what->scope == 0 ? kymo__torch_pointer(record, l->schema) : NULL;
     if (!schema || schema == name || kymo__torch_pointer(schema, 0) != name)
         return;
-    struct kymo__torch_schema *found = kymo__torch_schema(schema, kymo__torch_text_at(schema, 0),
-                                                          kymo__torch_text_at(schema, l->overload));
-    if (__builtin_expect(found != NULL, 1)) {
-        what->schema = found->text;
-        what->site = &found->site;
+    const struct kymo__torch_text text = kymo__torch_text_at(schema, 0),
+                                  overload = kymo__torch_text_at(schema, l->overload);
+    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    struct kymo__torch_met *here = met ? &met[kymo__torch_met_place(schema)] : NULL;
+    if (__builtin_expect(here && kymo__torch_met_is(here, schema, session, text, overload), 1)) {
+        what->schema = here->text;
+        what->site = &here->site;
+        return;
     }
+    struct kymo__torch_schema *found = kymo__torch_schema(schema, text, overload);
+    if (!found)
+        return;
+    what->schema = found->text;
+    what->site = &found->site;
+    if (here)
+        kymo__torch_met_set(here, found, session);
 }
 
 #endif

@@ -65,7 +65,7 @@ static void add_observation(const void *record, unsigned scope, bool end)
     if (end) {
         kymo__torch_read_outputs(l, record, &values);
     } else {
-        kymo__torch_read_head(l, record, name, &o->head);
+        kymo__torch_read_head(l, record, name, NULL, &o->head);
         kymo__torch_read_inputs(l, lib, record, &values);
     }
     if (o->head.schema)

@@ -9,6 +9,7 @@
 #include <kymo/memory.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "torchcall.h"
 #include "torchextras.h"
@@ -31,6 +32,7 @@ struct op_thread {
     struct op_thread *next; /* under the lock */
     uint32_t depth;
     struct open_op open[OPEN_MOST];
+    struct kymo__torch_met met[KYMO__TORCH_MET];
 };
 
 static int mode_now; /* enum kymo__torch_mode; read in every call */
@@ -78,7 +80,9 @@ static __attribute__((noinline)) struct op_thread *make_mine(void)
 {
     pthread_once(&thread_once, make_key);
     bool memory = kymo_memory_enter(); /* what this allocates is not the program's */
-    struct op_thread *made = calloc(1, sizeof *made);
+    struct op_thread *made = aligned_alloc(_Alignof(struct op_thread), sizeof *made);
+    if (made)
+        memset(made, 0, sizeof *made);
     if (made && pthread_setspecific(thread_key, made) != 0) {
         free(made);
         made = NULL;
@@ -200,7 +204,7 @@ static inline void record_start(const void *record, unsigned scope, int mode)
     what.inputs = NULL;
     what.input_count = 0;
     if (__builtin_expect(l != NULL, 1)) {
-        kymo__torch_read_head(l, record, what.name, &what);
+        kymo__torch_read_head(l, record, what.name, t->met, &what);
     } else {
         what.schema = NULL;
         what.site = NULL;

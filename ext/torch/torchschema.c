@@ -80,6 +80,25 @@ struct kymo__torch_schema *kymo__torch_schema_search(const void *object,
     return found ? found : make_schema(object, name, overload);
 }
 
+void kymo__torch_met_set(struct kymo__torch_met *m, const struct kymo__torch_schema *s,
+                         uint32_t session)
+{
+    struct kymo_op_site site = {__atomic_load_n(&s->site.name, __ATOMIC_RELAXED),
+                                __atomic_load_n(&s->site.schema, __ATOMIC_RELAXED)};
+    if (site.name >> 32 != session || site.schema >> 32 != session)
+        return;
+    *m = (struct kymo__torch_met){
+        .object = s->object,
+        .session = session,
+        .name_length = (uint16_t)s->name_length,
+        .length = (uint16_t)s->length,
+        .text = s->text,
+        .site = site,
+    };
+    if (s->length <= sizeof m->head)
+        memcpy(m->head, s->text, s->length);
+}
+
 struct kymo__torch_schema *kymo__torch_schemas(void)
 {
     pthread_mutex_lock(&lock);

@@ -3,6 +3,7 @@
 #ifndef KYMO_EXT_TORCHSCHEMA_H
 #define KYMO_EXT_TORCHSCHEMA_H
 
+#include <assert.h>
 #include <kymo/op.h>
 #include <kymo/record.h>
 #include <stdbool.h>
@@ -72,16 +73,30 @@ static inline bool kymo__torch_is_same(const char *a, const char *b, size_t leng
     return i == length;
 }
 
+/* Is TEXT, whose length is right, NAME or NAME.OVERLOAD? */
+static inline bool kymo__torch_text_is(const char *text, struct kymo__torch_text name,
+                                       struct kymo__torch_text overload)
+{
+    return kymo__torch_is_same(text, name.bytes, name.length) &&
+           (!overload.length ||
+            kymo__torch_is_same(text + name.length + 1, overload.bytes, overload.length));
+}
+
+/* The length of NAME, or NAME.OVERLOAD. */
+static inline size_t kymo__torch_text_length(struct kymo__torch_text name,
+                                             struct kymo__torch_text overload)
+{
+    return overload.length ? name.length + 1 + overload.length : name.length;
+}
+
 /* Is S the operator of OBJECT, and its text NAME, or NAME.OVERLOAD? */
 static inline bool kymo__torch_schema_is(const struct kymo__torch_schema *s, const void *object,
                                          struct kymo__torch_text name,
                                          struct kymo__torch_text overload)
 {
-    size_t length = overload.length ? name.length + 1 + overload.length : name.length;
-    return s->object == object && s->name_length == name.length && s->length == length &&
-           kymo__torch_is_same(s->text, name.bytes, name.length) &&
-           (!overload.length ||
-            kymo__torch_is_same(s->text + name.length + 1, overload.bytes, overload.length));
+    return s->object == object && s->name_length == name.length &&
+           s->length == kymo__torch_text_length(name, overload) &&
+           kymo__torch_text_is(s->text, name, overload);
 }
 
 /* Search everywhere, and add it if it is new. */
@@ -104,6 +119,42 @@ static inline struct kymo__torch_schema *kymo__torch_schema(const void *object,
         __atomic_store_n(&found->session, session, __ATOMIC_RELAXED);
     return found;
 }
+
+/* ---- as one thread knows them ---- */
+
+/* An operator that this thread met in this session, in one line of the processor's cache: most of
+   what it takes to find one is waiting for memory. */
+struct kymo__torch_met {
+    const void *object; /* as in struct kymo__torch_schema */
+    uint32_t session;
+    uint16_t name_length, length;
+    const char *text;
+    struct kymo_op_site site; /* it has the keys of the session */
+    char head[24];            /* the text, if it is not longer */
+} __attribute__((aligned(64)));
+static_assert(sizeof(struct kymo__torch_met) == 64, "a line of the cache");
+
+enum { KYMO__TORCH_MET = 512 }; /* a power of two */
+
+/* The place of the operator with OBJECT among those that a thread has met. */
+static inline size_t kymo__torch_met_place(const void *object)
+{
+    return (size_t)((uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> 55) % KYMO__TORCH_MET;
+}
+
+/* Is it the operator of OBJECT, met in SESSION? */
+static inline bool kymo__torch_met_is(const struct kymo__torch_met *m, const void *object,
+                                      uint32_t session, struct kymo__torch_text name,
+                                      struct kymo__torch_text overload)
+{
+    return m->object == object && m->session == session && m->name_length == name.length &&
+           m->length == kymo__torch_text_length(name, overload) &&
+           kymo__torch_text_is(m->length <= sizeof m->head ? m->head : m->text, name, overload);
+}
+
+/* Remember S in M if its site has the keys of SESSION. */
+void kymo__torch_met_set(struct kymo__torch_met *m, const struct kymo__torch_schema *s,
+                         uint32_t session);
 
 /* All of them, the last one first; a list linked by `next`. */
 struct kymo__torch_schema *kymo__torch_schemas(void);

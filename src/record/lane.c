@@ -107,7 +107,7 @@ static void join_quietly(struct kymo_laneset *lanes, struct kymo_local *local)
     memset(local->recent, 0, sizeof(local->recent)); /* keys belong to a session */
     memset(local->recent_ops, 0, sizeof(local->recent_ops));
     local->recent_dtype = local->recent_device = (struct kymo_recent){0};
-    local->op_note = local->op_numbers = 0;
+    local->op_note = local->op_numbers = local->op_values = 0;
     local->lane.thread = kymo__laneset_index(lanes);
     local->joined_ticks = kymo_ticks();
     gap_slot_take(lanes, local);
@@ -317,7 +317,9 @@ KYMO__COLD uint32_t kymo__key_slow(struct kymo_local *local, const char *name)
         key = kymo__names_add(names, name);
         kymo__cancel_restore(cancel);
     }
-    if (key)
+    if (key) {
+        local->recent_changes++;
         local->recent[kymo__recent_place(name)] = (struct kymo_recent){name, key};
+    }
     return key;
 }

@@ -23,14 +23,15 @@ struct kymo_local {
     struct kymo_pen pen;       /* for events of tracks */
     struct kymo_gap_slot *gap; /* in the live file, or &spare */
     struct kymo_gap_slot spare;
-    uint32_t tid;                 /* system id of its thread; under the registry's lock */
-    uint32_t orphan;              /* enum kymo_orphan */
-    uint32_t undefined;           /* 1: the capture has no definition of this thread yet */
-    uint32_t nameless;            /* 1: introduced by another thread, and not named since */
-    uint32_t exit_rounds;         /* how often the exit destructor has run */
-    uint64_t joined_ticks;        /* when it became part of the session */
-    uint64_t ops;                 /* operators that were given an id */
-    uint64_t op_note, op_numbers; /* words of an operator's note without values; 0: not known */
+    uint32_t tid;          /* system id of its thread; under the registry's lock */
+    uint32_t orphan;       /* enum kymo_orphan */
+    uint32_t undefined;    /* 1: the capture has no definition of this thread yet */
+    uint32_t nameless;     /* 1: introduced by another thread, and not named since */
+    uint32_t exit_rounds;  /* how often the exit destructor has run */
+    uint64_t joined_ticks; /* when it became part of the session */
+    uint64_t ops;          /* operators that were given an id */
+    /* Words of an operator's note, and of its numbers without and with values; 0: not known. */
+    uint64_t op_note, op_numbers, op_values;
     struct kymo_local *before, *after; /* all locals; under the registry's lock */
     /* Recently used names and their keys, by address: most look-ups end here. */
     struct kymo_recent {
@@ -38,6 +39,7 @@ struct kymo_local {
         uint32_t key;
     } recent[KYMO__RECENT];
     struct kymo_recent recent_dtype, recent_device; /* of the tensor recorded last */
+    uint32_t recent_changes; /* of those three: whoever reads them without a claim compares it */
     /* The same for operators: the name at an address may be another one by now, so that it is
        compared with `text`, the session's copy. */
     struct kymo_recent_op {

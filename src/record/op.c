@@ -12,6 +12,7 @@
 #include "laneset.h"
 #include "local.h"
 #include "opnames.h"
+#include "opnumbers.h"
 #include "opout.h"
 #include "opvalues.h"
 #include "running.h"
@@ -112,6 +113,7 @@ look_up_slowly(struct kymo_lane *lane, struct kymo_record *at, const struct kymo
     struct kymo_local *local = (struct kymo_local *)lane;
     local->op_note = kymo_word(KYMO__NOTE, 0, found.note.key);
     local->op_numbers = kymo__chain_word_seven(found.note.number, KYMO__OPVALUES_LISTS);
+    local->op_values = kymo__chain_word_seven(found.note.number, KYMO__CHAIN_VALUES);
     if (site && (found.schema_key || !what->schema)) {
         remember_key(&site->name, lane->session, found.key);
         remember_key(&site->schema, lane->session, found.schema_key);
@@ -217,6 +219,53 @@ KYMO_INLINE struct kymo_op begin_quickly(const struct kymo_operator *what)
     return (struct kymo_op){(uint32_t)name, (uint32_t)(name >> KEY_BITS), what->id};
 }
 
+/* The same for one with inputs, if numbers are all there is to say about them, and this thread has
+   met their types and devices lately. Nothing is claimed while they are put together; then it is
+   checked that what was used still holds. */
+static __attribute__((noinline)) struct kymo_op begin_with_numbers(const struct kymo_operator *what)
+{
+    struct kymo_record room[1 + KYMO__OPRECORDS_MOST];
+    struct kymo_lane *lane = kymo__lane;
+    const struct kymo_local *local = (const struct kymo_local *)lane;
+    uint64_t name = kymo__load_relaxed(&what->site->name);
+    uint64_t schema = kymo__load_relaxed(&what->site->schema);
+    bool cut = false;
+    if (kymo__unlikely(!lane))
+        return none;
+    uint32_t session = lane->session, changes = local->recent_changes;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (kymo__unlikely(name >> KEY_BITS != session || schema >> KEY_BITS != session ||
+                       !local->op_note))
+        return none;
+    const struct kymo_record *end =
+        put_numbers(room + 1, local, what->inputs, what->input_count, &cut);
+    const uint64_t numbers[] = {what->id,
+                                kymo__zigzag(what->sequence),
+                                what->scope,
+                                what->thread,
+                                what->forward_thread,
+                                (uint32_t)schema,
+                                what->flags | (cut ? KYMO_OP_CUT : 0)};
+    if (kymo__unlikely(!end || !kymo__chain_fits_seven(numbers)))
+        return none;
+    kymo__chain_store_seven(room, local->op_values, numbers);
+    unsigned count = (unsigned)(end - room);
+    struct kymo_record *at = kymo_lane_try(&lane, 2 + count);
+    if (kymo__unlikely(!at))
+        return none;
+    if (kymo__unlikely(lane->session != session || local->recent_changes != changes)) {
+        kymo_lane_release(lane, at);
+        return none;
+    }
+    for (unsigned i = 0; i < count; i++)
+        kymo_lane_store(at + 2 + i, room[i].ticks, room[i].word);
+    uint64_t ticks = kymo__counter_read();
+    kymo_lane_store(at + 1, ticks, local->op_note);
+    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, (uint32_t)name));
+    kymo_lane_commit(lane, at + 2 + count);
+    return (struct kymo_op){.key = (uint32_t)name, .session = session, .id = what->id};
+}
+
 /* Record the operator with COUNT of its inputs and a note of at most SIZE bytes in ROOM. False if
    the note does not fit: then nothing is recorded. */
 static bool begin_with(const struct kymo_operator *what, size_t count, struct kymo_opkeys *keys,
@@ -282,8 +331,8 @@ static __attribute__((noinline)) struct kymo_op begin_slowly(const struct kymo_o
 struct kymo_op kymo__op_begin(const struct kymo_operator *what)
 {
     struct kymo_op op = none;
-    if (kymo__likely(!what->input_count && site_of(what) && what->id))
-        op = begin_quickly(what);
+    if (kymo__likely(site_of(what) && what->id && what->input_count <= KYMO__OPRECORDS_VALUES))
+        op = what->input_count ? begin_with_numbers(what) : begin_quickly(what);
     return kymo__likely(op.key != 0) ? op : begin_slowly(what);
 }
 

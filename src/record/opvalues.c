@@ -10,8 +10,10 @@ KYMO_INLINE uint32_t key_like(struct kymo_lane *lane, const char *name, struct k
     if (kymo__likely(last->address == name))
         return last->key;
     uint32_t key = name ? kymo__key(lane, name) : 0;
-    if (key)
+    if (key) {
+        ((struct kymo_local *)lane)->recent_changes++;
         *last = (struct kymo_recent){name, key};
+    }
     return key;
 }
 

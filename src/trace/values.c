@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "atomic.h"
 #include "entries.h"
+#include "oprecords.h"
 #include "varint.h"
 
 bool kymo__field_valid(unsigned type)
@@ -394,6 +395,9 @@ struct kymo_record kymo__chain_record(unsigned number, const uint8_t *bytes, siz
     return record;
 }
 
+/* How USED of a payload with values of an operator tells where they begin: from this bit on. */
+enum { VALUES_SHIFT = 4 };
+
 /* The numbers of RECORD, and how many empty lists follow. Returns how many there are. */
 static unsigned record_numbers(const struct kymo_record *record, uint64_t numbers[7],
                                unsigned *lists)
@@ -412,12 +416,15 @@ static unsigned record_numbers(const struct kymo_record *record, uint64_t number
     }
 }
 
-/* Let PAYLOAD be the numbers of RECORD as varints. */
-static int add_numbers(struct kymo_buffer *payload, const struct kymo_record *record)
+/* Let PAYLOAD be the numbers of RECORD as varints. *USED is for kymo__chain_end. */
+static int add_numbers(struct kymo_buffer *payload, const struct kymo_record *record,
+                       unsigned *used)
 {
     enum { MOST = 7, LISTS = 15 };
     uint64_t numbers[MOST];
     unsigned lists, count = record_numbers(record, numbers, &lists);
+    bool values = lists == KYMO__CHAIN_VALUES;
+    lists = values ? 0 : lists;
     int rc = kymo__buffer_reserve(payload, MOST * KYMO__VARINT_MAX + LISTS);
     if (rc < 0)
         return rc;
@@ -426,6 +433,8 @@ static int add_numbers(struct kymo_buffer *payload, const struct kymo_record *re
         end = kymo__varint_put(end, numbers[i]);
     memset(end, 0, lists);
     payload->len = (size_t)(end - payload->bytes) + lists;
+    *used = values ? (unsigned)payload->len << VALUES_SHIFT
+                   : KYMO__CHAIN_MORE; /* kymo__chain_end cuts nothing off */
     return 0;
 }
 
@@ -435,10 +444,8 @@ int kymo__chain_add(struct kymo_buffer *payload, const struct kymo_record *recor
     if (first) {
         payload->len = 0;
         *used = (unsigned)(record->word >> 40) & 0xf;
-        if (kymo__chain_has_numbers(record)) {
-            *used = KYMO__CHAIN_MORE; /* kymo__chain_end cuts nothing off */
-            return add_numbers(payload, record);
-        }
+        if (kymo__chain_has_numbers(record))
+            return add_numbers(payload, record, used);
     }
     int rc = kymo__buffer_reserve(payload, sizeof(*record));
     if (rc < 0)
@@ -450,6 +457,10 @@ int kymo__chain_add(struct kymo_buffer *payload, const struct kymo_record *recor
 
 void kymo__chain_end(struct kymo_buffer *payload, unsigned used)
 {
+    if (used >> VALUES_SHIFT) {
+        kymo__oprecords_unpack(payload, used >> VALUES_SHIFT);
+        return;
+    }
     size_t room = payload->len > KYMO__CHAIN_FIRST ? KYMO__CHAIN_MORE : KYMO__CHAIN_FIRST;
     if (used < room)
         payload->len -= room - used;

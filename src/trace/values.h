@@ -121,12 +121,15 @@ static inline uint64_t kymo__chain_word(unsigned number, size_t used)
    - FOUR: from the highest bit of `ticks` on numbers of 16 and 48 bits, from bit 39 of `word` on
      numbers of 24 and 16;
    - SEVEN: in the same way numbers of 36 and 28 bits, and of 4, 8, 8, 18 and 2; then as many empty
-     lists as bits 40 to 43 of `word` say. */
+     lists as bits 40 to 43 of `word` say. If that is KYMO__CHAIN_VALUES, there are none, and the
+     values of an operator follow: oprecords.h. */
 #define KYMO__CHAIN_ONE (UINT64_C(1) << 54)
 #define KYMO__CHAIN_FOUR (UINT64_C(2) << 54)
 #define KYMO__CHAIN_SEVEN (UINT64_C(3) << 54)
 #define KYMO__CHAIN_FORM (UINT64_C(3) << 54) /* all bits of it; 0: the bytes of varints */
 static_assert(KYMO_SCHEMAS_MOST < 1 << 10, "the number of a schema has bits 44 to 53");
+
+enum { KYMO__CHAIN_VALUES = 14 };
 
 static inline bool kymo__chain_has_numbers(const struct kymo_record *record)
 {
@@ -166,7 +169,7 @@ static inline bool kymo__chain_fits_seven(const uint64_t numbers[7])
              (numbers[3] | numbers[4] | numbers[2] << 4 | numbers[6] << 6) >> 8 | numbers[5] >> 18);
 }
 
-/* The word of such a record without its numbers; LISTS empty ones follow, at most 15. */
+/* The word of such a record without its numbers; LISTS empty ones follow, or KYMO__CHAIN_VALUES. */
 static inline uint64_t kymo__chain_word_seven(unsigned schema, unsigned lists)
 {
     return kymo__chain_word(schema, lists) | KYMO__CHAIN_SEVEN;

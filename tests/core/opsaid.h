@@ -10,7 +10,7 @@
 #include "check.h"
 
 static const char *path;
-static char said[1 << 16]; /* what the capture says, a line for each event */
+static char said[1 << 18]; /* what the capture says, a line for each event */
 static size_t said_len;
 
 static void begin(const char *name)

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "opsaid.h"
+#include "random.h"
 
 enum { TENSORS = 5 };
 
@@ -150,7 +151,116 @@ static void numbers_of_any_size_are_kept_with_a_site_and_without(void)
     }
 }
 
+enum { VALUES = 30, DIMS = 11, OPERATORS = 16 };
+
+struct odd_operator {
+    struct kymo_op_value values[VALUES];
+    int64_t dims[VALUES][2][DIMS];
+    struct kymo_operator what;
+};
+
+static int64_t *odd_dims(int64_t *dims, uint64_t *state)
+{
+    for (unsigned i = 0; i < DIMS; i++)
+        dims[i] = (int64_t)(random_size(state) >> (random_next(state) & 7 ? 40 : 0)) *
+                  (random_next(state) & 63 ? 1 : -1);
+    return dims;
+}
+
+/* A value of any kind, mostly one of the usual ones. */
+static void odd_value(struct kymo_op_value *v, int64_t dims[2][DIMS], uint64_t *state)
+{
+    static const char *const types[] = {"float", "double", "long int", "c10::Half"};
+    const bool usual = random_next(state) & 7;
+    *v = (struct kymo_op_value){.kind = (uint32_t)(random_next(state) % 12)};
+    if (v->kind == KYMO_OP_TENSOR) {
+        v->tensor = (struct kymo_op_tensor){
+            .tensor = usual ? UINT64_C(0x7f0000000000) + random_size(state) % 1000000
+                            : random_size(state),
+            .storage = usual ? UINT64_C(0x550000000000) : random_size(state),
+            .offset = random_next(state) & 3 ? 0 : (int64_t)random_size(state),
+            .numel = random_size(state) >> (usual ? 28 : 0),
+            .shape = usual || random_next(state) & 1 ? odd_dims(dims[0], state) : NULL,
+            .strides = usual || random_next(state) & 1 ? odd_dims(dims[1], state) : NULL,
+            .dtype = types[random_next(state) % 4],
+            .device = random_next(state) & 3 ? "cpu" : "cuda:0",
+            .dims = (uint32_t)(random_next(state) % (usual ? 5 : DIMS)),
+            .itemsize = (uint16_t)(random_size(state) >> (usual ? 60 : 48)),
+            .marks = (uint16_t)(usual ? 0 : random_next(state) & 3),
+        };
+    } else if (v->kind == KYMO_OP_LIST || v->kind == KYMO_OP_TUPLE) {
+        v->count = random_next(state) % (usual ? 3 : 1000);
+    } else if (v->kind == KYMO_OP_TEXT || v->kind == KYMO_OP_DEVICE || v->kind == KYMO_OP_OTHER) {
+        v->kind = usual ? KYMO_OP_NONE : v->kind;
+        v->text = (struct kymo_op_text){"text", 4};
+    } else if (v->kind == KYMO_OP_COMPLEX) {
+        v->kind = usual ? KYMO_OP_BOOL : v->kind;
+        v->complex_parts[0] = v->complex_parts[1] = 1.5;
+    } else if (v->kind == KYMO_OP_FLOAT) {
+        v->real = (double)random_size(state) / 7;
+    } else {
+        v->integer = (int64_t)random_size(state);
+    }
+    v->name = random_next(state) & 63 ? NULL : "keyword";
+}
+
+static void odd_operator(struct odd_operator *op, uint64_t *state)
+{
+    size_t count = 1 + random_next(state) % (random_next(state) & 3 ? 4 : VALUES);
+    for (size_t i = 0; i < count; i++)
+        odd_value(&op->values[i], op->dims[i], state);
+    op->what = (struct kymo_operator){.size = sizeof op->what,
+                                      .name = "odd",
+                                      .schema = "odd.one",
+                                      .id = 1 + (random_size(state) >> 30),
+                                      .sequence = (int64_t)(random_size(state) >> 38) - 1,
+                                      .inputs = op->values,
+                                      .input_count = count};
+}
+
+/* The next payload in `said` after AT, with its length. */
+static const char *next_said(const char *at, size_t *length)
+{
+    at = strstr(at, "operator.in:");
+    *length = at ? (size_t)(strchr(at, '\n') - at) : 0;
+    return at;
+}
+
+/* Each without a site, which takes the general way; then twice with one, which has its keys by then. */
+static void values_of_any_kind_are_kept_with_a_site_and_without(void)
+{
+    static struct odd_operator ops[OPERATORS];
+    uint64_t state = 11;
+    for (unsigned round = 0; round < 200; round++) {
+        struct kymo_op_site site = {0, 0};
+        begin("values");
+        for (unsigned i = 0; i < OPERATORS; i++) {
+            odd_operator(&ops[i], &state);
+            kymo_op_end(kymo_op_begin(&ops[i].what), NULL, 0);
+            ops[i].what.site = &site;
+            kymo_op_end(kymo_op_begin(&ops[i].what), NULL, 0);
+            kymo_op_end(kymo_op_begin(&ops[i].what), NULL, 0);
+        }
+        CHECK_EQ(finish(), 0);
+        const char *at = said;
+        for (unsigned i = 0; i < OPERATORS; i++) {
+            size_t lengths[3];
+            const char *first = next_said(at, &lengths[0]);
+            CHECK(first != NULL);
+            const char *second = next_said(first + lengths[0], &lengths[1]);
+            const char *third = second ? next_said(second + lengths[1], &lengths[2]) : NULL;
+            CHECK(third != NULL);
+            CHECK_EQ(lengths[1], lengths[0]);
+            CHECK_EQ(lengths[2], lengths[0]);
+            CHECK(memcmp(first, second, lengths[0]) == 0);
+            CHECK(memcmp(first, third, lengths[0]) == 0);
+            at = third + lengths[2];
+        }
+    }
+}
+
 static const struct check_case cases[] = {
+    CHECK_CASE(values_of_any_kind_are_kept_with_a_site_and_without),
     CHECK_CASE(tensors_are_kept_however_many_and_large_they_are),
     CHECK_CASE(a_site_saves_the_search_and_changes_nothing),
     CHECK_CASE(numbers_of_any_size_are_kept_with_a_site_and_without),

@@ -74,13 +74,14 @@ static void seven_numbers_in_a_record_become_varints(void)
             end = kymo__varint_put(end, numbers[n]);
         }
         struct kymo_record record;
+        unsigned lists = i % LISTS == KYMO__CHAIN_VALUES ? 0 : i % LISTS;
         CHECK(kymo__chain_fits_seven(numbers));
-        kymo__chain_store_seven(&record, kymo__chain_word_seven(SCHEMA, i % LISTS), numbers);
+        kymo__chain_store_seven(&record, kymo__chain_word_seven(SCHEMA, lists), numbers);
         CHECK(kymo__chain_has_numbers(&record));
         CHECK_EQ(kymo__chain_number(&record), SCHEMA);
         CHECK_EQ(kymo__chain_add(&bytes, &record, &used), 0);
         kymo__chain_end(&bytes, used);
-        CHECK_EQ(bytes.len, (size_t)(end - want) + i % LISTS);
+        CHECK_EQ(bytes.len, (size_t)(end - want) + lists);
         CHECK(memcmp(bytes.bytes, want, bytes.len) == 0);
     }
     for (unsigned n = 0; n < COUNT; n++)
@@ -89,6 +90,47 @@ static void seven_numbers_in_a_record_become_varints(void)
             numbers[n] = UINT64_C(1) << bit;
             CHECK_EQ(kymo__chain_fits_seven(numbers), numbers[n] <= most[n]);
         }
+    kymo__buffer_fini(&bytes);
+}
+
+/* Values of an operator after seven numbers, as a file that is damaged may have them. */
+static void values_of_an_operator_are_whole_or_absent(void)
+{
+    enum { MOST = 200 };
+    const uint64_t seven[7] = {1, 1, 1, 1, 1, 1, 1};
+    struct kymo_buffer bytes = {0};
+    uint64_t state = 7;
+    size_t whole = 0, absent = 0;
+    for (unsigned i = 0; i < MANY / 10; i++) {
+        struct kymo_record record;
+        unsigned used, count = (unsigned)(random_size(&state) % MOST);
+        kymo__chain_store_seven(&record, kymo__chain_word_seven(SCHEMA, KYMO__CHAIN_VALUES), seven);
+        CHECK_EQ(kymo__chain_add(&bytes, &record, &used), 0);
+        for (unsigned n = 0; n < count; n++) {
+            /* Often a kind that there is, few dimensions, no offset. */
+            record.ticks = random_next(&state) & (random_next(&state) | UINT64_C(1) << 44);
+            record.word = (uint64_t)KYMO__MORE << 56 | random_size(&state) >> 8;
+            record.word -= random_next(&state) & 1 ? record.word & 0xf8 : 0;
+            CHECK_EQ(kymo__chain_add(&bytes, &record, &used), 0);
+        }
+        kymo__chain_end(&bytes, used);
+        if (!bytes.len) {
+            absent++;
+            continue;
+        }
+        const uint8_t *at = bytes.bytes + 7, *end = bytes.bytes + bytes.len;
+        for (unsigned list = 0; list < 15; list++) {
+            unsigned type = list == 2   ? KYMO_FIELD_FLOAT | KYMO_FIELD_LIST
+                            : list < 13 ? KYMO_FIELD_UINT | KYMO_FIELD_LIST
+                                        : KYMO_FIELD_UINT | KYMO_FIELD_LISTS;
+            at = kymo__field_end(type, at, end);
+            CHECK(at != NULL);
+        }
+        CHECK(at == end);
+        whole++;
+    }
+    CHECK_LE(100, whole);
+    CHECK_LE(100, absent);
     kymo__buffer_fini(&bytes);
 }
 
@@ -144,6 +186,7 @@ static void a_reader_tells_where_fields_are(void)
 }
 
 static const struct check_case cases[] = {
+    CHECK_CASE(values_of_an_operator_are_whole_or_absent),
     CHECK_CASE(numbers_in_a_record_become_varints),
     CHECK_CASE(seven_numbers_in_a_record_become_varints),
     CHECK_CASE(a_reader_tells_where_fields_are),
