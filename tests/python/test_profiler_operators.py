@@ -175,3 +175,26 @@ def test_python_functions_have_the_ids_of_the_trace(tmp_path: Path) -> None:
     ]
     functions = [event for event in prof.events() if event.is_python_function]
     assert sorted(ids) == sorted((e.python_id, e.python_parent_id, e.name) for e in functions)
+
+
+def test_trace_only_has_no_effect_with_stacks() -> None:
+    config = _ExperimentalConfig(trace_only=True)
+
+    with pytest.warns(UserWarning, match="trace_only"):
+        prof = kymograph.profile(with_stack=True, experimental_config=config)
+    with prof:
+        pass
+    with kymograph.profile(with_stack=False, experimental_config=config) as other:
+        pass
+
+    prof.events()
+    with pytest.raises(RuntimeError, match="trace_only"):
+        other.events()
+
+
+def test_an_option_of_torchs_own_config_that_is_ignored_is_told() -> None:
+    class Foreign:
+        adjust_profiler_step = True
+
+    with pytest.warns(FutureWarning, match="adjust_profiler_step"):
+        kymograph.profile(experimental_config=Foreign())

@@ -17,7 +17,7 @@ from kymograph import _core
 from kymograph.profiler import _metadata, _torch
 from kymograph.profiler._actions import ProfilerActivity, activity_of, parse_activities
 from kymograph.profiler._averages import FunctionEventAvg
-from kymograph.profiler._config import option
+from kymograph.profiler._config import _ExperimentalConfig, option
 from kymograph.profiler._events import EventList, Grouping, Options
 from kymograph.profiler._execution_trace import ExecutionTraceObserver
 from kymograph.profiler._recording import Recording
@@ -73,6 +73,11 @@ class _KinetoProfile:
                 FutureWarning,
                 stacklevel=3,
             )
+        if with_stack and option(experimental_config, "trace_only"):
+            warnings.warn("trace_only has no effect with with_stack=True", stacklevel=3)
+        theirs = not isinstance(experimental_config, _ExperimentalConfig)  # ours has told it
+        if theirs and option(experimental_config, "adjust_profiler_step"):
+            warnings.warn("adjust_profiler_step is ignored", FutureWarning, stacklevel=3)
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
         self.record_shapes = record_shapes or with_flops
@@ -232,7 +237,8 @@ class _KinetoProfile:
     # ---- results
 
     def _found(self, what: str, of_trace: bool = True) -> Results:
-        if not of_trace and option(self.experimental_config, "trace_only"):
+        only = option(self.experimental_config, "trace_only") and not self.with_stack
+        if only and not of_trace:
             raise RuntimeError(f"the profiler was asked for trace_only; {what} is not possible")
         assert self._results is not None or self._recording is not None, (
             f"Profiler must be initialized before {what}"
