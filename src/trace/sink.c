@@ -197,8 +197,10 @@ static int create_file(struct kymo_sink *sink, const struct kymo_file_header *he
     if (fd < 0)
         return -errno;
     int rc = kymo__owned_init(&sink->file, fd);
-    if (rc == 0 && kymo__file_lock(sink->file.fd, true) == -EAGAIN)
-        rc = KYMO_EBUSYFILE;
+    /* Somebody may have found it while it was not locked, and be replacing it or have done so. What
+       is there now is theirs. */
+    if (rc == 0 && (kymo__file_lock(sink->file.fd, true) == -EAGAIN || kymo__sink_deleted(sink)))
+        return -EEXIST;
     if (rc == 0)
         rc = kymo__file_write(sink->file.fd, header, sizeof(*header), 0);
     if (rc < 0)
@@ -419,11 +421,11 @@ int kymo__sink_finish(struct kymo_sink *sink, struct kymo_packer *packer)
 
 void kymo__sink_close(struct kymo_sink *sink)
 {
+    if (sink->temporary) /* while it is locked: later another file may have that name */
+        unlink(sink->temporary);
     if (kymo__owned_is(&sink->file))
         kymo__file_unlock(sink->file.fd);
     kymo__owned_close(&sink->file);
-    if (sink->temporary)
-        unlink(sink->temporary);
     kymo__free(sink->temporary);
     kymo__free(sink->path);
     *sink = (struct kymo_sink){.file.fd = -1};
