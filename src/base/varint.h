@@ -21,6 +21,18 @@ static inline uint8_t *kymo__varint_put(uint8_t *out, uint64_t v)
     return out;
 }
 
+/* The same for numbers of which most take one or two bytes: without branching on the size, whose
+   pattern is too irregular to predict. May touch two bytes. */
+static inline uint8_t *kymo__varint_put_short(uint8_t *out, uint64_t v)
+{
+    if (__builtin_expect(v >= 0x4000, 0))
+        return kymo__varint_put(out, v);
+    unsigned two = v >= 0x80;
+    out[0] = (uint8_t)(v | two << 7);
+    out[1] = (uint8_t)(v >> 7);
+    return out + 1 + two;
+}
+
 /* Read *V at AT, up to END. Returns the byte after it, or NULL if it is incomplete or exceeds 64
    bits. */
 static inline const uint8_t *kymo__varint_get(const uint8_t *at, const uint8_t *end, uint64_t *v)

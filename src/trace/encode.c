@@ -24,18 +24,6 @@ void kymo__encode_begin(struct kymo_encoder *e, uint8_t *tokens, uint8_t *times,
     e->depth = 0;
 }
 
-/* Write one or two bytes, which most varints here take, without branching on the size: the pattern
-   is too irregular to predict. OUT has room for both. */
-static inline uint8_t *put_varint(uint8_t *out, uint64_t v)
-{
-    if (kymo__unlikely(v >= 0x4000))
-        return kymo__varint_put(out, v);
-    unsigned two = v >= 0x80;
-    out[0] = (uint8_t)(v | two << 7);
-    out[1] = (uint8_t)(v >> 7);
-    return out + 1 + two;
-}
-
 static uint8_t *put_value(uint8_t *out, uint64_t bits)
 {
     double number;
@@ -56,9 +44,9 @@ static uint8_t *put_value(uint8_t *out, uint64_t bits)
 
 static uint8_t *put_other(uint8_t *out, uint64_t word)
 {
-    out = put_varint(out, (uint64_t)kymo__word_kind(word) << 3 | KYMO__T_OTHER);
-    out = put_varint(out, kymo__word_detail(word));
-    return put_varint(out, kymo__word_key(word));
+    out = kymo__varint_put_short(out, (uint64_t)kymo__word_kind(word) << 3 | KYMO__T_OTHER);
+    out = kymo__varint_put_short(out, kymo__word_detail(word));
+    return kymo__varint_put_short(out, kymo__word_key(word));
 }
 
 /* The same for a note without a detail. */
@@ -67,7 +55,7 @@ static uint8_t *put_note(uint8_t *out, uint64_t word)
     const uint8_t head[] = {0x80 | (KYMO__NOTE << 3 & 0x7f) | KYMO__T_OTHER, KYMO__NOTE << 3 >> 7,
                             0};
     memcpy(out, head, sizeof(head));
-    return put_varint(out + sizeof(head), kymo__word_key(word));
+    return kymo__varint_put_short(out + sizeof(head), kymo__word_key(word));
 }
 
 /* Write the tokens of a record that is not a plain enter or a plain, matching leave. */
@@ -80,19 +68,20 @@ static uint8_t *put_rare(struct kymo_encoder *e, uint8_t *out, uint64_t word)
         if (e->depth < KYMO__ENCODE_DEPTH)
             e->open[e->depth] = key;
         e->depth++;
-        out = put_varint(out, (uint64_t)key << 3 | (detail ? KYMO__T_ENTER_DETAIL : KYMO__T_ENTER));
-        return detail ? put_varint(out, detail) : out;
+        out = kymo__varint_put_short(out, (uint64_t)key << 3 |
+                                              (detail ? KYMO__T_ENTER_DETAIL : KYMO__T_ENTER));
+        return detail ? kymo__varint_put_short(out, detail) : out;
     case KYMO_LEAVE:
         if (e->depth && e->depth <= KYMO__ENCODE_DEPTH && e->open[e->depth - 1] == key) {
             e->depth--;
-            return put_varint(out, (uint64_t)detail << 3 | KYMO__T_LEAVE);
+            return kymo__varint_put_short(out, (uint64_t)detail << 3 | KYMO__T_LEAVE);
         }
         /* A leave that does not match leaves the stack alone, here and in the decoder; the reader
            decides what it means. */
         if (e->depth > KYMO__ENCODE_DEPTH)
             e->depth--;
-        out = put_varint(out, (uint64_t)key << 3 | KYMO__T_LEAVE_KEY);
-        return put_varint(out, detail);
+        out = kymo__varint_put_short(out, (uint64_t)key << 3 | KYMO__T_LEAVE_KEY);
+        return kymo__varint_put_short(out, detail);
     }
     return put_other(out, word);
 }
@@ -166,20 +155,20 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
             if (kind == KYMO_PAYLOAD) {
                 /* It shares its event's time. */
                 tokens = put_other(tokens, word);
-                times = put_varint(times, 0);
+                times = kymo__varint_put_short(times, 0);
                 continue;
             }
         }
         if (kymo__unlikely(ticks < last)) {
             /* Rare: the thread moved to a CPU whose counter lags slightly, or a source's times are
                out of order. */
-            tokens = put_varint(tokens, KYMO__T_BACK);
-            times = put_varint(times, last - ticks);
+            tokens = kymo__varint_put_short(tokens, KYMO__T_BACK);
+            times = kymo__varint_put_short(times, last - ticks);
             last = ticks;
         }
         least = ticks < least ? ticks : least;
         greatest = ticks > greatest ? ticks : greatest;
-        times = put_varint(times, ticks - last);
+        times = kymo__varint_put_short(times, ticks - last);
         last = ticks;
         /* Enter and leave without branches: compute the slot of either; for a matching leave,
            storing the key again changes nothing. */
@@ -191,7 +180,7 @@ void kymo__encode(struct kymo_encoder *e, const struct kymo_record *records, siz
                          (!leave | (open[slot] == key)))) {
             open[slot] = key;
             depth = slot + !leave;
-            tokens = put_varint(tokens, leave ? KYMO__T_LEAVE : (uint64_t)key << 3);
+            tokens = kymo__varint_put_short(tokens, leave ? KYMO__T_LEAVE : (uint64_t)key << 3);
         } else if (word >> 48 == KYMO__NOTE << 8) {
             tokens = put_note(tokens, word);
         } else {

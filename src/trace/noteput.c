@@ -67,7 +67,7 @@ static uint8_t *add_form(struct kymo_notes *notes, const struct kymo_plans *plan
     return kymo__varint_put(out, layout);
 }
 
-/* The first note that is written of a block is at RECORDS, of which COUNT are left. */
+/* The first note of a block is about to be written: the first of the COUNT records at RECORDS. */
 static void begin_times(struct kymo_notes *notes, const struct kymo_record *records, size_t count)
 {
     notes->past.shift = find_shift(records, count);
@@ -87,17 +87,6 @@ static inline uint8_t *put_small(uint8_t *out, uint64_t v)
                                                : kymo__varint_spread(v, &bytes);
     memcpy(out, &word, sizeof(word));
     return out + bytes;
-}
-
-/* Most of the others take one or two bytes. */
-static inline uint8_t *put_short(uint8_t *out, uint64_t v)
-{
-    if (kymo__unlikely(v >= 0x4000))
-        return kymo__varint_put(out, v);
-    unsigned two = v >= 0x80;
-    out[0] = (uint8_t)(v | two << 7);
-    out[1] = (uint8_t)(v >> 7);
-    return out + 1 + two;
 }
 
 static inline uint64_t turned(uint64_t v, unsigned bits)
@@ -134,7 +123,7 @@ static inline void put_time(struct pen *pen, uint64_t passed)
     if (kymo__likely(passed < 0x80))
         *(*end)++ = (uint8_t)passed;
     else
-        *end = put_short(*end, passed);
+        *end = kymo__varint_put_short(*end, passed);
 }
 
 /* Most take one byte each. */
@@ -146,7 +135,7 @@ static inline void put_site(struct pen *pen, uint64_t stack, uint64_t name)
         memcpy(*end, &both, sizeof(both));
         *end += sizeof(both);
     } else {
-        *end = put_short(put_short(*end, stack), name);
+        *end = kymo__varint_put_short(kymo__varint_put_short(*end, stack), name);
     }
 }
 
@@ -172,7 +161,7 @@ static inline bool put_alloc(struct pen *pen, uint64_t *of_class, const struct k
     if (kymo__unlikely(!is_small(moved)))
         return false;
     uint8_t **end = pen->end;
-    end[KYMO__NOTE_SIZES] = put_short(end[KYMO__NOTE_SIZES], numbers[0]);
+    end[KYMO__NOTE_SIZES] = kymo__varint_put_short(end[KYMO__NOTE_SIZES], numbers[0]);
     end[KYMO__NOTE_ADDRESSES] =
         put_small(end[KYMO__NOTE_ADDRESSES], kymo__value_fold(KYMO_FIELD_ADDRESS, moved));
     put_site(pen, kymo__zigzag((int64_t)(numbers[2] - pen->stack)), numbers[3]);

@@ -3,8 +3,8 @@
    In a block of type NOTES, a note whose fields are an address (layout FREE), or a size, an address,
    a stack and a name (layout ALLOC), can be a token of one byte: KYMO__T_NOTE with the number of a
    form, from 1. The first token with that number is no note but defines the form: its key, the number
-   of its schema and its layout follow, each a varint. The time and the fields are varints in columns of their own, which are at
-   the beginning of the third column of the block:
+   of its schema and its layout follow, each a varint. The time and the fields are varints in columns
+   of their own, which are at the beginning of the third column of the block:
 
        shift         of the times, below 16
        first tick    that of the first such note
@@ -86,13 +86,13 @@ struct kymo_notes {
     } marks[KYMO__NOTE_SCHEMAS];
 };
 
-/* Use ROOM, of KYMO__NOTES_BYTES, for the columns. A note takes two records, and no more than this
-   many bytes, of which a number may touch eight. */
+/* Use ROOM, of KYMO__NOTES_BYTES, for the columns. A note is two records and takes at most 33 bytes;
+   writing a number may touch eight bytes at the end of its column. */
 #define KYMO__NOTES_BYTES ((size_t)KYMO__BLOCK_RECORDS_MAX / 2 * 33 + KYMO__NOTE_COLUMNS * 8)
 void kymo__notes_init(struct kymo_notes *notes, uint8_t *room);
 void kymo__notes_begin(struct kymo_notes *notes); /* a new block */
 
-/* Write the notes at RECORDS, of which there are COUNT, up to the first that has none of the layouts or
+/* Write the notes among the COUNT records at RECORDS, up to the first that has neither layout or
    does not fit: their tokens at *TOKENS, which is set to the byte after them. Returns how many records
    they are; notes->past.ticks is the tick of the last. */
 size_t kymo__notes_put(struct kymo_notes *notes, const struct kymo_plans *plans,
