@@ -101,8 +101,9 @@ struct kymo_heap_info {
     uint64_t peak_by[KYMO_HEAP_CATEGORIES];   /* bytes at the peak */
     uint64_t end_by[KYMO_HEAP_CATEGORIES];    /* bytes at the end */
     kymo_ns peak_time;                        /* 0: unknown, in a capture of the live set only */
-    uint64_t small_at_peak; /* bytes at the peak in Python's blocks of up to 512 bytes, which are
-                               those in arenas */
+    uint64_t
+        in_arenas_at_peak; /* bytes of Python's small blocks at the peak that are in the arenas of
+                                   peak_by: those mapped since the start */
     /* Resident memory of the process, in bytes; 0 if it was not recorded. */
     uint64_t resident_start, resident_most, resident_end;
     uint64_t resident_at_peak; /* the last one measured before peak_time */

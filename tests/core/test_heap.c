@@ -230,6 +230,29 @@ static void arenas_are_not_counted_with_the_objects_in_them(void)
     done();
 }
 
+static void objects_in_arenas_from_before_are_not_counted_as_use_of_new_ones(void)
+{
+    heapmade_begin(check_path("use"), "exact");
+    heapmade_alloc(10, "PyObject_Malloc", 0x100010, 48, 0); /* in an arena that was there */
+    heapmade_map(20, "arena", 0x400000, 0x40000, 0);
+    heapmade_map(30, "arena", 0x200000, 0x40000, 0);
+    heapmade_alloc(40, "PyObject_Malloc", 0x400000, 32, 0);
+    heapmade_alloc(50, "PyMem_Malloc", 0x23fff0, 16, 0);
+    heapmade_alloc(60, "PyObject_Malloc", 0x240000, 100, 0);
+    heapmade_alloc(70, "PyObject_Malloc", 0x410000, 500, 0);
+    heapmade_free(80, 0x410000);
+    heapmade_free(90, 0x100010);
+    heapmade_alloc(100, "PyObject_Malloc", 0x600010, 400, 0); /* from before, and freed unseen */
+    heapmade_map(110, "arena", 0x600000, 0x40000, 0);
+    heapmade_alloc(120, "PyObject_Malloc", 0x600010, 64, 0);
+    heapmade_alloc(130, "PyObject_Malloc", 0x600100, 512, 0);
+    heapmade_alloc(140, "PyObject_Malloc", 0x700000, 513, 0);
+    look("use");
+    CHECK_EQ(info.peak_by[KYMO_HEAP_ARENAS], 3 * 0x40000);
+    CHECK_EQ(info.in_arenas_at_peak, 32 + 16 + 64 + 512);
+    done();
+}
+
 static void the_live_set_at_a_time_is_what_was_alive_then(void)
 {
     struct kymo_heap_options options = {.size = sizeof(options), .at = INT64_MAX};
@@ -492,6 +515,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(threads_are_merged_by_time_and_frees_come_first),
     CHECK_CASE(unmapping_may_leave_pieces),
     CHECK_CASE(arenas_are_not_counted_with_the_objects_in_them),
+    CHECK_CASE(objects_in_arenas_from_before_are_not_counted_as_use_of_new_ones),
     CHECK_CASE(the_live_set_at_a_time_is_what_was_alive_then),
     CHECK_CASE(leaks_can_be_limited_to_old_ones),
     CHECK_CASE(few_points_still_show_the_peak),

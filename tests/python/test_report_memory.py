@@ -138,7 +138,7 @@ def test_the_text_says_the_kind_of_every_figure(stories: dict[str, Path]):
     assert "mappings 2.0 MiB mapped" in text
     assert "resident  30.0 MiB at most" in text
     assert "explains 29.5 %" in text
-    assert "1.0 MiB mapped for small Python objects at the peak, 58.6 % used" in text
+    assert "1.0 MiB mapped since the start; small objects use 58.6 % at the peak" in text
     assert "100 Session, 1000.0 KiB, made at shop/app.py:23" in text
     assert max(map(len, text.splitlines())) <= 80
 

@@ -143,12 +143,12 @@ static void print_resident(const struct cli_heap_report *r)
 static void print_arenas(const struct cli_heap_report *r)
 {
     uint64_t arenas = r->info.peak_by[KYMO_HEAP_ARENAS];
-    if (!arenas || !r->info.small_at_peak || r->info.mode != KYMO_HEAP_EXACT)
+    uint64_t used = r->info.in_arenas_at_peak;
+    if (!arenas || !used || used > arenas || r->info.mode != KYMO_HEAP_EXACT)
         return;
     kymo__cli_label("arenas");
-    printf("%s mapped for small Python objects at the peak, %s %% used\n",
-           kymo__cli_bytes(arenas).text,
-           kymo__cli_percent((kymo_ns)r->info.small_at_peak, (kymo_ns)arenas).text);
+    printf("%s mapped since the start; small objects use %s %% at the peak\n",
+           kymo__cli_bytes(arenas).text, kymo__cli_percent((kymo_ns)used, (kymo_ns)arenas).text);
 }
 
 static void print_unknown(const struct cli_heap_report *r)

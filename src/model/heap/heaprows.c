@@ -151,7 +151,7 @@ int kymo_heap_info(const struct kymo_heap *h, struct kymo_heap_info *info)
                       ? "captures of different modes or rates were merged, so sums are wrong"
                       : kymo__heap_metadata(h->capture, KYMO__HEAP_MISSED),
         .peak_time = h->peak_ticks ? time_of(h, h->peak_ticks) : 0,
-        .small_at_peak = h->peak_small,
+        .in_arenas_at_peak = h->peak_in_arenas,
         .resident_start = h->resident_start,
         .resident_most = h->resident_most,
         .resident_end = h->resident,

@@ -107,11 +107,37 @@ static int before(struct kymo_heap *h, uint64_t ticks)
 
 /* ---- blocks ---- */
 
-/* Does Python's allocator take BLOCK from an arena? */
-static inline bool is_small(const struct kymo_heap_block *block, unsigned category)
+/* How many bytes of BLOCK are in an arena that is known. Small blocks of Python are in arenas, but not
+   all arenas are known: some were mapped before the recording began. */
+static inline uint64_t bytes_in_arena(struct kymo_heap *h, const struct kymo_heap_block *block,
+                                      unsigned category)
 {
     enum { SMALL = 512 };
-    return category <= KYMO_HEAP_PYTHON && block->bytes <= SMALL;
+    const struct kymo_mapped_ranges *arenas = &h->arenas;
+    if (category > KYMO_HEAP_PYTHON || block->bytes > SMALL || !arenas->count)
+        return 0;
+    size_t at = h->arena < arenas->count ? h->arena : 0;
+    if (block->address - arenas->all[at].from >= arenas->all[at].to - arenas->all[at].from)
+        at = kymo__ranges_find(arenas, block->address);
+    if (at == arenas->count || arenas->all[at].from > block->address)
+        return 0;
+    h->arena = at;
+    /* A block that is older was in another arena; its free was not seen. */
+    return block->born >= arenas->all[at].born ? block->bytes : 0;
+}
+
+static int forget_range(void *arg, const struct kymo_mapped_range *part, int whole)
+{
+    (void)arg, (void)part, (void)whole;
+    return 0;
+}
+
+static int count_arena(struct kymo_heap *h, const struct kymo_heap_block *block, bool born)
+{
+    const struct kymo_mapped_range range = {
+        .from = block->address, .to = block->address + block->bytes, .born = block->born};
+    return born ? kymo__ranges_add(&h->arenas, &range)
+                : kymo__ranges_cut(&h->arenas, range.from, range.to, forget_range, NULL);
 }
 
 static inline void count_born(const struct kymo_heap *h, struct kymo_heap_figure *figure,
@@ -141,9 +167,9 @@ static int view_born(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
     count_born(h, &h->sites[block->site], &h->extras[block->site], &amount);
     unsigned category = h->replay.sites.all[block->site].category;
     h->bytes[category] += amount.bytes;
-    h->small += is_small(block, category) ? amount.bytes : 0;
+    h->in_arenas += bytes_in_arena(h, block, category);
     if (!kymo__heap_counts(h, block->site))
-        return 0;
+        return count_arena(h, block, true);
     unsigned class = class_of(block->bytes);
     if (!block->mapping)
         count_born(h, &h->classes[class], &h->class_extras[class], &amount);
@@ -154,7 +180,7 @@ static int view_born(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
         h->mark++;
         h->peak_ticks = ticks;
         h->resident_at_peak = h->resident;
-        h->peak_small = h->small;
+        h->peak_in_arenas = h->in_arenas;
         memcpy(h->peak_bytes, h->bytes, sizeof(h->bytes));
     }
     return 0;
@@ -172,9 +198,9 @@ static int view_died(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
         kymo__figure_forget(&h->sites[block->site], &h->extras[block->site], &amount, h->rate != 0);
     unsigned category = h->replay.sites.all[block->site].category;
     h->bytes[category] -= amount.bytes;
-    h->small -= is_small(block, category) ? amount.bytes : 0;
+    h->in_arenas -= bytes_in_arena(h, block, category);
     if (!kymo__heap_counts(h, block->site))
-        return 0;
+        return count_arena(h, block, false);
     unsigned class = class_of(block->bytes);
     if (!block->mapping)
         count_died(h, &h->classes[class], &h->class_extras[class], &amount, false);
@@ -344,6 +370,7 @@ void kymo_heap_free(struct kymo_heap *h)
     if (!h)
         return;
     kymo__replay_fini(&h->replay);
+    kymo__ranges_fini(&h->arenas);
     kymo__heap_times_fini(&h->times);
     kymo__heap_kept_free(h);
     kymo__free(h->resident_of);

@@ -4,6 +4,7 @@
 
 #include "heapfigures.h"
 #include "heaptimes.h"
+#include "ranges.h"
 #include "replay.h"
 
 enum { KYMO__HEAP_CLASSES = 49 }; /* 0, 1, 2 to 3, 4 to 7, … bytes */
@@ -52,7 +53,9 @@ struct kymo_heap {
     struct kymo_heap_extra class_extras[KYMO__HEAP_CLASSES];
     uint64_t total, peak; /* bytes of everything that counts, now and at the peak */
     uint64_t bytes[KYMO_HEAP_CATEGORIES], peak_bytes[KYMO_HEAP_CATEGORIES];
-    uint64_t small, peak_small; /* bytes in Python's small blocks, now and at the peak */
+    struct kymo_mapped_ranges arenas;   /* those mapped now */
+    size_t arena;                       /* the one that was found last */
+    uint64_t in_arenas, peak_in_arenas; /* bytes of blocks in them, now and at the peak */
     uint64_t mark, peak_ticks, end_ticks;
     struct kymo_heap_amount *at, *old; /* by site; NULL: not needed */
     uint64_t at_ticks;

@@ -6,8 +6,7 @@
 
 #include "alloc.h"
 
-/* The first range that ends after ADDRESS. */
-static size_t find_range(const struct kymo_mapped_ranges *r, uint64_t address)
+size_t kymo__ranges_find(const struct kymo_mapped_ranges *r, uint64_t address)
 {
     size_t low = 0, high = r->count;
     while (low < high) {
@@ -74,7 +73,7 @@ static int cut_one(struct kymo_mapped_ranges *r, size_t at, uint64_t from, uint6
 int kymo__ranges_cut(struct kymo_mapped_ranges *r, uint64_t from, uint64_t to, kymo_range_gone gone,
                      void *arg)
 {
-    for (size_t at = find_range(r, from); at < r->count && r->all[at].from < to;) {
+    for (size_t at = kymo__ranges_find(r, from); at < r->count && r->all[at].from < to;) {
         int rc = cut_one(r, at, from, to, gone, arg);
         if (rc < 0)
             return rc;
@@ -96,7 +95,7 @@ int kymo__ranges_add(struct kymo_mapped_ranges *r, const struct kymo_mapped_rang
         added.mapping = (uint32_t)r->mapping_count++;
     }
     r->pieces[added.mapping] = 1;
-    return insert_range(r, find_range(r, added.from), &added);
+    return insert_range(r, kymo__ranges_find(r, added.from), &added);
 }
 
 void kymo__ranges_fini(struct kymo_mapped_ranges *r)

@@ -35,6 +35,9 @@ int kymo__ranges_cut(struct kymo_mapped_ranges *ranges, uint64_t from, uint64_t 
 
 /* Add RANGE, which is not empty and overlaps none. Returns 0 or -ENOMEM. */
 int kymo__ranges_add(struct kymo_mapped_ranges *ranges, const struct kymo_mapped_range *range);
+
+/* The first range that ends after ADDRESS, as a position; `count` if there is none. */
+size_t kymo__ranges_find(const struct kymo_mapped_ranges *ranges, uint64_t address);
 void kymo__ranges_fini(struct kymo_mapped_ranges *ranges);
 
 #endif
