@@ -50,7 +50,8 @@ enum kymo_heap_set {
     KYMO_HEAP_OLD = 3,       /* alive at the end and at least options.older_than old */
     KYMO_HEAP_ALL = 4,       /* everything allocated, freed or not */
     KYMO_HEAP_TEMPORARY = 5, /* freed by the thread that allocated it before that thread made
-                                options.temporary more allocations. Moves by realloc do not count */
+                                options.temporary more allocations. Moves by realloc do not count.
+                                Nothing unless the mode is exact */
     KYMO_HEAP_SETS = 6,
 };
 

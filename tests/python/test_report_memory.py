@@ -159,6 +159,15 @@ def test_samples_are_estimates_with_an_error(stories: dict[str, Path]):
     assert "±" in good("report", "--memory", stories["sampled"])
 
 
+def test_temporary_blocks_are_known_only_if_every_allocation_is(stories: dict[str, Path]):
+    for story in ("sampled", "live"):
+        report = of(stories[story])
+        assert report["temporary"] is None
+        assert not any("temporary" in line for line in report["lines"])
+        assert "TEMPORARY" not in good("report", "--memory", stories[story])
+    assert of(stories["exact"])["temporary"]["bytes"] == 103 * MIB
+
+
 def test_the_live_set_alone_gives_peak_and_end(stories: dict[str, Path]):
     report = of(stories["live"])
     assert report["mode"] == "live"
@@ -239,6 +248,19 @@ def test_diff_puts_growth_first(stories: dict[str, Path]):
     assert "+1000.0 KiB" in text and "Session.__init__" in text
     same = good("diff", "--memory", stories["exact"], stories["exact"])
     assert same.count("no change") == 3
+
+
+def test_diff_of_samples_has_errors(stories: dict[str, Path]):
+    pair = (stories["exact"], stories["sampled"])
+    text = good("diff", "--memory", *pair)
+    assert "sampled.kymo, one sample every " in text
+    (peak,) = (line for line in text.splitlines() if line.startswith("  peak "))
+    assert peak.split(": ")[1].count(" ± ") == 1
+    found = json.loads(good("diff", "--memory", "--json", *pair))
+    assert (found["before"]["mode"], found["after"]["mode"]) == ("exact", "sampled")
+    assert "peak_error" not in found["before"]
+    assert found["after"]["peak_error"] == of(stories["sampled"])["at_peak"]["error"] > 0
+    assert any("end_error" in place["after"] for place in found["functions"])
 
 
 def test_info_names_the_mode(stories: dict[str, Path]):

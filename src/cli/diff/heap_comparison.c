@@ -54,24 +54,33 @@ static int read_side(struct sides *s, int side)
     return kymo__cli_capture_no_memory(s->path[side], s->capture[side]);
 }
 
-/* +1.5 MiB, -20 bytes, ±0. */
-static struct cli_text change_text(uint64_t before, uint64_t after)
+/* +1.5 MiB, -20 bytes, ±0; of estimates +1.5 MiB ± 512.0 KiB. */
+static struct cli_text change_text(const struct kymo_heap_amount *before,
+                                   const struct kymo_heap_amount *after)
 {
+    bool grown = after->bytes > before->bytes;
+    const struct kymo_heap_amount by = {
+        .bytes = grown ? after->bytes - before->bytes : before->bytes - after->bytes,
+        .variance = before->variance + after->variance,
+    };
     struct cli_text text;
-    if (before == after)
+    if (by.bytes == 0)
         snprintf(text.text, sizeof text.text, "±0");
     else
-        snprintf(text.text, sizeof text.text, "%c%.60s", after > before ? '+' : '-',
-                 kymo__cli_bytes(after > before ? after - before : before - after).text);
+        snprintf(text.text, sizeof text.text, "%c%.60s", grown ? '+' : '-',
+                 kymo__cli_estimate(by.bytes, kymo__heap_error(&by)).text);
     return text;
 }
 
-static void print_line(const char *label, uint64_t before, uint64_t after, const char *kind)
+static void print_line(const char *label, const struct kymo_heap_sum *before,
+                       const struct kymo_heap_sum *after, const char *kind)
 {
+    const struct kymo_heap_amount a = {before->bytes, 0, before->error * before->error};
+    const struct kymo_heap_amount b = {after->bytes, 0, after->error * after->error};
     kymo__cli_label(label);
-    printf("%s → %s %s: %s%s%s\n", kymo__cli_bytes(before).text, kymo__cli_bytes(after).text, kind,
-           kymo__cli_colour(after > before ? CLI_RED : CLI_GREEN), change_text(before, after).text,
-           kymo__cli_colour(CLI_PLAIN));
+    printf("%s → %s %s: %s%s%s\n", kymo__cli_bytes(a.bytes).text, kymo__cli_bytes(b.bytes).text,
+           kind, kymo__cli_colour(b.bytes > a.bytes ? CLI_RED : CLI_GREEN),
+           change_text(&a, &b).text, kymo__cli_colour(CLI_PLAIN));
 }
 
 static const char *kind_of(const struct sides *s, unsigned set)
@@ -90,17 +99,20 @@ static void print_summary(const struct sides *s)
     for (int i = 0; i < 2; i++) {
         kymo__cli_label(i ? "after" : "before");
         kymo__cli_put_clean(stdout, s->path[i]);
+        if (s->info[i].mode == KYMO_HEAP_SAMPLED)
+            printf(", one sample every %s: estimates ± standard error",
+                   kymo__cli_bytes(s->info[i].rate).text);
         putchar('\n');
     }
-    print_line("peak", a->set[KYMO_HEAP_AT_PEAK].bytes, b->set[KYMO_HEAP_AT_PEAK].bytes,
+    print_line("peak", &a->set[KYMO_HEAP_AT_PEAK], &b->set[KYMO_HEAP_AT_PEAK],
                kind_of(s, KYMO_HEAP_AT_PEAK));
-    print_line("at end", a->set[KYMO_HEAP_AT_END].bytes, b->set[KYMO_HEAP_AT_END].bytes,
+    print_line("at end", &a->set[KYMO_HEAP_AT_END], &b->set[KYMO_HEAP_AT_END],
                kind_of(s, KYMO_HEAP_AT_END));
     if (a->mode != KYMO_HEAP_LIVE && b->mode != KYMO_HEAP_LIVE)
-        print_line("allocated", a->set[KYMO_HEAP_ALL].bytes, b->set[KYMO_HEAP_ALL].bytes,
-                   "requested");
+        print_line("allocated", &a->set[KYMO_HEAP_ALL], &b->set[KYMO_HEAP_ALL], "requested");
     if (a->resident_most && b->resident_most)
-        print_line("resident", a->resident_most, b->resident_most, "at most");
+        print_line("resident", &(struct kymo_heap_sum){.bytes = a->resident_most},
+                   &(struct kymo_heap_sum){.bytes = b->resident_most}, "at most");
     for (int i = 0; i < 2; i++)
         if (s->info[i].lost || s->info[i].disorder)
             kymo__cli_complain("%s is incomplete; 'kymograph report --memory --check' says why",
@@ -135,7 +147,7 @@ static void print_changes(const struct sides *s, struct kymo_heap_diff *diff, un
             (int64_t)(b->units / KYMO__HEAP_UNIT) - (int64_t)(a->units / KYMO__HEAP_UNIT);
         char count[32];
         snprintf(count, sizeof count, "%+lld", (long long)blocks);
-        struct cli_text grown = change_text(a->bytes, b->bytes);
+        struct cli_text grown = change_text(a, b);
         struct cli_text before = kymo__cli_bytes(a->bytes), after = kymo__cli_bytes(b->bytes);
         const struct kymo_callable at = {change->group->name, change->group->file,
                                          change->group->line, KYMO_CLASS_FUNCTION};
@@ -156,6 +168,22 @@ static void print_changes(const struct sides *s, struct kymo_heap_diff *diff, un
     kymo__cli_table_free(table);
 }
 
+static const struct {
+    unsigned set;
+    const char *bytes, *error;
+} figures[] = {
+    {KYMO_HEAP_AT_PEAK, "peak_bytes", "peak_error"},
+    {KYMO_HEAP_AT_END, "end_bytes", "end_error"},
+    {KYMO_HEAP_ALL, "allocated_bytes", "allocated_error"},
+};
+
+static void write_figure(struct kymo_jsonout *json, size_t number, uint64_t bytes, double error)
+{
+    kymo__jsonout_uint(json, figures[number].bytes, bytes);
+    if (error > 0)
+        kymo__jsonout_double(json, figures[number].error, error);
+}
+
 static void write_changes(struct kymo_jsonout *json, struct kymo_heap_diff *diff, const char *key)
 {
     static const char *const words[] = {"before", "after"};
@@ -170,9 +198,9 @@ static void write_changes(struct kymo_jsonout *json, struct kymo_heap_diff *diff
         for (int side = 0; side < 2; side++) {
             const struct kymo_heap_amount *amount = change->amount[side];
             kymo__jsonout_object(json, words[side]);
-            kymo__jsonout_uint(json, "peak_bytes", amount[KYMO_HEAP_AT_PEAK].bytes);
-            kymo__jsonout_uint(json, "end_bytes", amount[KYMO_HEAP_AT_END].bytes);
-            kymo__jsonout_uint(json, "allocated_bytes", amount[KYMO_HEAP_ALL].bytes);
+            for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
+                write_figure(json, k, amount[figures[k].set].bytes,
+                             kymo__heap_error(&amount[figures[k].set]));
             kymo__jsonout_end(json);
         }
         kymo__jsonout_end(json);
@@ -188,9 +216,10 @@ static void write_json(const struct sides *s, struct kymo_heap_diff *functions,
     for (int i = 0; i < 2; i++) {
         kymo__jsonout_object(&json, i ? "after" : "before");
         kymo__jsonout_string(&json, "file", s->path[i]);
-        kymo__jsonout_uint(&json, "peak_bytes", s->info[i].set[KYMO_HEAP_AT_PEAK].bytes);
-        kymo__jsonout_uint(&json, "end_bytes", s->info[i].set[KYMO_HEAP_AT_END].bytes);
-        kymo__jsonout_uint(&json, "allocated_bytes", s->info[i].set[KYMO_HEAP_ALL].bytes);
+        kymo__jsonout_string(&json, "mode", kymo__heap_mode_word(s->capture[i]));
+        for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
+            write_figure(&json, k, s->info[i].set[figures[k].set].bytes,
+                         s->info[i].set[figures[k].set].error);
         kymo__jsonout_uint(&json, "resident_most", s->info[i].resident_most);
         kymo__jsonout_end(&json);
     }

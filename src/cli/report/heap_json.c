@@ -58,7 +58,9 @@ static void write_totals(struct kymo_jsonout *json, const struct cli_heap_report
     if (r->held == KYMO_HEAP_AT_TIME)
         kymo__jsonout_int(json, "at_ns", r->at);
     for (unsigned set = 0; set < KYMO_HEAP_SETS; set++)
-        if (set != KYMO_HEAP_AT_TIME || r->held == set)
+        if (set == KYMO_HEAP_TEMPORARY && info->mode != KYMO_HEAP_EXACT)
+            kymo__jsonout_null(json, set_words[set]);
+        else if (set != KYMO_HEAP_AT_TIME || r->held == set)
             write_sum(json, set_words[set], &info->set[set]);
     write_categories(json, "peak_by_category", info->peak_by);
     write_categories(json, "end_by_category", info->end_by);

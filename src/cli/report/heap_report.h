@@ -41,9 +41,6 @@ void kymo__cli_heap_json(const struct cli_heap_report *report);
 /* "requested", "requested and mapped": the kind of the bytes in SET. */
 const char *kymo__cli_heap_kind(const struct cli_heap_report *report, unsigned set);
 
-/* BYTES of AMOUNT, with ± its error if it is an estimate. */
-struct cli_text kymo__cli_heap_bytes(const struct kymo_heap_amount *amount);
-
 /* Print the reasons why what was recorded is not everything, one on each line of stderr. Returns
    how many there are. */
 int kymo__cli_heap_gaps(const struct cli_heap_report *report);

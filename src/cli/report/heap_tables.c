@@ -71,7 +71,7 @@ static void print_groups(const struct cli_heap_report *r, const struct kymo_heap
             continue;
         }
         const struct kymo_heap_amount *amount = &group->amount[set];
-        struct cli_text bytes = kymo__cli_heap_bytes(amount);
+        struct cli_text bytes = kymo__cli_estimate(amount->bytes, kymo__heap_error(amount));
         struct cli_text share =
             kymo__cli_percent((kymo_ns)amount->bytes, (kymo_ns)r->info.set[set].bytes);
         struct cli_text blocks = count_text(amount->units);
@@ -139,6 +139,10 @@ static void print_churn(const struct cli_heap_report *r, const struct kymo_heap_
     if (r->info.mode == KYMO_HEAP_LIVE)
         return;
     head("Allocated in all", kymo__cli_heap_kind(r, KYMO_HEAP_ALL));
+    if (r->info.mode != KYMO_HEAP_EXACT) {
+        print_groups(r, lines, KYMO_HEAP_ALL, NULL, KYMO_HEAP_ALL);
+        return;
+    }
     print_groups(r, lines, KYMO_HEAP_ALL, "TEMPORARY", KYMO_HEAP_TEMPORARY);
     printf("%*s%sTEMPORARY: freed by the same thread within its next 10 allocations%s\n",
            CLI_INDENT, "", kymo__cli_colour(CLI_DIM), kymo__cli_colour(CLI_PLAIN));

@@ -26,24 +26,6 @@ const char *kymo__cli_heap_kind(const struct cli_heap_report *r, unsigned set)
     return has_mappings(r, set) ? "requested and mapped" : "requested";
 }
 
-struct cli_text kymo__cli_heap_bytes(const struct kymo_heap_amount *amount)
-{
-    struct cli_text bytes = kymo__cli_bytes(amount->bytes), text;
-    double error = kymo__heap_error(amount);
-    if (error > 0)
-        snprintf(text.text, sizeof text.text, "%.24s ± %.24s", bytes.text,
-                 kymo__cli_bytes((uint64_t)error).text);
-    else
-        text = bytes;
-    return text;
-}
-
-static struct cli_text sum_text(const struct kymo_heap_sum *sum)
-{
-    const struct kymo_heap_amount amount = {sum->bytes, 0, sum->error * sum->error};
-    return kymo__cli_heap_bytes(&amount);
-}
-
 static struct cli_text since(const struct cli_heap_report *r, kymo_ns time)
 {
     return kymo__cli_duration(time - r->file.start);
@@ -105,18 +87,20 @@ static void print_categories(const uint64_t *bytes)
 static void print_peak(const struct cli_heap_report *r)
 {
     const struct kymo_heap_sum *peak = &r->info.set[KYMO_HEAP_AT_PEAK];
+    const struct kymo_heap_sum *end = &r->info.set[KYMO_HEAP_AT_END];
     kymo__cli_label("peak");
-    printf("%s%s%s %s in %s", kymo__cli_colour(CLI_BOLD), sum_text(peak).text,
-           kymo__cli_colour(CLI_PLAIN), kymo__cli_heap_kind(r, KYMO_HEAP_AT_PEAK),
+    printf("%s%s%s %s in %s", kymo__cli_colour(CLI_BOLD),
+           kymo__cli_estimate(peak->bytes, peak->error).text, kymo__cli_colour(CLI_PLAIN),
+           kymo__cli_heap_kind(r, KYMO_HEAP_AT_PEAK),
            kymo__cli_count(peak->count, "block", "blocks").text);
     if (r->info.peak_time)
         printf(", at %s", since(r, r->info.peak_time).text);
     putchar('\n');
     print_categories(r->info.peak_by);
     kymo__cli_label("at end");
-    printf("%s %s in %s\n", sum_text(&r->info.set[KYMO_HEAP_AT_END]).text,
+    printf("%s %s in %s\n", kymo__cli_estimate(end->bytes, end->error).text,
            kymo__cli_heap_kind(r, KYMO_HEAP_AT_END),
-           kymo__cli_count(r->info.set[KYMO_HEAP_AT_END].count, "block", "blocks").text);
+           kymo__cli_count(end->count, "block", "blocks").text);
 }
 
 /* How much of the process's resident memory the recorded blocks are. */

@@ -49,6 +49,16 @@ struct cli_text kymo__cli_bytes(uint64_t bytes)
     return size;
 }
 
+struct cli_text kymo__cli_estimate(uint64_t bytes, double error)
+{
+    struct cli_text text = kymo__cli_bytes(bytes);
+    size_t used = strlen(text.text);
+    if (error > 0)
+        snprintf(text.text + used, sizeof text.text - used, " ± %s",
+                 kymo__cli_bytes((uint64_t)error).text);
+    return text;
+}
+
 struct cli_text kymo__cli_duration(int64_t nanoseconds)
 {
     struct cli_text span;

@@ -12,10 +12,11 @@ struct cli_text {
     char text[64];
 };
 
-struct cli_text kymo__cli_grouped(uint64_t number);         /* 48 212 334 */
-struct cli_text kymo__cli_bytes(uint64_t bytes);            /* 1.4 GiB */
-struct cli_text kymo__cli_duration(int64_t nanoseconds);    /* 12.345 s */
-struct cli_text kymo__cli_frequency(double per_second);     /* 2.100 GHz */
+struct cli_text kymo__cli_grouped(uint64_t number);               /* 48 212 334 */
+struct cli_text kymo__cli_bytes(uint64_t bytes);                  /* 1.4 GiB */
+struct cli_text kymo__cli_estimate(uint64_t bytes, double error); /* 1.4 GiB ± 20.0 MiB */
+struct cli_text kymo__cli_duration(int64_t nanoseconds);          /* 12.345 s */
+struct cli_text kymo__cli_frequency(double per_second);           /* 2.100 GHz */
 struct cli_text kymo__cli_wall(int64_t ns_since_1970);      /* 2026-03-01T09:30:00.250+01:00 */
 struct cli_text kymo__cli_wall_full(int64_t ns_since_1970); /* with nanoseconds */
 

@@ -193,7 +193,9 @@ static int view_died(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
     if (rc < 0)
         return rc;
     struct kymo_heap_amount amount = kymo__heap_block_amount(block, h->rate);
-    count_died(h, &h->sites[block->site], &h->extras[block->site], &amount, block->temporary);
+    /* Whether a sampled block was temporary is not known: the next ten samples are far away. */
+    count_died(h, &h->sites[block->site], &h->extras[block->site], &amount,
+               block->temporary && !h->rate);
     if (block->renamed)
         kymo__figure_forget(&h->sites[block->site], &h->extras[block->site], &amount, h->rate != 0);
     unsigned category = h->replay.sites.all[block->site].category;
