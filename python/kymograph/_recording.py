@@ -25,6 +25,7 @@ from kymograph import (
     _spawn,
     _summary,
 )
+from kymograph._exported import Export, remove
 from kymograph._program import Refused
 
 TYPE_CHECKING = False  # avoids importing typing
@@ -33,22 +34,6 @@ if TYPE_CHECKING:
 
 _GRACE_MS = 1000  # how long the main thread may take to notice SIGTERM
 _BUSY = 16  # EBUSY; importing errno here would hide the program's own import
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass  # already gone, or cannot be removed
-
-
-def is_ours(path: str) -> bool:
-    """May an export replace the file at `path`? Only one of our exports, unchanged."""
-    try:
-        _core.export_check(path)
-    except OSError:
-        return False
-    return True
 
 
 class Recording:
@@ -64,13 +49,15 @@ class Recording:
         self.quiet = "quiet" in given
         self.pid = os.getpid()
         self.began = 0.0
-        self.native = ""
         self.session: _session.Session | None = None
         self.finished = False
         self.lists_threads = True
         self.follows = given.get("children", True) and hasattr(os, "register_at_fork")
         self.family: Any = None
         self._name(given.get("output", stem + ".kymo") if "dir" not in given else self._in(stem))
+        self.trace: Export | None = None  # the execution trace
+        if "execution-trace" in given:
+            self.trace = Export(given["execution-trace"], "et", "force" in given)
 
     def _in(self, stem: str) -> str:
         """Return a name in the directory of --dir that no other process has: many hosts may share
@@ -94,37 +81,17 @@ class Recording:
             )
         self.output = os.path.abspath(output)
         self.shown = output
-        self.format = chosen  # the export format; "" for a capture
         # An export is made from a capture, which is next to it until then.
-        beside = ".kymo" if self.format else ""
+        self.export = Export(output, chosen, "force" in self.given) if chosen else None
+        beside = ".kymo" if self.export else ""
         self.capture = self.output + beside
         self.shown_capture = self.shown + beside
 
-    def _may_write(self) -> bool:
-        """Can the export be written to its place?"""
-        return "force" in self.given or not os.path.lexists(self.output) or is_ours(self.output)
-
     def check(self) -> None:
-        """Raise Refused if the export could not be written at the end."""
-        if not self.format:
-            return  # starting the session reports it
-        from kymograph.verbs.native import find
-
-        program = find()
-        if program is None:
-            raise Refused(
-                "the program 'kymograph', needed for exports, is missing; reinstall kymograph"
-            )
-        self.native = str(program)
-        if os.path.isdir(self.output):
-            raise Refused(f"{self.shown}: this is a directory; name a file in it")
-        if not self._may_write():
-            raise Refused(
-                f"{self.shown} exists and was not written by kymograph; name another file, or "
-                "add --force to overwrite it"
-            )
-        if os.path.exists(self.output) and not os.access(self.output, os.W_OK):
-            raise Refused(f"cannot write {self.shown}: Permission denied")
+        """Raise Refused if an export could not be written at the end."""
+        for export in (self.export, self.trace):
+            if export is not None:
+                export.check()
 
     # ---- the beginning
 
@@ -148,9 +115,11 @@ class Recording:
                 if error.errno != _BUSY:
                     raise
                 # A program that starts itself again, as a reloading server does, uses the same
-                # capture name: this is the child.
+                # capture name: this is the child. The execution trace is its parent's.
                 stem, ending = os.path.splitext(self.shown)
                 self._name(f"{stem}-{self.pid}{ending}")
+                self.trace = None
+                self.check()
                 self._start()
         except OSError as error:
             path = self.shown_capture if os.path.exists(self.capture) else self.shown
@@ -238,7 +207,8 @@ class Recording:
 
     def _where(self) -> str:
         """Return where the capture is, and what to do with it."""
-        what = self._export_again() if self.format else f"kymograph report {self.shown_capture}"
+        export, capture = self.export or self.trace, self.shown_capture
+        what = export.command(capture) if export else f"kymograph report {capture}"
         return f"the capture is {self.shown_capture}\nkymograph: next: {what}"
 
     # ---- the end
@@ -285,22 +255,26 @@ class Recording:
         if not os.path.exists(self.capture):
             _summary.say(f"{self.shown_capture} is gone: it was removed or cannot be reached")
             return
-        if self.format and not self.export():
+        if self.export is not None and not self.export.write(self.capture, self.shown_capture):
+            return
+        if self.trace is not None and not self.trace.write(self.capture, self.shown_capture):
             return
         if not self.quiet:
             said = _summary.recorded(
                 self.capture, self.output, self.shown, seconds, missing, self._members()
             )
             _summary.say(said)
+            if self.trace is not None:
+                _summary.say(f"wrote {self.trace.shown}, the execution trace")
             for line in self._warnings():
                 _summary.say(line)
             _summary.say(f"next: {self.next()}")
-        if self.format:
+        if self.export is not None:
             self._remove_all()
 
     def _remove_all(self) -> None:
         """Remove the captures of this process and its children."""
-        _remove(self.capture)
+        remove(self.capture)
         if self.family is not None:
             _family.clear(self.family.folder)
 
@@ -340,39 +314,12 @@ class Recording:
         return []
 
     def next(self) -> str:
-        if self.format in ("chrome", "perfetto"):
+        if self.export is not None and self.export.format in ("chrome", "perfetto"):
             return f"open {self.shown} in ui.perfetto.dev"
-        if self.format:
+        if self.export is not None:
             return f"'kymograph help export' lists what opens {self.shown}"
         report = "report --memory" if "memory" in self.settings else "report"
         return f"kymograph {report} {self.shown} · kymograph view {self.shown}"
-
-    def export(self) -> bool:
-        """Write the export; on failure print one line and return False."""
-        import _signal
-
-        if not self._may_write():
-            return self._not_written("a file of that name was created in the meantime")
-        _remove(self.output)
-        arguments = ["export", self.capture, "--to", self.format, "-q", "-o", self.output]
-        try:
-            # Without subprocess: avoid its threads and imports at exit.
-            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # a program may ignore its children
-            child = os.posix_spawn(self.native, [self.native, *arguments], os.environ)
-            done = os.waitpid(child, 0)[1] == 0
-        except OSError as error:
-            return self._not_written(str(error.strerror))
-        return done or self._not_written("")
-
-    def _not_written(self, why: str) -> bool:
-        _summary.say(
-            f"{self.shown} was not written{': ' + why if why else ''}; the capture is kept, try "
-            f"again with: {self._export_again()}"
-        )
-        return False
-
-    def _export_again(self) -> str:
-        return f"kymograph export {self.shown_capture} --to {self.format} -o {self.shown}"
 
     def drop(self) -> None:
         """Discard the recording of a program that did not run."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from program import good, run
+from ran import RUN, execute, write
 
 import kymograph
 
@@ -384,3 +385,40 @@ def test_a_capture_without_operators_is_refused(tmp_path: Path, form: str) -> No
     assert done.stderr.count("\n") == 1
     assert "has no operators" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+# ---- kymograph run --execution-trace
+
+
+@pytest.mark.parametrize("name", ["et.json", "et.json.gz"])
+@pytest.mark.usefixtures("folder")
+def test_run_writes_the_operators_of_a_program(name: str) -> None:
+    write(
+        "script.py",
+        """
+        import kymograph
+        with kymograph.op("mine::double", inputs=(21,)) as op:
+            op.outputs = 42
+        """,
+    )
+    for _ in range(2):  # the second replaces the first
+        done = execute(*RUN, "--execution-trace", name, "script.py")
+        assert done.returncode == 0, done.stderr
+        assert f"kymograph: wrote {name}, the execution trace\n" in done.stderr
+
+    text = Path(name).read_bytes()
+    found = json.loads(gzip.decompress(text) if name.endswith(".gz") else text)
+    (node,) = named(found, "mine::double")
+    assert (node["inputs"]["values"], node["outputs"]["values"]) == ([21], [42])
+    assert Path("script.kymo").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_run_keeps_the_capture_of_a_program_without_operators() -> None:
+    done = execute(*RUN, "--execution-trace", "et.json", "-o", "x.html", "-c", "print(1)")
+
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    reason, again = done.stderr.splitlines()
+    assert "has no operators" in reason
+    assert again.startswith("kymograph: et.json was not written; the capture is kept, try again")
+    assert Path("x.html").exists() and Path("x.html.kymo").exists()

@@ -184,7 +184,23 @@ def refused(*arguments: object, code: int = 2) -> str:
         (["--max-depth", "-1", "script.py"], "--max-depth -1 is not a number from 1 to"),
         (["-o", "x.txt", "script.py"], "-o x.txt: the extension chooses the format: .kymo,"),
         (["-o", "no/x.kymo", "script.py"], "cannot record into no/x.kymo: No such file"),
-        (["-o", "no/x.json", "script.py"], "cannot record into no/x.json: No such file"),
+        (["-o", "no/x.json", "script.py"], "cannot write no/x.json: there is no such directory"),
+        (
+            ["--execution-trace", "no/et.json", "script.py"],
+            "cannot write no/et.json: there is no such directory",
+        ),
+        (
+            ["--execution-trace", "other.kymo", "script.py"],
+            "other.kymo exists and was not written by kymograph; name another file",
+        ),
+        (
+            ["--ops=names", "--execution-trace", "et.json", "script.py"],
+            "--execution-trace needs all of an operator: use --ops full, or no --ops",
+        ),
+        (
+            ["--dir", "d", "--execution-trace", "et.json", "script.py"],
+            "--execution-trace and --dir exclude each other; 'kymograph export FILE --to et'",
+        ),
         (["-o", "folder.kymo", "script.py"], "cannot record into folder.kymo: Is a directory"),
         (["-o", "folder.json", "script.py"], "folder.json: this is a directory; name a file in it"),
         (["-o", "other", "script.py"], "-o other: the extension chooses the format"),

@@ -433,6 +433,29 @@ def test_run_has_an_option_for_it(tmp_path: Path) -> None:
     assert not any(op.out for op in found)
 
 
+def test_run_writes_an_execution_trace(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import torch\ntorch.ones(2, 3).mm(torch.ones(3, 4))\n")
+    for _ in range(2):  # the second replaces the first
+        done = subprocess.run(
+            [
+                *(sys.executable, "-W", "ignore", "-m", "kymograph", "run", "--calls", "off"),
+                *("--execution-trace", "et.json", "script.py"),
+            ],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "kymograph: wrote et.json, the execution trace\n" in done.stderr
+
+    nodes = json.loads((tmp_path / "et.json").read_text())["nodes"]
+    (node,) = (node for node in nodes if node["name"] == "aten::mm")
+    assert node["inputs"]["shapes"] == [[2, 3], [3, 4]]
+    assert node["outputs"]["shapes"] == [[2, 4]]
+    assert any(op.name == "aten::mm" and op.out for op in operators(tmp_path / "script.kymo"))
+
+
 # ---- wrong guesses
 
 

@@ -162,6 +162,7 @@ OPTIONS = {
     "children": _Option(read=_on_off),
     "source": _Option(keyword="sources", read=_source, repeats=True),
     "ops": _Option(keyword="ops", read=_ops, usual="full"),
+    "execution-trace": _Option(read=str),
     "memory": _Option(read=_memory_mode, usual="exact"),
     "memory-rate": _Option(read=_memory_rate),
     "memory-domains": _Option(read=_memory_domains),
@@ -203,6 +204,8 @@ class Request:
         }
         if "no-stdlib" in self.given:
             settings["stdlib"] = False
+        if "execution-trace" in self.given:
+            settings["ops"] = "full"
         if "sources" in settings:
             settings["sources"] = dict(settings["sources"])
         if "memory" in self.given:
@@ -317,6 +320,14 @@ def parse(arguments: list[str]) -> Request:
         raise Refused("--slow works only with --flight; see 'kymograph help run'")
     if "dir" in request.given and "output" in request.given and not request.help:
         raise Refused("--dir and --output exclude each other; use one of them")
+    if "execution-trace" in request.given and not request.help:
+        if request.given.get("ops", "full") != "full":
+            raise Refused("--execution-trace needs all of an operator: use --ops full, or no --ops")
+        if "dir" in request.given:
+            raise Refused(
+                "--execution-trace and --dir exclude each other; 'kymograph export FILE --to et' "
+                "makes one of each capture"
+            )
     if not request.help:
         for name in request.given:
             if name.startswith("memory-") and "memory" not in request.given:

@@ -29,6 +29,9 @@ static const struct cli_option options[] = {
     {"ops", 0, "names|shapes|full",
      "record PyTorch's operators on every thread: full, with their inputs and outputs (also without "
      "a value); shapes, with their inputs; names, without either"},
+    {"execution-trace", 0, "FILE",
+     "also write the operators as an execution trace, for Chakra's tools and et_replay: .json or "
+     ".json.gz; implies --ops"},
     {"memory", 0, "exact|sampled|live",
      "record allocations of Python and native code with their stacks: exact, every one (also "
      "without a value); sampled, some, at almost no cost; live, only what is held at the end and "
@@ -81,6 +84,7 @@ static const struct cli_example examples[] = {
     {"kymograph run --sample 1000 --calls off train.py", "samples instead of every call"},
     {"kymograph run --overhead 5% server.py", "slow the program down by at most 5%"},
     {"kymograph run --ops train.py", "calls, and torch's operators with their arguments"},
+    {"kymograph run --execution-trace et.json train.py", "and an execution trace of them"},
     {"kymograph run --memory train.py", "calls and every allocation"},
     {"kymograph run --memory=live --calls off server.py", "only who holds memory"},
     {"kymograph run --flight 30s --slow 500ms server.py",
