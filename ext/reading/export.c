@@ -123,10 +123,29 @@ static int choose_memory(PyObject *object, PyObject *at, struct kymo_export_opti
     return 0;
 }
 
+/* The texts of TUPLE and a NULL, for PyMem_Free; they live as long as it does. What is no text, or
+   cannot be UTF-8, is left out. NULL with an exception. */
+static const char *const *texts_of(PyObject *tuple)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple), used = 0;
+    const char **texts = PyMem_Calloc((size_t)count + 1, sizeof *texts);
+    if (!texts)
+        return (void *)PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyTuple_GET_ITEM(tuple, i);
+        const char *text = PyUnicode_Check(item) ? PyUnicode_AsUTF8(item) : NULL;
+        if (text)
+            texts[used++] = text;
+        else
+            PyErr_Clear();
+    }
+    return texts;
+}
+
 PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path",   "format", "thread", "start",      "end", "of",
-                            "native", "at",     "_extra", "_overloads", NULL};
+    static char *names[] = {"path",   "format", "thread", "start",      "end",       "of",
+                            "native", "at",     "_extra", "_overloads", "_prefixes", NULL};
     static const char *const subjects[] = {[KYMO_OF_EITHER] = "either",
                                            [KYMO_OF_CALLS] = "calls",
                                            [KYMO_OF_SAMPLES] = "samples",
@@ -140,9 +159,11 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
     PyObject *arg, *format = Py_None, *thread = Py_None, *start = Py_None, *end = Py_None;
     const char *extra = NULL; /* what kymograph.profile adds to JSON */
     int overloads = 0;        /* and what it asks for */
+    PyObject *prefixes = NULL;
     const char *of = "either", *native = "brief";
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOzp:export", names, &arg, &format,
-                                     &thread, &start, &end, &of, &native, &at, &extra, &overloads))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOzpO!:export", names, &arg, &format,
+                                     &thread, &start, &end, &of, &native, &at, &extra, &overloads,
+                                     &PyTuple_Type, &prefixes))
         return NULL;
     struct kymo_export_options options = {.size = sizeof options,
                                           .from = 0,
@@ -167,6 +188,8 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
         return NULL;
     if (format != Py_None && !(options.format = kymo__text_utf8(format, &owner)))
         goto done;
+    if (prefixes && !(options.prefixes = texts_of(prefixes)))
+        goto done;
     if (kymo__capture_pin(object) < 0)
         goto done;
     int code = run_export(object, PyBytes_AS_STRING(bytes), &options);
@@ -187,6 +210,7 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
     else
         result = Py_NewRef(Py_None);
 done:
+    PyMem_Free((void *)options.prefixes);
     Py_XDECREF(owner);
     Py_DECREF(bytes);
     Py_DECREF(path);

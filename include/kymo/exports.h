@@ -47,6 +47,9 @@ struct kymo_export_options {
     int overloads; /* Chrome: not 0: names of operators end in their overload, "aten::add.Tensor" */
     uint64_t bytes; /* html: how large the page may be; the timeline gets what the flame graph
                        leaves of it. 0 for the default, 20 MiB */
+    /* Chrome, with `extra`: the names of files lose the first of these that they begin with, as in
+       Kineto. Ends with NULL; may be NULL. */
+    const char *const *prefixes;
 };
 
 /* Store the name of export format INDEX, the extension of its files, and in a few words which

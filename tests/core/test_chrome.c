@@ -164,14 +164,17 @@ static void load(const char *path)
     CHECK_STR(end, "\n");
 }
 
-/* Stop, export, and load what came out. Returns the number of slices. */
-/* EXTRA, if any, asks for the form of Kineto. */
-static size_t export_with(const char *name, const char *extra)
+/* Stop, export, and load what came out. Returns the number of slices. EXTRA, if any, asks for the
+   form of Kineto, with files that lose PREFIXES. */
+static size_t export_with(const char *name, const char *extra, const char *const *prefixes)
 {
     char out[64];
     struct kymo_capture *capture = tape_stop(name);
-    const struct kymo_export_options options = {
-        .size = sizeof(options), .to = INT64_MAX, .thread = -1, .extra = extra};
+    const struct kymo_export_options options = {.size = sizeof(options),
+                                                .to = INT64_MAX,
+                                                .thread = -1,
+                                                .extra = extra,
+                                                .prefixes = prefixes};
     snprintf(out, sizeof(out), "%s.json", name);
     CHECK_OK(kymo_export(capture, check_path(out), &options));
     kymo_close(capture);
@@ -181,7 +184,7 @@ static size_t export_with(const char *name, const char *extra)
 
 static size_t export(const char *name)
 {
-    return export_with(name, NULL);
+    return export_with(name, NULL, NULL);
 }
 
 static bool has(const char *part)
@@ -232,13 +235,13 @@ static void callables_are_named_by_their_function_first(void)
 static void the_kineto_dialect_names_callables_as_pytorch_does(void)
 {
     play_names("kineto");
-    CHECK_EQ(export_with("kineto", ""), 8 + 1); /* and the window */
+    CHECK_EQ(export_with("kineto", "", NULL), 8 + 1); /* and the window */
 
     CHECK_HAS("\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\"");
     CHECK_HAS("\"name\":\"Iteration Start: PyTorch Profiler\"");
     CHECK_HAS("\"name\":\"Record Window End\"");
     CHECK(!has("\"ts\":0.000"));
-    CHECK_HAS("\"cat\":\"python_function\",\"name\":\"/src/program.py(12): Class.method\"");
+    CHECK_HAS("\"cat\":\"python_function\",\"name\":\"/src/program.py(12): method\"");
     CHECK_HAS("\"cat\":\"python_function\",\"name\":\"<built-in function sorted>\"");
     CHECK_HAS("\"name\":\"<built-in method append of list object>\"");
     CHECK_HAS("\"name\":\"<built-in method run of Outer.Inner object>\"");
@@ -263,6 +266,37 @@ static void python_calls_know_their_parents(void)
     CHECK_HAS("f (program.py:1)\",\"pid\":"); /* the outermost has no parent */
     CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":0}}");
     CHECK_HAS("\"args\":{\"Python thread\":0,\"Python id\":2,\"Python parent id\":0}}");
+}
+
+static void kineto_s_ids_begin_with_1_and_calls_of_objects_are_their_functions(void)
+{
+    tape_start("objects");
+    uint32_t f = tape_key("A.f", "/lib/sub/a.py", 3, KYMO_CLASS_FUNCTION);
+    uint32_t object = tape_key("Model", "mine", 0, KYMO_CLASS_CALLABLE);
+    uint32_t call = tape_key("Model.__call__", "/lib/a.py", 7, KYMO_CLASS_FUNCTION);
+    uint32_t module = tape_key("nn.Module: Model_0", "", 0, KYMO_CLASS_FUNCTION);
+    uint32_t native = tape_key("len", "builtins", 0, KYMO_CLASS_NATIVE);
+    const uint32_t inside[] = {call, module, f, native};
+    tape_enter(0, f);
+    for (unsigned i = 0; i < 4; i++) {
+        tape_enter(10 + 20 * i, object);
+        tape_enter(11 + 20 * i, inside[i]);
+        tape_leave(12 + 20 * i, inside[i]);
+        tape_leave(13 + 20 * i, object);
+    }
+    tape_leave(100, f);
+    const char *const prefixes[] = {"/lib/sub/", "/lib/", NULL};
+    CHECK_EQ(export_with("objects", "", prefixes), 7 + 1);
+
+    CHECK_HAS("\"name\":\"a.py(3): f\"");
+    CHECK_HAS("\"args\":{\"Python id\":1,\"Ev Idx\":0}}");
+    CHECK_HAS("\"name\":\"a.py(7): __call__\"");
+    CHECK_HAS("\"args\":{\"Python id\":3,\"Python parent id\":1,\"Ev Idx\":2}}");
+    CHECK_HAS("\"name\":\"nn.Module: Model_0\"");
+    CHECK_HAS("\"args\":{\"Python id\":5,\"Python parent id\":1,\"Ev Idx\":4}}");
+    CHECK_HAS("\"args\":{\"Python id\":7,\"Python parent id\":6,\"Ev Idx\":6}}");
+    CHECK_HAS("\"args\":{\"Python id\":9,\"Python parent id\":8,\"Ev Idx\":8}}");
+    CHECK_HAS("\"name\":\"<mine.Model object>\"");
 }
 
 static void garbage_collections_have_their_numbers(void)
@@ -615,6 +649,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(callables_are_named_by_their_function_first),
     CHECK_CASE(the_kineto_dialect_names_callables_as_pytorch_does),
     CHECK_CASE(python_calls_know_their_parents),
+    CHECK_CASE(kineto_s_ids_begin_with_1_and_calls_of_objects_are_their_functions),
     CHECK_CASE(garbage_collections_have_their_numbers),
     CHECK_CASE(every_kind_of_event_has_its_form),
     CHECK_CASE(names_of_any_bytes_give_valid_json),

@@ -13,9 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-PROFILERS = re.compile(
-    r"(torch/profiler/|torch/autograd/profiler\.py|site-packages/kymograph/|runner\.py\()"
-)
+PROFILERS = re.compile(r"(^torch/profiler/|^torch/autograd/profiler\.py|^kymograph/|^runner\.py\()")
 NATIVE = re.compile(r"<built-in (?:method|function) (.*?)(?: of .*)?>$")
 FUNCTION = re.compile(r"(.*)\(\d+\): (.*)$")
 # The last kind: Python functions that an older torch records a second time, as if they were native.
@@ -37,13 +35,8 @@ def plain(name: str) -> str | None:
     if OTHER_CALLABLE.match(name):
         return None
     function = FUNCTION.match(name)
-    if not function:
-        return name
-    file, function_name = function[1].rpartition("/")[2], function[2]
-    last = function_name if function_name.endswith(">") else function_name.rpartition(".")[2]
-    last = last.rpartition(".<locals>.")[2] if ".<locals>." in last else last
     # No line: torch has that where a frame stood at the start or was resumed.
-    return f"{file}: {last}"
+    return f"{function[1]}: {function[2]}" if function else name
 
 
 def functions(events: list[dict[str, Any]]) -> Counter[str]:

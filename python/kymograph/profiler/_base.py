@@ -14,7 +14,7 @@ from typing import Any
 import kymograph
 import kymograph._torch
 from kymograph import _core
-from kymograph.profiler import _metadata, _torch
+from kymograph.profiler import _metadata, _names, _torch
 from kymograph.profiler._actions import ProfilerActivity, activity_of, parse_activities
 from kymograph.profiler._averages import FunctionEventAvg
 from kymograph.profiler._config import _ExperimentalConfig, option
@@ -135,6 +135,7 @@ class _KinetoProfile:
             if self.custom_trace_id_callback
             else _metadata.new_trace_id()
         )
+        _names.refresh()
         ops = self._ops_mode()
         _torch.before_start(ops)
         try:

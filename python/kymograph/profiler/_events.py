@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from kymograph import _core
 from kymograph.profiler import _memory
 from kymograph.profiler._memory import Usage, Usages
-from kymograph.profiler._names import NAME, OPERATOR, Callee, display, is_marked
+from kymograph.profiler._names import (
+    CALLABLE,
+    FUNCTION,
+    NAME,
+    OPERATOR,
+    Callee,
+    display,
+    is_marked,
+)
 from kymograph.profiler._operators import HIDDEN, USER_SCOPE, Operator
 from kymograph.profiler._table import Rows, table
 from kymograph.profiler._times import Times
@@ -204,7 +212,7 @@ class FunctionEvent(Times):
     def python_parent_id(self) -> int:
         """The python_id of the function that called it, or -1."""
         at = self._part.entry(self.id)[4]
-        while at >= 0 and is_marked(self._part.entry(at)[0]):
+        while at >= 0 and (is_marked(self._part.entry(at)[0]) or self._part.is_hidden(at)):
             at = self._part.entry(at)[4]
         return self._part.python_id(at) if at >= 0 and self.is_python_function else -1
 
@@ -341,7 +349,16 @@ class Part:
     def python_id(self, number: int) -> int:
         """Return the id that the trace gives to a Python function."""
         entry = self.timeline[number]
-        return (entry[10] - 1) * len(self.tids) + entry[5]
+        return (entry[10] - 1) * len(self.tids) + entry[5] + 1
+
+    def is_hidden(self, number: int) -> bool:
+        """Is it the call of an object that the trace shows only as the function that this is?"""
+        entry = self.timeline[number]
+        inside = self.children(number) if entry[0][3] == CALLABLE else []
+        if not inside or self.timeline[inside[0]][10] != entry[10] + 1:
+            return False
+        name, file, _, kind = self.timeline[inside[0]][0]
+        return kind == FUNCTION and (not file or name.rpartition(".")[2] == "__call__")
 
     def usage(self, number: int) -> Usage:
         """Return the bytes of a call and of those in it."""

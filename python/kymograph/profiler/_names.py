@@ -1,6 +1,12 @@
-"""What a callee is called in tables, stacks and traces: as the Chrome export writes it."""
+"""What a callee is called in tables, stacks and traces: as torch's profiler calls it, and as the
+Chrome export writes it for `kymograph.profile`."""
 
 from __future__ import annotations
+
+import functools
+import os
+import site
+import sys
 
 Callee = tuple[str, str, int, int]  # name, file or module, line, class
 
@@ -9,11 +15,43 @@ NAME, FUNCTION, NATIVE, METHOD, TYPE, CALLABLE, GC = range(7)
 OPERATOR = 8
 
 
+# What files lose at the beginning: the folders of modules, the innermost first.
+_prefixes: tuple[str, ...] = ()
+
+
+def refresh() -> None:
+    """Find out where modules are now. Files are shown relative to that from then on."""
+    global _prefixes
+    folders = {folder for folder in sys.path if isinstance(folder, str)}
+    folders |= {*site.getsitepackages(), site.getuserbase(), site.getusersitepackages()}
+    torch = getattr(sys.modules.get("torch"), "__file__", None)
+    if torch:
+        folders.add(os.path.dirname(os.path.dirname(torch)))
+    absolute = sorted({os.path.abspath(folder) for folder in folders}, reverse=True)
+    found = tuple(folder + os.sep for folder in absolute)
+    if found != _prefixes:
+        _prefixes = found
+        _trim.cache_clear()
+
+
+def prefixes() -> tuple[str, ...]:
+    return _prefixes
+
+
+@functools.lru_cache(maxsize=4096)
+def _trim(file: str) -> str:
+    for prefix in _prefixes:
+        if file.startswith(prefix):
+            return file[len(prefix) :]
+    return file
+
+
 def display(callee: Callee) -> str:
     """The name to show."""
     name, file, line, kind = callee
     if kind == FUNCTION:
-        return f"{file}({line}): {name}" if file else name
+        # A function without a file was named by the program: "nn.Module: Linear_0".
+        return f"{_trim(file)}({line}): {name.rpartition('.')[2] or name}" if file else name
     if kind == NATIVE:
         return f"<built-in function {name}>"
     if kind == METHOD:

@@ -13,7 +13,7 @@ from kymograph import _core
 from kymograph.profiler._averages import ALL_CALLERS, rows_of, sampled_rows
 from kymograph.profiler._events import EventList, Grouping, Options, Part
 from kymograph.profiler._memory_timeline import MemoryTimeline
-from kymograph.profiler._names import display
+from kymograph.profiler._names import display, prefixes
 from kymograph.profiler._recording import Recording
 from kymograph.profiler._table import Rows
 from kymograph.profiler._tree import KinetoResults
@@ -74,6 +74,7 @@ class Results:
             of="calls",
             _extra=members,
             _overloads=self.options.overloads,
+            _prefixes=prefixes(),
         )
 
     def events(self) -> EventList:

@@ -222,6 +222,7 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     };
     struct kymo_info info = {.size = sizeof(info)};
     struct kymo_chrome c = {.kineto = options->extra != NULL,
+                            .prefixes = options->prefixes,
                             .overloads = options->overloads != 0,
                             .threads = capture->reader->thread_count};
     kymo_capture_info(capture, &info);

@@ -19,11 +19,14 @@ struct kymo_chrome {
     struct kymo_chrome_head {
         char *bytes; /* the start of a slice, up to its thread */
         size_t len;
-        bool python; /* a call, not a span or an operator */
-    } * heads;       /* by callable */
+        bool python;    /* a call, not a span or an operator */
+        bool object;    /* a call of an object that is no function */
+        bool of_object; /* the function in Python that such a call may be */
+    } * heads;          /* by callable */
     struct kymo_op_export ops;
     bool linked;                  /* spans have ids that execution traces refer to */
     bool kineto;                  /* match Kineto's form exactly */
+    const char *const *prefixes;  /* of files, to be left out; NULL: none */
     bool overloads;               /* names of operators end in their overload */
     uint64_t threads;             /* number of threads, for ids */
     int64_t shift;                /* from monotonic time to the file's time */

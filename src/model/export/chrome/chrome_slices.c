@@ -51,17 +51,35 @@ static int add_plain_name(struct kymo_buffer *b, const struct kymo_callable *cal
            kymo__json_text(b, line) | kymo__json_text(b, ")");
 }
 
+/* NAME without the classes and functions around it. */
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && dot[1] ? dot + 1 : name;
+}
+
+static const char *without_prefix(const struct kymo_chrome *c, const char *file)
+{
+    for (const char *const *prefix = c->prefixes; prefix && *prefix; prefix++) {
+        size_t len = strlen(*prefix);
+        if (strncmp(file, *prefix, len) == 0)
+            return file + len;
+    }
+    return file;
+}
+
 /* Write the name of CALLABLE as PyTorch's profiler would. */
-static int add_kineto_name(struct kymo_buffer *b, const struct kymo_callable *callable)
+static int add_kineto_name(struct kymo_buffer *b, const struct kymo_chrome *c,
+                           const struct kymo_callable *callable)
 {
     char line[16];
-    int rc = 0;
     switch (callable->class) {
     case KYMO_CLASS_FUNCTION:
+        if (!*callable->file) /* named by the program: "nn.Module: Linear_0" */
+            return kymo__json_escaped(b, callable->name);
         snprintf(line, sizeof(line), "(%u): ", callable->line);
-        if (*callable->file)
-            rc = kymo__json_escaped(b, callable->file) | kymo__json_text(b, line);
-        return rc | kymo__json_escaped(b, callable->name);
+        return kymo__json_escaped(b, without_prefix(c, callable->file)) | kymo__json_text(b, line) |
+               kymo__json_escaped(b, last_part(callable->name));
     case KYMO_CLASS_NATIVE:
         return kymo__json_text(b, "<built-in function ") | kymo__json_escaped(b, callable->name) |
                kymo__json_text(b, ">");
@@ -91,12 +109,16 @@ int kymo__chrome_heads(struct kymo_chrome *c)
     for (size_t i = 0; rc == 0 && i < c->callables.count; i++) {
         struct kymo_chrome_head *head = &c->heads[i];
         uint32_t class = c->callables.all[i].class;
+        const struct kymo_callable *callable = &c->callables.all[i];
         head->python = class != KYMO_CLASS_NAME && class != KYMO_CLASS_OPERATOR;
+        head->object = class == KYMO_CLASS_CALLABLE;
+        head->of_object = class == KYMO_CLASS_FUNCTION &&
+                          (!*callable->file || strcmp(last_part(callable->name), "__call__") == 0);
         b.len = 0;
         rc = kymo__json_text(&b, head->python                   ? call_head
                                  : class == KYMO_CLASS_OPERATOR ? operator_head
                                                                 : span_head) |
-             (c->kineto ? add_kineto_name : add_plain_name)(&b, &c->callables.all[i]) |
+             (c->kineto ? add_kineto_name(&b, c, callable) : add_plain_name(&b, callable)) |
              kymo__json_text(&b, "\",");
         head->len = b.len;
         head->bytes = rc ? NULL : kymo__alloc_text((const char *)b.bytes, b.len);
@@ -115,16 +137,34 @@ void kymo__chrome_heads_free(struct kymo_chrome *c)
 
 /* ---- slices ---- */
 
-/* A frame's mark is the number of the nearest Python call at or above it, or 0. */
+static const struct kymo_chrome_head *head_of(const struct kymo_chrome *c,
+                                              const struct kymo_open_call *frame)
+{
+    return &c->heads[kymo__callable_of(&c->callables, frame->key)];
+}
+
+/* Kineto does not see that an object is called, only the function that this is. FRAME, which has just
+   begun, may be that function: then the call around it is not written. */
+static void hide_object(const struct kymo_chrome *c, struct kymo_open_call *frame, uint32_t depth)
+{
+    struct kymo_open_call *around = frame - 1;
+    if (head_of(c, frame)->of_object && head_of(c, around)->object &&
+        frame->number == around->number + 1)
+        around->mark = depth > 1 ? around[-1].mark : 0;
+}
+
+/* A frame's mark is the number of the nearest Python call at or above it that is written, or 0. */
 int kymo__chrome_enter(void *arg, struct kymo_open_call *frame, uint32_t depth)
 {
     struct kymo_crew_thread *thread = arg;
     struct kymo_chrome_thread *t = thread->state;
     kymo__op_track_enter(&t->ops, depth);
-    if (t->c->heads[kymo__callable_of(&t->c->callables, frame->key)].python)
+    if (head_of(t->c, frame)->python)
         frame->mark = frame->number;
     else
         frame->mark = depth ? frame[-1].mark : 0;
+    if (t->c->kineto && depth)
+        hide_object(t->c, frame, depth);
     return 0;
 }
 
@@ -171,20 +211,24 @@ static char *put_marks(char *at, const struct kymo_slice *slice)
 }
 
 /* The id of the call NUMBER of THREAD. Ids of several threads alternate, so that none depends on
-   how much the others recorded. */
+   how much the others recorded. Kineto's begin with 1. */
 static char *put_id(char *at, const struct kymo_crew_thread *thread, uint64_t number)
 {
     const struct kymo_chrome_thread *t = thread->state;
-    return kymo__json_uint(at, (number - 1) * t->c->threads + thread->info.index);
+    return kymo__json_uint(at, (number - 1) * t->c->threads + thread->info.index + t->c->kineto);
 }
 
 static char *put_ids(char *at, const struct kymo_crew_thread *thread,
                      const struct kymo_slice *slice)
 {
     const struct kymo_open_call *frame = slice->frame;
-    at = KYMO__JSON_PUT(at, "\"Python thread\":");
-    at = kymo__json_uint(at, thread->info.index);
-    at = KYMO__JSON_PUT(at, ",\"Python id\":");
+    const struct kymo_chrome_thread *t = thread->state;
+    if (!t->c->kineto) {
+        at = KYMO__JSON_PUT(at, "\"Python thread\":");
+        at = kymo__json_uint(at, thread->info.index);
+        *at++ = ',';
+    }
+    at = KYMO__JSON_PUT(at, "\"Python id\":");
     at = put_id(at, thread, frame->mark);
     *at++ = ',';
     uint64_t parent = slice->depth ? frame[-1].mark : 0;
@@ -193,6 +237,17 @@ static char *put_ids(char *at, const struct kymo_crew_thread *thread,
         at = put_id(at, thread, parent);
         *at++ = ',';
     }
+    return at;
+}
+
+/* Kineto numbers events. */
+static char *put_index(char *at, const struct kymo_crew_thread *thread,
+                       const struct kymo_open_call *frame)
+{
+    const struct kymo_chrome_thread *t = thread->state;
+    at = KYMO__JSON_PUT(at, "\"Ev Idx\":");
+    at = kymo__json_uint(at, (frame->number - 1) * t->c->threads + thread->info.index);
+    *at++ = ',';
     return at;
 }
 
@@ -268,14 +323,15 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     struct kymo_crew_thread *thread = arg;
     struct kymo_chrome_thread *t = thread->state;
     const struct kymo_open_call *frame = slice->frame;
-    const struct kymo_chrome_head *head =
-        &t->c->heads[kymo__callable_of(&t->c->callables, frame->key)];
+    const struct kymo_chrome_head *head = head_of(t->c, frame);
     const struct kymo_opcall *op = NULL;
     if (!head->python || kymo__unlikely(kymo__op_track_goes_on(&t->ops))) {
         int rc = kymo__op_track_leave(&t->ops, &t->c->ops, thread->info.index, slice, &op);
         if (rc < 0)
             return rc;
     }
+    if (kymo__unlikely(head->object && frame->mark != frame->number))
+        return 0; /* hidden */
     char *at = kymo__chrome_room(thread, head->len + SLICE_MOST);
     if (!at)
         return -ENOMEM;
@@ -298,6 +354,8 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
         at = put_ids(at, thread, slice);
     else if (op && !part && t->c->linked && !(at = put_op_args(at, thread, slice, op)))
         return -ENOMEM;
+    if (t->c->kineto && !part)
+        at = put_index(at, thread, frame);
     if (kymo__unlikely(frame->id || frame->enter || slice->leave || slice->flags))
         at = put_marks(at, slice);
     if (kymo__unlikely(slice->arg_count)) {
