@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -139,3 +141,31 @@ def test_names_of_events_are_those_of_the_trace(tmp_path: Path) -> None:
     assert Counter(event.name for event in prof.events()) == in_trace
     rows = {row.key: row.count for row in prof.key_averages()}
     assert rows == dict(in_trace)
+
+
+def test_files_are_relative_to_where_modules_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "lib"
+    (folder / "inner").mkdir(parents=True)
+    code = "class C:\n    def f(self): return [g() for g in [lambda: 0]]\n"
+    for name in ("one.py", "inner/two.py"):
+        (folder / name).write_text(code)
+    monkeypatch.syspath_prepend(str(folder))
+    one, two = importlib.import_module("one"), importlib.import_module("inner.two")
+    with kymograph.profile(with_stack=True) as prof:
+        one.C().f()
+        monkeypatch.syspath_prepend(str(folder / "inner"))
+    with kymograph.profile(with_stack=True) as later:
+        two.C().f()
+
+    def of_functions(profile: kymograph.profile) -> set[str]:
+        profile.export_chrome_trace(tmp_path / "t.json")
+        events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+        written = {e["name"] for e in events if e.get("cat") == "python_function"}
+        shown = {e.name for e in profile.events() if e.is_python_function}
+        assert written == shown
+        return {name for name in written if name.startswith(("one.py", "inner/", "two.py"))}
+
+    assert {"two.py(2): f", "two.py(2): <lambda>"} <= of_functions(later)
+    assert {"one.py(2): f", "one.py(2): <lambda>"} <= of_functions(prof)

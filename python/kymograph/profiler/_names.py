@@ -15,23 +15,33 @@ NAME, FUNCTION, NATIVE, METHOD, TYPE, CALLABLE, GC = range(7)
 OPERATOR = 8
 
 
-# What files lose at the beginning: the folders of modules, the innermost first.
+# What files lose at the beginning: the folders of modules, the innermost first; and where these
+# follow from.
 _prefixes: tuple[str, ...] = ()
+_sources: tuple[object, ...] = ()
 
 
 def refresh() -> None:
     """Find out where modules are now. Files are shown relative to that from then on."""
-    global _prefixes
-    folders = {folder for folder in sys.path if isinstance(folder, str)}
-    folders |= {*site.getsitepackages(), site.getuserbase(), site.getusersitepackages()}
     torch = getattr(sys.modules.get("torch"), "__file__", None)
+    try:
+        _find(tuple(sys.path), os.getcwd(), torch)
+    except OSError:
+        pass  # the current folder does not exist any more
+
+
+def _find(path: tuple[object, ...], current: str, torch: str | None) -> None:
+    global _prefixes, _sources
+    if _sources == (path, current, torch):
+        return
+    folders = {folder for folder in path if isinstance(folder, str)}
+    folders |= {*site.getsitepackages(), site.getuserbase(), site.getusersitepackages()}
     if torch:
         folders.add(os.path.dirname(os.path.dirname(torch)))
     absolute = sorted({os.path.abspath(folder) for folder in folders}, reverse=True)
-    found = tuple(folder + os.sep for folder in absolute)
-    if found != _prefixes:
-        _prefixes = found
-        _trim.cache_clear()
+    _prefixes = tuple(folder + os.sep for folder in absolute)
+    _sources = (path, current, torch)
+    _trim.cache_clear()
 
 
 def prefixes() -> tuple[str, ...]:

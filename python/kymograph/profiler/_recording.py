@@ -134,6 +134,7 @@ class Recording:
             include=include,
             budget=budget,
             ops=ops or False,
+            brief=True,
         )
         try:
             try:
