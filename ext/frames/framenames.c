@@ -248,9 +248,18 @@ static int mode_of(int mode)
     return -1;
 }
 
+/* For each of FRAMES, a byte that is not 0 if it is Python's. */
+static PyObject *frames_managed(const struct frames *frames)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)frames->count);
+    for (size_t i = 0; bytes && i < frames->count; i++)
+        PyBytes_AS_STRING(bytes)[i] = frames->all[i].managed != 0;
+    return bytes;
+}
+
 PyObject *kymo__stack_names(PyObject *module, PyObject *args)
 {
-    PyObject *list, *indices = NULL, *names = NULL, *result = NULL;
+    PyObject *list, *indices = NULL, *names = NULL, *managed = NULL, *result = NULL;
     struct core *core = kymo__core_of_module(module);
     int mode;
     if (!PyArg_ParseTuple(args, "O!i", &PyList_Type, &list, &mode) || mode_of(mode) < 0)
@@ -267,7 +276,10 @@ PyObject *kymo__stack_names(PyObject *module, PyObject *args)
     if (indices)
         names = frames_names(&frames, mode);
     if (names)
-        result = PyTuple_Pack(2, names, indices);
+        managed = frames_managed(&frames);
+    if (managed)
+        result = PyTuple_Pack(3, names, indices, managed);
+    Py_XDECREF(managed);
     Py_XDECREF(names);
     Py_XDECREF(indices);
     free(frames.all);

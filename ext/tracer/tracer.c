@@ -146,6 +146,19 @@ static void tracer_resume(void *state)
     with_python(hook_again);
 }
 
+static void record_collections(void)
+{
+    kymo__tracing.gc = 1;
+    if (!paused && kymo__collector_install() < 0)
+        PyErr_Clear();
+}
+
+static void tracer_collections(void *state)
+{
+    (void)state;
+    with_python(record_collections);
+}
+
 /* In one turn with the GIL, for which busy threads may keep us waiting. */
 static void stop_tracing(void)
 {
@@ -208,6 +221,7 @@ static const struct kymo_source python = {
     .resume = tracer_resume,
     .stop = tracer_stop,
     .end = tracer_end,
+    .collections = tracer_collections,
 };
 
 void kymo__tracer_register(void)

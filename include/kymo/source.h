@@ -80,6 +80,9 @@ struct kymo_source {
        row. */
     void (*rest)(void *state);
     void (*work)(void *state);
+    /* From now on record garbage collections too; also called while paused. Like pause, it runs on
+       the thread that called kymo_tracer_gc_callback. */
+    void (*collections)(void *state);
 };
 
 /* Register SOURCE, which must stay valid until it is unregistered; USER is passed to start. It
@@ -209,8 +212,8 @@ KYMO_API int kymo_tracer_unregister(const struct kymo_tracer *tracer);
 KYMO_API int kymo_tracer_pause(void);
 KYMO_API int kymo_tracer_resume(void);
 
-/* Let the running session's tracer record garbage collections, if it can. Returns 0, also without
-   a tracer, or KYMO_EIDLE. */
+/* Let the running session's tracer and sources record garbage collections, if they can. Returns 0,
+   also if there are none, or KYMO_EIDLE. */
 KYMO_API int kymo_tracer_gc_callback(void);
 
 /* The name of the registered tracer; "none" when there is none. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import traceback
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -85,11 +86,22 @@ def _summary(frames: list[Frame]) -> traceback.StackSummary:
     )
 
 
+def _in_graph(filename: str, line: int) -> Iterable[Frame] | None:
+    """Return the frames of the program from which torch.compile generated this line."""
+    cache = getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
+    find = getattr(cache, "stack_frames_for_code", None)
+    try:
+        found: Iterable[Frame] | None = find(filename, line) if find else None
+    except Exception:
+        return None  # this torch keeps it in another way
+    return found
+
+
 def _with_hooks(frames: list[Frame]) -> list[Frame]:
     extra = [
         added
         for frame in frames
-        for hook in _frame_hooks
+        for hook in (_in_graph, *_frame_hooks)
         for added in hook(frame["filename"], frame["line"]) or ()
     ]
     return frames + extra if extra else frames
@@ -107,12 +119,12 @@ def _unique(
 ) -> tuple[list[list[Frame]], list[list[int]]]:
     """Return each distinct place once, as frames, and for every traceback the indices of its
     frames."""
-    names, stacks = _core.stack_names(list(tracebacks), _mode(mode))
-    frames = [
-        _with_hooks([{"name": n, "filename": f, "line": line} for n, f, line in place])
-        for place in names
-    ]
-    return frames, stacks
+    names, stacks, python = _core.stack_names(list(tracebacks), _mode(mode))
+    frames = [[{"name": n, "filename": f, "line": line} for n, f, line in place] for place in names]
+    return [
+        _with_hooks(place) if managed else place
+        for place, managed in zip(frames, python, strict=True)
+    ], stacks
 
 
 def _symbolize(tracebacks: Sequence[CapturedTraceback], mode: str) -> list[list[Frame]]:

@@ -359,6 +359,11 @@ void kymo__sources_work(void)
     CALL_EACH(work, false);
 }
 
+void kymo__sources_collections(void)
+{
+    CALL_EACH(collections, false);
+}
+
 /* ---- forks ---- */
 
 void kymo__sources_before_fork(void)

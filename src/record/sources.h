@@ -27,6 +27,9 @@ void kymo__sources_end(void);
 void kymo__sources_rest(void);
 void kymo__sources_work(void);
 
+/* Let all of them record garbage collections. */
+void kymo__sources_collections(void);
+
 /* Around fork, as pthread_atfork calls them; FORKED is also for a child in which fork's handlers
    did not run. */
 void kymo__sources_before_fork(void);

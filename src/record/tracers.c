@@ -154,6 +154,13 @@ static void tracer_forked(void *state)
     memset(&running, 0, sizeof(running));
 }
 
+static void tracer_collections(void *state)
+{
+    (void)state;
+    if (running.active && tracer.register_gc_callback)
+        tracer.register_gc_callback(running.state);
+}
+
 static struct kymo_source tracer_source = {
     .size = sizeof(tracer_source),
     .start = tracer_start,
@@ -162,6 +169,7 @@ static struct kymo_source tracer_source = {
     .stop = tracer_stop,
     .end = tracer_end,
     .fork_child = tracer_forked,
+    .collections = tracer_collections,
 };
 
 /* ---- the memory tracer as a source ---- */
@@ -307,8 +315,8 @@ int kymo_tracer_gc_callback(void)
 {
     kymo__life_lock();
     int rc = kymo__running ? 0 : KYMO_EIDLE;
-    if (running.active && tracer.register_gc_callback)
-        tracer.register_gc_callback(running.state);
+    if (rc == 0)
+        kymo__sources_collections();
     kymo__life_unlock();
     return rc;
 }

@@ -393,6 +393,18 @@ def test_hooks_add_frames_of_generated_code() -> None:
     assert len(kymograph.symbolize_tracebacks([captured])[0]) == len(frames) - 1
 
 
+def test_hooks_are_called_for_python_frames_alone() -> None:
+    seen: list[str] = []
+    captured = kymograph.gather_traceback(python=True, cpp=True)
+    kymograph.add_frame_hook(lambda filename, line: seen.append(filename))
+    try:
+        frames = kymograph.symbolize_tracebacks([captured])[0]
+    finally:
+        kymograph.remove_frame_hook(kymograph._traceback._frame_hooks[-1])
+    python = kymograph.symbolize_tracebacks([kymograph.gather_traceback(python=True, cpp=False)])[0]
+    assert len(seen) == len({(frame["filename"], frame["line"]) for frame in python}) < len(frames)
+
+
 def test_gathering_chooses_parts() -> None:
     python = kymograph.gather_traceback(python=True, cpp=False)
     native = kymograph.gather_traceback(python=False, cpp=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -114,3 +116,26 @@ def test_tracing_continues_in_a_call_that_began_in_a_pause(
         assert str(result.only("inner")) == "inner open>return"
         assert str(result.find("outer")[-1]) == "outer open>return"
         assert len(result.find("leaf")) == 3
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_native_code_can_ask_for_collections_in_the_middle(
+    capture_path: Path, paused: bool
+) -> None:
+    library = ctypes.CDLL(str(Path(kymograph.__file__).parent / "libkymo.so.0"))
+    kymograph.start(capture_path, gc=False)
+    gc.collect()
+    if paused:
+        kymograph.pause()
+    assert library.kymo_tracer_gc_callback() == 0
+    if paused:
+        gc.collect()
+        kymograph.resume()
+    gc.collect()
+    gc.collect()
+    kymograph.stop()
+
+    with kymograph.open(capture_path) as capture:
+        names = [event.name for event in capture.events() if event.kind == "enter"]
+    assert names.count("Python GC") == 2
+    assert not any(getattr(each, "__name__", "") == "kymo_gc" for each in gc.callbacks)

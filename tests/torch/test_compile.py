@@ -208,3 +208,27 @@ def test_an_annotation_may_wait_for_a_future() -> None:
 
     assert result.wait() == 7
     assert "waits" in [event.name for event in prof.events()]
+
+
+def test_a_traceback_has_the_program_below_generated_code(tmp_path: Path) -> None:
+    """As torch's own, for a file that inductor wrote and knows the lines of."""
+    from torch._inductor.codecache import PyCodeCache
+
+    path = tmp_path / "generated.py"
+    path.write_text("def call(capture):\n    return capture()\n")
+    lines = [(2, '  File "model.py", line 7, in forward\n    return x + 1\n')]
+    module = PyCodeCache.load_by_key_path("kymograph", str(path), linemap=lines)
+
+    gather = torch._C._profiler.gather_traceback
+    ours, theirs = module.call(
+        lambda: (kymograph.gather_traceback(cpp=False), gather(True, False, False))
+    )
+
+    def below(frames: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
+        found = [(frame["name"], frame["filename"], frame["line"]) for frame in frames]
+        at = found.index(("call", str(path), 2))
+        return found[at : at + 3]
+
+    ours = below(kymograph.symbolize_tracebacks([ours])[0])
+    assert ours[1] == ("forward", "model.py", 7)
+    assert ours == below(torch._C._profiler.symbolize_tracebacks([theirs])[0])
