@@ -257,7 +257,8 @@ static void a_signal_handler_records_whatever_it_interrupts(void)
         .size = sizeof(options), .path = check_path("signals"), .budget = SMALL_BUDGET};
     __atomic_store_n(&ended, 0, __ATOMIC_RELEASE);
     CHECK_EQ(pthread_create(&sender, NULL, signal_often, NULL), 0);
-    for (int i = 0; i < 20; i++) {
+    /* On a busy machine the sender may not run for a while. */
+    for (int i = 0; i < 20 || handled <= 100; i++) {
         CHECK_OK(kymo_start(&options));
         come_and_go(NULL);
         struct kymo_stats stats = {.size = sizeof(stats)};
@@ -269,7 +270,6 @@ static void a_signal_handler_records_whatever_it_interrupts(void)
     pthread_join(sender, NULL);
     signal(SIGUSR1, SIG_IGN);
     alarm(0);
-    CHECK(handled > 100);
     CHECK_EQ(events_of(check_path("signals"), "own 299"), 1);
 }
 
