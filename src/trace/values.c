@@ -104,7 +104,8 @@ static struct kymo_unplan *find_plan(struct kymo_unvalues *values, uint64_t numb
 /* Read the plan of schema NUMBER from the column. */
 static int take_plan(struct kymo_unvalues *values, uint64_t number)
 {
-    if (number > KYMO_SCHEMAS_MOST || find_plan(values, number) || values->at >= values->end)
+    if (!number || number > KYMO_SCHEMAS_MOST || find_plan(values, number) ||
+        values->at >= values->end)
         return KYMO_EBLOCK;
     int rc =
         kymo__array_grow(&values->plans, &values->capacity, values->count, sizeof(*values->plans));
@@ -354,8 +355,9 @@ unsigned kymo__values_plain(struct kymo_unvalues *values, uint64_t *numbers)
         return 0;
     struct kymo_unplan *plan = &values->plans[values->quick[*at++ >> 2] - 1];
     unsigned count = plan->plan.count;
-    /* With that many bytes left, no number can reach the end. */
-    if (!plan->numbers || (size_t)(end - at) < (size_t)count * KYMO__VARINT_MAX)
+    /* With that many bytes left, no number can reach the end. A count of 0 would mean that nothing was
+       read. */
+    if (!plan->numbers || !count || (size_t)(end - at) < (size_t)count * KYMO__VARINT_MAX)
         return 0;
     const uint8_t *after = take_plain(plan, at, end, numbers);
     if (kymo__unlikely(!after))

@@ -2,6 +2,8 @@
    the fields. */
 #include "values.h"
 
+#include <kymo/kymo.h>
+
 #include "check.h"
 #include "random.h"
 #include "varint.h"
@@ -185,7 +187,57 @@ static void a_reader_tells_where_fields_are(void)
     free(plans);
 }
 
+/* A payload without fields is an entry of its own: whoever reads numbers takes no other for it. */
+static void a_schema_may_have_no_fields(void)
+{
+    enum { EMPTY = 2, ENTRIES = 6 };
+    uint8_t column[512 + KYMO__VALUES_SLACK] = {0}, *end = column;
+    struct kymo_values *values = kymo__values_new();
+    struct kymo_unvalues reading = {0};
+    struct kymo_plans *plans = calloc(1, sizeof(*plans));
+    plans->plan[SCHEMA] = (struct kymo_plan){1, {KYMO_FIELD_UINT}};
+    plans->count = EMPTY;
+    kymo__values_begin(values);
+    for (uint8_t i = 0; i < ENTRIES; i++) {
+        uint8_t bytes[1 + KYMO__VALUES_PADDING] = {i};
+        unsigned number = i % 2 ? EMPTY : SCHEMA;
+        end = kymo__values_put(values, plans, number, bytes, number == SCHEMA, end);
+    }
+    kymo__unvalues_begin(&reading, column, column + sizeof(column));
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        uint64_t numbers[KYMO_FIELDS_MOST];
+        struct kymo_number full[KYMO_FIELDS_MOST];
+        unsigned count = kymo__values_plain(&reading, numbers);
+        if (!count) {
+            CHECK_EQ(kymo__values_numbers(&reading, full, &count), 0);
+            numbers[0] = full[0].value;
+        }
+        CHECK_EQ(count, i % 2 ? 0 : 1);
+        if (count)
+            CHECK_EQ(numbers[0], i);
+    }
+    CHECK(reading.at == end);
+    kymo__unvalues_fini(&reading);
+    kymo__values_free(values);
+    free(plans);
+}
+
+/* 0 says that an event has no payload. */
+static void no_schema_has_the_number_0(void)
+{
+    static const uint8_t column[] = {2, 0};
+    struct kymo_unvalues reading = {0};
+    struct kymo_buffer payload = {0};
+    unsigned number;
+    kymo__unvalues_begin(&reading, column, column + sizeof(column));
+    CHECK_EQ(kymo__values_get(&reading, &payload, &number), KYMO_EBLOCK);
+    kymo__unvalues_fini(&reading);
+    kymo__buffer_fini(&payload);
+}
+
 static const struct check_case cases[] = {
+    CHECK_CASE(a_schema_may_have_no_fields),
+    CHECK_CASE(no_schema_has_the_number_0),
     CHECK_CASE(values_of_an_operator_are_whole_or_absent),
     CHECK_CASE(numbers_in_a_record_become_varints),
     CHECK_CASE(seven_numbers_in_a_record_become_varints),

@@ -3,7 +3,7 @@
     python tests/fuzz/make_seeds.py [build/main/tests/programs/heap_history]
 
 With that program, which records memory events, also those of fuzz_heap. What an input looks like is
-told in fuzz_reader.c and fuzz_decode.c.
+told in fuzz_reader.c, fuzz_decode.c and fuzz_notes.c.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).parent
 GOLDEN = HERE.parent / "golden"
 FILE_HEADER, BLOCK_HEADER, LIVE_HEADER, CHUNK = 128, 64, 80, 65536
 RESERVED = 96  # where the file header's reserved bytes begin
-RECORDS, INDEX, COPY, SUMMARY = 1, 3, 4, 5
+RECORDS, INDEX, COPY, SUMMARY, NOTES = 1, 3, 4, 5, 7
 PARTS = 1 << 31
 
 
@@ -63,6 +63,12 @@ def save(target: str, name: str, data: bytes | bytearray) -> None:
     (folder / name).write_bytes(data)
 
 
+def notes_seed(header: bytes, payload: bytes) -> bytes:
+    tokens = struct.unpack_from("<I", header, 56)[0]
+    values = int.from_bytes(header[9:12], "little")
+    return struct.pack("<HH", tokens, len(payload) - tokens - values) + payload
+
+
 def heap_seeds(program: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
         for name, *count in (("few",), ("live",), ("many", "300")):
@@ -72,6 +78,9 @@ def heap_seeds(program: str) -> None:
             parts = capture_parts(capture)
             save("fuzz_heap", f"{name}-plain", struct.pack("<I", len(capture)) + capture)
             save("fuzz_heap", f"{name}-parts", struct.pack("<I", PARTS | len(parts)) + parts)
+            for i, (header, payload) in enumerate(blocks(capture)):
+                if header[8] == NOTES:
+                    save("fuzz_notes", f"{name}-{i}", notes_seed(header, payload))
 
 
 def main() -> None:
@@ -84,6 +93,7 @@ def main() -> None:
         "v1.3-args",
         "v1.4-payloads",
         "v1.4-summaries",
+        "v1.5-memory",
     ):
         capture = (GOLDEN / f"{name}.kymo").read_bytes()
         save("fuzz_reader", f"{name}-plain", struct.pack("<I", len(capture)) + capture)
@@ -99,7 +109,9 @@ def main() -> None:
             tokens = struct.unpack_from("<I", header, 56)[0]
             if header[8] == SUMMARY:
                 save("fuzz_summary", f"{name}-{i}", payload)
-            elif header[8] not in (INDEX, COPY):
+            elif header[8] == NOTES:
+                save("fuzz_notes", f"{name}-{i}", notes_seed(header, payload))
+            elif header[8] not in (INDEX, COPY) and tokens < 1 << 16:
                 seed = struct.pack("<H", tokens if header[8] == RECORDS else 0) + payload
                 save("fuzz_decode", f"{name}-{i}", seed)
 
