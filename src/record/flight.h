@@ -35,6 +35,7 @@ struct kymo_flight {
     size_t wrap;              /* not 0: blocks lie from head to here, then from 0 to tail */
     uint64_t blocks, records; /* in the ring */
     uint32_t first;           /* of the full chunks waiting to be packed, as in chunks.h */
+    uint64_t taken, kept;     /* how often chunks have been taken to be packed, and brought back */
     uint64_t oldest;          /* tick: everything before it has expired */
     uint64_t round;           /* how often it has been written */
     uint64_t expired_records; /* read without the lock */

@@ -2,6 +2,7 @@
 #include "flight.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "alloc.h"
 #include "flightring.h"
@@ -91,6 +92,19 @@ static size_t first_young(struct kymo_flight *f, struct kymo_chunk **chunks, siz
     return i;
 }
 
+/* Lock, once all that was taken before TURN is in the ring: it holds the newest only if they come in
+   order, and several threads pack at the same time. The other one has no need of this thread. */
+static void lock_in_turn(struct kymo_flight *f, uint64_t turn)
+{
+    const struct timespec moment = {0, 20000};
+    kymo__lock(&f->lock);
+    while (f->kept != turn) {
+        kymo__unlock(&f->lock);
+        nanosleep(&moment, NULL);
+        kymo__lock(&f->lock);
+    }
+}
+
 int kymo__flight_keep(struct kymo_flight *f, struct kymo_packer *packer, size_t most)
 {
     struct kymo_chunk *chunks[KYMO__BLOCK_CHUNKS];
@@ -101,11 +115,14 @@ int kymo__flight_keep(struct kymo_flight *f, struct kymo_packer *packer, size_t 
     for (size_t i = 0; f->watch.slow && i < count; i++)
         kymo__watch_chunk(&f->watch, chunks[i]);
     size_t first = first_young(f, chunks, count);
+    const bool packs = first < count;
+    const uint64_t turn = f->taken;
+    f->taken += packs;
     while (first < count) {
         uint64_t round = f->round;
         kymo__unlock(&f->lock);
         rc = kymo__pack_chunks(packer, chunks + first, count - first, &packed);
-        kymo__lock(&f->lock);
+        lock_in_turn(f, turn);
         if (rc < 0 || round == f->round)
             break;
         /* A flush meanwhile has written these chunks, and some of what was packed. */
@@ -117,6 +134,7 @@ int kymo__flight_keep(struct kymo_flight *f, struct kymo_packer *packer, size_t 
         kymo__pool_free(f->pool, chunks, count);
     for (size_t i = 0; i < count && rc < 0; i++)
         kymo__chunks_push(&f->pool->full, f->pool->live.chunks, chunks[i]);
+    f->kept += packs;
     kymo__unlock(&f->lock);
     return rc < 0 ? rc : (int)count;
 }

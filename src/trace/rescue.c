@@ -35,6 +35,17 @@ static size_t count_records(const struct kymo_chunk *chunk)
     return count;
 }
 
+/* COUNT without the last of the RECORDS if that is an event whose value or payload was not stored yet:
+   the process ended, or had got no further, between the two. */
+static size_t leave_out_unfinished(const struct kymo_record *records, size_t count)
+{
+    const uint64_t word = count ? records[count - 1].word : 0;
+    const unsigned kind = kymo__word_kind(word);
+    bool more = kymo__kind_has_value(kind) || kymo__kind_has_payload(kind) ||
+                (kind == KYMO_ENTER && kymo__word_detail(word) & KYMO_HAS_ID);
+    return count - more;
+}
+
 /* Keep the COUNT records at RECORDS; RUN says which thread they belong to. */
 static int keep_run(struct kymo_rescue *rescue, const struct kymo_record *records, size_t count,
                     struct kymo_run run, bool open)
@@ -155,6 +166,7 @@ static int keep_chunk(struct kymo_rescue *rescue, int fd, uint64_t offset, struc
             return n < 0 ? (int)n : 0;
         if (!same_chunk(chunk, again))
             continue;
+        count = leave_out_unfinished(chunk->records, count);
         return chunk->type == KYMO__BLOCK_DEFS    ? keep_definitions(rescue, chunk, offset)
                : chunk->type == KYMO__BLOCK_TRACK ? keep_tracks(rescue, chunk, count)
                                                   : keep_records(rescue, chunk, count);
