@@ -90,6 +90,20 @@ static void close_capture(struct capture *self)
 
 /* ---- life */
 
+/* Warn if parts of the capture at PATH are left out. Returns 0, or -1 if the warning is an error. */
+static int warn_unknown(struct kymo_capture *capture, PyObject *path)
+{
+    struct kymo_info info = {.size = offsetof(struct kymo_info, samples)};
+    kymo_capture_info(capture, &info);
+    if (!info.unknown_parts)
+        return 0;
+    return PyErr_WarnFormat(
+        PyExc_UserWarning, 1,
+        "%S is incomplete: a newer kymograph wrote it (format %d.%d), and parts "
+        "of it are not shown; update kymograph",
+        path, info.version_major, info.version_minor);
+}
+
 /* FAMILY: with its child processes, or those that PROCESS names. */
 static PyObject *open_capture(PyObject *module, PyObject *arg, bool family, const char *process)
 {
@@ -120,6 +134,8 @@ static PyObject *open_capture(PyObject *module, PyObject *arg, bool family, cons
         kymo__raise(core, code, path);
         goto fail;
     }
+    if (warn_unknown(self->library, path) < 0)
+        goto fail;
     Py_DECREF(bytes);
     return (PyObject *)self;
 

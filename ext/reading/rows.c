@@ -81,6 +81,7 @@ static PyStructSequence_Field info_fields[] = {
     {"damaged_bytes", "of the file that belong to no readable block"},
     {"indexed", "False when the index had to be rebuilt by scanning"},
     {"expired_records", "older than a flight recorder keeps"},
+    {"unknown_parts", "that only a newer version can read"},
     {"samples", "of the records"},
     {"stacks", "different ones"},
     {0},
@@ -111,6 +112,7 @@ PyObject *kymo__row_info(struct core *core, const struct kymo_info *info)
     put_unsigned(&row, info->damaged_bytes);
     put_field(&row, PyBool_FromLong(info->indexed));
     put_unsigned(&row, info->expired_records);
+    put_unsigned(&row, info->unknown_parts);
     put_unsigned(&row, info->samples);
     put_unsigned(&row, info->stacks);
     return finish_row(&row);

@@ -54,7 +54,7 @@ enum kymo_clock {
 /* What a capture is and holds. */
 struct kymo_info {
     size_t size;
-    int version_major, version_minor; /* of the file format */
+    int version_major, version_minor; /* of the file format; of several files, the newest */
     int ending;                       /* enum kymo_ending */
     int error; /* negative errno of the recorder's first failed write, or 0 */
     int clock; /* enum kymo_clock */
@@ -78,6 +78,8 @@ struct kymo_info {
     uint64_t processes;         /* processes whose threads are in it: 1 unless captures were
                                    merged */
     uint64_t stacks;            /* distinct stacks, of samples and other events */
+    uint64_t unknown_parts;     /* blocks and definitions that only a newer version of the library
+                                   can read: they are missing in everything that this one says */
     uint64_t samples;           /* sampled records; counted by reading them on first use, unless
                                    nothing was sampled */
 };

@@ -329,7 +329,12 @@ int kymo__dictionary_apply(struct kymo_reader *reader, const uint8_t *bytes, siz
 {
     const uint8_t *at = bytes, *end = bytes + len;
     struct kymo_def def;
-    while (at < end && (at = kymo__def_get(at, end, &def))) {
+    while (at < end) {
+        const int type = *at;
+        at = kymo__def_get(at, end, &def);
+        if (!at)
+            break;
+        reader->unknown_parts += !kymo__def_numbers(type);
         if (apply_def(reader, &def) == -ENOMEM)
             return -ENOMEM;
     }

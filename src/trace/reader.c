@@ -120,7 +120,10 @@ static int take_block(void *arg, uint64_t offset, const struct kymo_block_header
     case KYMO__BLOCK_NOTES:
     case KYMO__BLOCK_TRACK:
         return kymo__runs_take(f->reader, offset, header);
+    case KYMO__BLOCK_INDEX:
+        return 0;
     }
+    f->reader->unknown_parts++;
     return 0;
 }
 

@@ -127,6 +127,7 @@ struct kymo_reader {
     uint64_t ring_records;   /* records that a flight recorder had only in memory */
     uint64_t damaged_blocks; /* known so far */
     uint64_t damaged_bytes;  /* bytes of the file in no block */
+    uint64_t unknown_parts;  /* blocks, chunks and definitions of types that are not known here */
 
     struct kymo_summary *summaries;
     size_t summary_count, summary_capacity;

@@ -167,9 +167,16 @@ static int keep_chunk(struct kymo_rescue *rescue, int fd, uint64_t offset, struc
         if (!same_chunk(chunk, again))
             continue;
         count = leave_out_unfinished(chunk->records, count);
-        return chunk->type == KYMO__BLOCK_DEFS    ? keep_definitions(rescue, chunk, offset)
-               : chunk->type == KYMO__BLOCK_TRACK ? keep_tracks(rescue, chunk, count)
-                                                  : keep_records(rescue, chunk, count);
+        switch (chunk->type) {
+        case KYMO__BLOCK_DEFS:
+            return keep_definitions(rescue, chunk, offset);
+        case KYMO__BLOCK_TRACK:
+            return keep_tracks(rescue, chunk, count);
+        case KYMO__BLOCK_RECORDS:
+            return keep_records(rescue, chunk, count);
+        }
+        rescue->unknown++;
+        return 0;
     }
     return 0;
 }
@@ -275,6 +282,7 @@ int kymo__rescue_apply(struct kymo_rescue *rescue, struct kymo_reader *reader, u
     reader->live_bytes = rescue->bytes;
     reader->flight = rescue->flight;
     reader->ring_records = rescue->ring_records;
+    reader->unknown_parts += rescue->unknown;
     if (rescue->error && !reader->error)
         reader->error = rescue->error;
     uint64_t skip = covered > rescue->defs_position ? covered - rescue->defs_position : 0;

@@ -10,6 +10,7 @@ struct kymo_rescue {
     bool stopped;          /* recording is over */
     bool flight;           /* from a flight recorder, */
     uint64_t ring_records; /* which had this many records in other memory */
+    uint64_t unknown;      /* chunks of types that are not known here */
     uint64_t bytes;
     int error; /* the recorder's, negative errno or 0 */
     struct kymo_run *runs;

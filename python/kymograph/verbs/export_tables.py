@@ -323,6 +323,7 @@ class Writer:
             "records": info.records,
             "lost_records": info.lost_records,
             "damaged_blocks": info.damaged_blocks,
+            "unknown_parts": info.unknown_parts,
         }
         pairs = [(f"kymograph.{key}", str(value)) for key, value in facts.items()]
         pairs += self.facts.items()

@@ -126,6 +126,7 @@ void kymo__cli_info_json(const struct cli_facts *facts)
     kymo__jsonout_uint(&json, "file_bytes", info->file_bytes);
     kymo__jsonout_uint(&json, "live_bytes", info->live_bytes);
     write_clock(&json, info);
+    kymo__jsonout_uint(&json, "unknown_parts", info->unknown_parts);
     kymo__jsonout_uint(&json, "damaged_blocks", info->damaged_blocks);
     kymo__jsonout_uint(&json, "damaged_bytes", info->damaged_bytes);
     kymo__jsonout_bool(&json, "verified", facts->verified);

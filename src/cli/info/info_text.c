@@ -63,6 +63,12 @@ static void print_format(const struct cli_facts *facts)
     kymo__cli_label("format");
     printf("version %d.%d, %s\n", info->version_major, info->version_minor,
            info->indexed ? "with its index" : "without an index, which was rebuilt by scanning");
+    if (info->unknown_parts) {
+        kymo__cli_label("unknown");
+        printf("%s%s of a newer version, not shown%s\n", kymo__cli_colour(CLI_YELLOW),
+               kymo__cli_count(info->unknown_parts, "part", "parts").text,
+               kymo__cli_colour(CLI_PLAIN));
+    }
     kymo__cli_label("damage");
     if (info->damaged_blocks == 0 && info->damaged_bytes == 0)
         puts(facts->verified ? "none; every block was read"

@@ -65,7 +65,7 @@ static int show_capture(const char *path, const struct cli_arguments *arguments,
         kymo__cli_info_text(&facts);
     }
     if (code == CLI_OK && facts.verified &&
-        facts.info.damaged_blocks + facts.info.damaged_bytes > 0)
+        facts.info.damaged_blocks + facts.info.damaged_bytes + facts.info.unknown_parts > 0)
         code = CLI_NO;
     if (process)
         kymo_close(facts.capture);
@@ -88,7 +88,8 @@ static int run_info(const struct cli_verb *verb, const struct cli_arguments *arg
 static const struct cli_option options[] = {
     [OPTION_JSON] = {"json", 'j', NULL, "print one JSON object per file, each on its own line"},
     [OPTION_VERIFY] = {"verify", 0, NULL,
-                       "read every block to find all damage; exit with code 1 if there is any"},
+                       "read every block to find all damage; exit with code 1 if there is any, or "
+                       "if parts are of a newer version"},
     [OPTION_PROCESS] = {"process", 'p', "PROCESS",
                         "only this process: its pid, its index in the list, or its name"},
     {0},

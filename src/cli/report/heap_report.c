@@ -49,6 +49,8 @@ int kymo__cli_heap_gaps(const struct cli_heap_report *r)
             "%s: incomplete: %s cannot be read", r->path,
             kymo__cli_count(r->file.damaged_blocks, "damaged block", "damaged blocks").text);
     }
+    if (r->file.unknown_parts)
+        gaps++; /* said when it was opened */
     if (r->file.expired_records) {
         gaps++;
         kymo__cli_complain(

@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 
 #include "capture.h"
+#include "format.h"
 #include "message.h"
+#include "units.h"
 #include "verb.h"
 
 /* What to do about each error. */
@@ -46,7 +48,8 @@ int kymo__cli_capture_no_memory(const char *path, const struct kymo_capture *cap
 {
     struct kymo_info info = {.size = offsetof(struct kymo_info, samples)};
     kymo_capture_info(capture, &info);
-    if (info.ending == KYMO_ENDED_KILLED || info.ending == KYMO_ENDED_FAILED || info.damaged_blocks)
+    if (info.ending == KYMO_ENDED_KILLED || info.ending == KYMO_ENDED_FAILED ||
+        info.damaged_blocks || info.unknown_parts)
         kymo__cli_complain("%s is incomplete, and what is left of it has no memory events", path);
     else
         kymo__cli_complain("%s has no memory events; record with 'kymograph run --memory'", path);
@@ -59,6 +62,17 @@ static void complain_index(const char *path, const struct kymo_capture *capture)
         kymo__cli_complain("%s.index does not match %s and is ignored; 'kymograph index %s' "
                            "rebuilds it",
                            path, path, path);
+}
+
+/* Parts that this version does not know are left out of whatever is shown or written. */
+static void complain_unknown(const char *path, const struct kymo_info *info)
+{
+    if (info->unknown_parts)
+        kymo__cli_complain(
+            "%s: incomplete: a newer kymograph wrote it (format %d.%d; this one reads "
+            "up to %d.%d), and %s not shown; update kymograph",
+            path, info->version_major, info->version_minor, KYMO__MAJOR, KYMO__MINOR,
+            kymo__cli_count(info->unknown_parts, "part of it is", "parts of it are").text);
 }
 
 static const char *process_wanted;
@@ -116,6 +130,7 @@ static int open_with(const char *path, struct kymo_capture **capture, struct kym
         kymo_close(*capture);
         return kymo__cli_capture_broken(path, error);
     }
+    complain_unknown(path, info);
     return CLI_OK;
 }
 
@@ -133,6 +148,7 @@ int kymo__cli_capture_open_first(const char *path, struct kymo_family *family,
     }
     if (error == 0) {
         complain_index(path, *capture);
+        complain_unknown(path, info);
         return CLI_OK;
     }
     kymo__family_close(family);

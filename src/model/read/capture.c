@@ -153,6 +153,7 @@ static int fill_info(const struct kymo_capture *capture, struct kymo_info *info)
         .damaged_bytes = r->damaged_bytes,
         .indexed = r->indexed,
         .expired_records = r->ring_records,
+        .unknown_parts = r->unknown_parts,
         .processes = r->process_count ? r->process_count : 1,
         .stacks = r->stacks.stack_count,
         .samples = capture->samples,
@@ -163,6 +164,8 @@ static int fill_info(const struct kymo_capture *capture, struct kymo_info *info)
         full.file_bytes = capture->file_bytes;
         full.live_bytes = capture->live_bytes;
         full.recovered_records = capture->recovered;
+        full.unknown_parts = capture->unknown;
+        full.version_minor = capture->version_minor;
     }
     for (size_t i = 0; i < r->run_count; i++) {
         const struct kymo_run *run = &r->runs[i];

@@ -14,8 +14,8 @@ struct kymo_capture {
     uint64_t samples;
     /* Of captures opened as one, see joined.c: what the temporary file cannot say. */
     bool joined;
-    int ending, error;
-    uint64_t file_bytes, live_bytes, recovered;
+    int ending, error, version_minor;
+    uint64_t file_bytes, live_bytes, recovered, unknown;
 };
 
 /* Create a second capture over the same open file for another thread. The two may be used at once

@@ -58,6 +58,9 @@ static void describe_joined(struct kymo_capture *joined, const struct kymo_part 
         joined->file_bytes += info.file_bytes;
         joined->live_bytes += info.live_bytes;
         joined->recovered += info.recovered_records;
+        joined->unknown += info.unknown_parts;
+        if (info.version_minor > joined->version_minor)
+            joined->version_minor = info.version_minor;
     }
 }
 

@@ -163,6 +163,7 @@ int kymo__shown_overview(const struct kymo_shown_capture *shown, struct kymo_jso
     kymo__jsonout_uint(json, "lost", info->lost_records);
     kymo__jsonout_uint(json, "expired", info->expired_records);
     kymo__jsonout_uint(json, "damaged", info->damaged_blocks);
+    kymo__jsonout_uint(json, "unknown", info->unknown_parts);
     kymo__jsonout_uint(json, "threads_all", info->threads);
     put_processes(json, shown->capture, info->processes);
     int rc = put_threads(json, shown);

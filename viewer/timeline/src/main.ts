@@ -202,6 +202,7 @@ class Page {
       if (c.ending === "killed") notes.push(`${file}the program was killed; everything until then is here`);
       if (c.ending === "failed") notes.push(`${file}writing failed; everything until then is here`);
       if (c.lost) notes.push(`${file}${grouped(c.lost)} records were lost; hatched`);
+      if (c.unknown) notes.push(`${file}written by a newer kymograph: parts of it are not shown`);
       if (c.damaged) notes.push(`${file}${grouped(c.damaged)} damaged blocks`);
       if (c.threads_all > c.threads.length) notes.push(`${file}the ${grouped(c.threads.length)} busiest threads are shown`);
     }

@@ -35,6 +35,7 @@ export interface Capture {
   lost: number;
   expired: number;
   damaged: number;
+  unknown: number;
   threads_all: number;
   processes: Process[];
   threads: Thread[];
