@@ -213,10 +213,10 @@ static int stop_session(bool exits)
     if (stuck || exits) {
         /* If a thread is still inside a recording call, it may store into its chunk, take another
            one or try to write: the memory must stay. */
+        (stuck ? kymo__live_forsake : kymo__live_leave)(&s->pool.live, failure != 0);
         kymo__lock(&s->file.lock);
         kymo__sink_close(&s->file.sink);
         kymo__unlock(&s->file.lock);
-        (stuck ? kymo__live_forsake : kymo__live_leave)(&s->pool.live, failure != 0);
         s->left_before = left;
         left = s;
         return rc;

@@ -205,8 +205,9 @@ void kymo__session_free(struct kymo_session *s, bool keep_live)
     kymo__opnames_fini(&s->ops);
     kymo__pens_fini(&s->tracks.pens);
     kymo__drain_fini(&s->drain);
-    kymo__capfile_fini(&s->file);
+    /* The capture is locked until its live file is gone: whoever takes its place has one of that name. */
     kymo__pool_fini(&s->pool, keep_live);
+    kymo__capfile_fini(&s->file);
     kymo__flight_fini(&s->flight);
     kymo__follow_fini(&s->follow);
     kymo__free(s->slow_calls);

@@ -303,12 +303,22 @@ uint32_t kymo__live_grow(struct kymo_live *live, uint32_t more)
     return more;
 }
 
+/* Remove the file, unless somebody else has its name by now: if the capture was deleted, another
+   process may be recording there. */
+static void remove_file(const struct kymo_live *live)
+{
+    struct stat st;
+    if (lstat(live->path, &st) == 0 && st.st_dev == live->file.device &&
+        st.st_ino == live->file.inode)
+        unlink(live->path);
+}
+
 void kymo__live_forsake(struct kymo_live *live, bool keep)
 {
     live->limit = live->ready; /* it stops growing */
-    kymo__owned_close(&live->file);
     if (live->path && !keep)
-        unlink(live->path);
+        remove_file(live);
+    kymo__owned_close(&live->file);
     kymo__free(live->path);
     live->path = NULL;
 }

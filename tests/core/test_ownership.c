@@ -139,6 +139,7 @@ static void reuse_after_raw_fork(void *arg)
 
 static void a_raw_fork_child_keeps_the_descriptors_it_opened(void)
 {
+    FAULT_NOT_EMULATED("threads in forked children");
 #if FAULT_ASAN || FAULT_TSAN
     CHECK_SKIP("the sanitizer does not know a raw fork");
 #endif
@@ -278,6 +279,97 @@ static void only_one_of_two_simultaneous_starts_gets_the_file(void)
         CHECK(race->started >= 1);
         CHECK_EQ(records_in(check_path("same")), 100);
     }
+}
+
+/* A process that is about to remove its live file waits here. */
+static uint32_t *removal; /* 0: does not wait; 1: waits when it comes; 2: waits; 3: goes on */
+
+int unlink(const char *path)
+{
+    size_t len = strlen(path);
+    if (removal && len > 5 && strcmp(path + len - 5, ".live") == 0) {
+        uint32_t comes = 1;
+        if (__atomic_compare_exchange_n(removal, &comes, 2, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            while (__atomic_load_n(removal, __ATOMIC_ACQUIRE) == 2)
+                fault_sleep(1000000);
+    }
+    return unlinkat(AT_FDCWD, path, 0);
+}
+
+static void record_and_stop_slowly(void *arg)
+{
+    (void)arg;
+    fault_mount("proc", "/proc", NULL);
+    CHECK_OK(fault_start(check_path("turns"), 0, KYMO_HELP));
+    record(20);
+    __atomic_store_n(removal, 1, __ATOMIC_RELEASE);
+    CHECK_OK(kymo_stop());
+}
+
+static void record_elsewhere(void *arg)
+{
+    if (unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0)
+        CHECK_SKIP("no PID namespace can be made here");
+    CHECK_CHILD(fault_child(record_and_stop_slowly, arg));
+}
+
+/* Until it has removed its live file, nobody may take its place: it would remove that of the other. Only
+   the lock tells one that is in another PID namespace. */
+static void who_stops_leaves_the_live_file_of_the_next(void)
+{
+    removal = fault_shared(sizeof(*removal));
+    pid_t pid = fault_child(record_elsewhere, NULL);
+    int status;
+    while (__atomic_load_n(removal, __ATOMIC_ACQUIRE) != 2) {
+        if (waitpid(pid, &status, WNOHANG) != pid) {
+            fault_sleep(1000000);
+            continue;
+        }
+        if (WEXITSTATUS(status) == 77)
+            CHECK_SKIP("no PID namespace can be made here");
+        CHECK_FAIL("the child ended with %d", status);
+    }
+    int rc = fault_start(check_path("turns"), 0, KYMO_HELP);
+    __atomic_store_n(removal, 3, __ATOMIC_RELEASE);
+    CHECK_CHILD(pid);
+    if (rc != KYMO_EBUSYFILE)
+        CHECK_OK(rc);
+    else
+        CHECK_OK(fault_start(check_path("turns"), 0, KYMO_HELP));
+    CHECK_EQ(access(check_path("turns.live"), F_OK), 0);
+    record(30);
+    CHECK_OK(kymo_stop());
+    CHECK_EQ(records_in(check_path("turns")), 30);
+    removal = NULL;
+}
+
+/* Somebody deleted the capture, and another process records under its name. */
+static void record_there(void *arg)
+{
+    int *pipes = arg;
+    char byte = (char)(fault_start(check_path("again"), 0, KYMO_HELP) == 0);
+    record(20);
+    CHECK(byte && write(pipes[1], &byte, 1) == 1 && read(pipes[2], &byte, 1) == 1);
+    CHECK_EQ(kymo_stop(), KYMO_EDELETED);
+}
+
+static void who_lost_its_name_leaves_the_live_file_of_the_other(void)
+{
+    int pipes[4];
+    char byte;
+    CHECK_EQ(pipe(pipes), 0);
+    CHECK_EQ(pipe(pipes + 2), 0);
+    pid_t pid = fault_child(record_there, (int[]){0, pipes[1], pipes[2]});
+    CHECK_EQ(read(pipes[0], &byte, 1), 1);
+    CHECK_EQ(unlink(check_path("again")), 0);
+    CHECK_OK(fault_start(check_path("again"), 0, KYMO_HELP)); /* its live file, too */
+    record(30);
+    CHECK_EQ(write(pipes[3], &byte, 1), 1);
+    CHECK_CHILD(pid);
+    CHECK_EQ(access(check_path("again.live"), F_OK), 0);
+    CHECK_OK(kymo_stop());
+    CHECK_EQ(records_in(check_path("again")), 30);
 }
 
 static void a_recorder_in_another_pid_namespace_is_respected(void)
@@ -444,6 +536,8 @@ static const struct check_case cases[] = {
     CHECK_CASE(an_unrelated_sigbus_still_ends_the_program),
     CHECK_CASE(a_start_that_fails_leaves_the_older_capture),
     CHECK_CASE(only_one_of_two_simultaneous_starts_gets_the_file),
+    CHECK_CASE(who_stops_leaves_the_live_file_of_the_next),
+    CHECK_CASE(who_lost_its_name_leaves_the_live_file_of_the_other),
     CHECK_CASE(a_recorder_in_another_pid_namespace_is_respected),
     CHECK_CASE(a_child_that_was_forked_raw_does_not_keep_the_file),
     CHECK_CASE(a_cancelled_thread_leaves_no_lock_behind),
