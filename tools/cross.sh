@@ -37,6 +37,13 @@ fetch_libraries() {
 
 emulator=$(command -v "qemu-$cpu" || command -v "qemu-$cpu-static" || true)
 mkdir -p build
+# Tests run the command from a shell, where nothing tells that it needs the emulator.
+program=$root/build/cross-$cpu-kymograph
+if [ -n "$emulator" ]; then
+    printf '#!/bin/sh\nexec "%s" -L "%s" -E "%s" "%s" "$@"\n' "$emulator" "/usr/$cpu-linux-gnu" \
+        "LD_LIBRARY_PATH=$lib" "$dir/src/cli/kymograph" >"$program"
+    chmod +x "$program"
+fi
 description=build/cross-$cpu.ini
 cat >"$description.new" <<END
 [binaries]
@@ -44,7 +51,7 @@ c = '$cpu-linux-gnu-gcc'
 ar = '$cpu-linux-gnu-ar'
 strip = '$cpu-linux-gnu-strip'
 pkg-config = 'pkg-config'
-${emulator:+exe_wrapper = ['$emulator', '-L', '/usr/$cpu-linux-gnu', '-E', 'LD_LIBRARY_PATH=$lib', '-E', 'KYMO_EMULATED=1']}
+${emulator:+exe_wrapper = ['$emulator', '-L', '/usr/$cpu-linux-gnu', '-E', 'LD_LIBRARY_PATH=$lib', '-E', 'KYMO_EMULATED=1', '-E', 'KYMO_PROGRAM=$program']}
 
 [built-in options]
 c_link_args = ['-L$lib', '-Wl,-rpath-link,$lib']

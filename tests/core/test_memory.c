@@ -459,6 +459,7 @@ static void a_library_with_its_own_allocator_keeps_it(void)
 
 static void forked_children_run_on_unrecorded_and_may_record_themselves(void)
 {
+    FAULT_NOT_EMULATED("threads in forked children");
     const char *path = check_path("parent"), *other = check_path("child");
     heaped_start(path, NULL);
     pid_t pid = fork();

@@ -432,6 +432,7 @@ static void check_child(pid_t child)
 
 static void fork_handlers_run_in_reverse_before_and_in_order_after(void)
 {
+    FAULT_NOT_EMULATED("threads in forked children");
     if (FAULT_TSAN)
         CHECK_SKIP("thread sanitizer does not start threads in a forked child");
     register_all();
@@ -462,8 +463,7 @@ static void a_child_made_by_a_system_call_learns_of_it_when_it_starts_a_session(
 {
     if (FAULT_TSAN)
         CHECK_SKIP("thread sanitizer does not start threads in a forked child");
-    if (getenv("KYMO_EMULATED"))
-        CHECK_SKIP("memory that is wiped in children is not emulated");
+    FAULT_NOT_EMULATED("memory that is wiped in children");
     register_all();
     CHECK_OK(begin_with("clone", NULL, NULL));
     fflush(stdout);
