@@ -239,8 +239,9 @@ static void follow_written(struct kymo_drain *d)
     kymo__follow_up(d->follow, d->packer, kymo__flight_on(d->flight) ? fill_between : is_idle, d);
 }
 
-/* Write everything. Definitions first, so that the file alone can name what is in its records. */
-static int write_all(struct kymo_drain *d)
+/* Write everything, or, because recording threads may keep this busy forever, what can be written by
+   UNTIL. Definitions first, so that the file alone can name what is in its records. */
+static int write_all(struct kymo_drain *d, int64_t until)
 {
     int rc = kymo__names_flush(d->names);
     if (kymo__flight_on(d->flight))
@@ -252,9 +253,12 @@ static int write_all(struct kymo_drain *d)
             rc = kymo__pens_drain(d->pens, d->packer, kymo__load_acquire(&d->finishing));
         if (rc <= 0)
             return rc;
-        /* Recording threads may keep this loop busy forever. */
         if (kymo__load_acquire(&d->resting) && !kymo__load_acquire(&d->finishing))
             return 0;
+        if (kymo__clock_ns(CLOCK_MONOTONIC) >= until) {
+            kymo__pool_wake(d->pool); /* there may be more */
+            return 0;
+        }
         rc = kymo__names_flush(d->names);
     }
     return rc;
@@ -329,7 +333,7 @@ static bool work_once(struct kymo_drain *d, struct kymo_snapshot *last)
     kymo__pool_ahead(d->pool);
     if (flight)
         kymo__flight_serve(d->flight);
-    write_all(d);
+    write_all(d, now.monotonic + PERIOD_NS);
     kymo__flight_watch(d->flight);
     if (flight)
         follow_written(d);
@@ -348,7 +352,7 @@ static int write_end(struct kymo_drain *d, bool dies)
         kymo__names_snapshot(d->names, &end);
     if (!flight) /* a flight recorder notes it whenever it writes */
         kymo__wall_note(d->names, "wall_clock.stop", &d->wall);
-    int rc = flight ? kymo__flight_flush(d->flight, end.ticks) : write_all(d);
+    int rc = flight ? kymo__flight_flush(d->flight, end.ticks) : write_all(d, INT64_MAX);
     if (rc == 0) {
         kymo__follow_finish(d->follow, d->packer, dies);
         rc = kymo__capfile_finish(d->file, d->packer);
