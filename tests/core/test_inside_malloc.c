@@ -258,7 +258,7 @@ static void a_signal_handler_records_whatever_it_interrupts(void)
     __atomic_store_n(&ended, 0, __ATOMIC_RELEASE);
     CHECK_EQ(pthread_create(&sender, NULL, signal_often, NULL), 0);
     /* On a busy machine the sender may not run for a while. */
-    for (int i = 0; i < 20 || handled <= 100; i++) {
+    for (int i = 0; i < 20 || __atomic_load_n(&handled, __ATOMIC_RELAXED) <= 100; i++) {
         CHECK_OK(kymo_start(&options));
         come_and_go(NULL);
         struct kymo_stats stats = {.size = sizeof(stats)};
