@@ -56,10 +56,14 @@ static bool ready(void)
            reserve_memory((void **)&slots, sizeof *slots << SLOT_BITS);
 }
 
+/* Functions that are neighbours in memory are neighbours here: a page of slots for 64 KiB of addresses, so
+   that few pages are touched. */
 static size_t first_slot(const PyCodeObject *address)
 {
-    return (size_t)((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >>
-                    (64 - SLOT_BITS));
+    enum { PAGE_BITS = 10, STRIDE_BITS = 6 };
+    uint64_t at = (uintptr_t)address >> STRIDE_BITS;
+    uint64_t page = (at >> PAGE_BITS) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS + PAGE_BITS);
+    return (size_t)(page << PAGE_BITS | (at & ((1u << PAGE_BITS) - 1)));
 }
 
 static const PyCodeObject *address_of(uint32_t number)

@@ -2,6 +2,7 @@
 #include "map.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "alloc.h"
 
@@ -26,9 +27,11 @@ int kymo__map_reserve(struct kymo_map *map)
         .count = map->count,
         .slot_count = map->slot_count ? 2 * map->slot_count : SLOTS_FIRST,
     };
-    wider.slots = kymo__alloc_zeroed(wider.slot_count * sizeof(*wider.slots));
+    wider.slots = kymo__alloc(wider.slot_count * sizeof(*wider.slots));
     if (!wider.slots)
         return -ENOMEM;
+    /* Nearly every page of it will be written to now, and one that is read first is mapped twice. */
+    memset(wider.slots, 0, wider.slot_count * sizeof(*wider.slots));
     for (size_t i = 0; i < map->slot_count; i++)
         if (map->slots[i].value)
             *map_slot(&wider, map->slots[i].key, map->slots[i].value) = map->slots[i];

@@ -6,6 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 void *kymo__pages_new(size_t size)
 {
     int saved = errno;
@@ -20,6 +24,13 @@ void kymo__pages_free(void *memory, size_t size)
     int saved = errno;
     if (memory)
         munmap(memory, size);
+    errno = saved;
+}
+
+void kymo__pages_back(void *memory, size_t size)
+{
+    int saved = errno;
+    madvise(memory, size, MADV_POPULATE_WRITE);
     errno = saved;
 }
 

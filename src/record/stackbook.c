@@ -9,9 +9,6 @@
 #include "interrupted.h"
 #include "modules.h"
 
-/* Nodes beyond this number are not remembered: about 100 MiB of memory. */
-#define MOST_NODES (UINT32_C(1) << 22)
-
 /* The second word of a stack in `stacks`. A stack that had to wait is in it as both. */
 enum { DEFINED = 0, WAITING = 1 };
 
@@ -37,10 +34,10 @@ void kymo__stackbook_fini(struct kymo_stackbook *book)
     kymo__free(book->scratch);
     kymo__pairs_fini(&book->modules);
     kymo__pairs_fini(&book->frames);
-    kymo__pairs_fini(&book->nodes);
+    kymo__nodetable_fini(&book->nodes);
     kymo__pairs_fini(&book->functions);
     kymo__pairs_fini(&book->stacks);
-    kymo__pairs_fini(&book->numbers);
+    kymo__map_fini(&book->numbers);
 }
 
 /* Write a definition of TYPE with NUMBERS, whose first is its id, and remember it for A and B in
@@ -150,7 +147,7 @@ static uint32_t known_number(struct kymo_stackbook *book, uint64_t number, int64
     struct kymo_book_recent *recent = recent_at(book, distance);
     if (recent->frame && recent->number == number)
         return recent->frame;
-    uint32_t known = kymo__pairs_find(&book->numbers, number, 0);
+    uint32_t known = kymo__map_find(&book->numbers, number);
     if (known) {
         recent->number = number;
         recent->frame = known;
@@ -179,8 +176,8 @@ static int64_t managed_frame(struct kymo_stackbook *book, uint64_t number, int64
     if (id > 0 && kin && !kymo__pairs_find(&book->roots, (uint64_t)id, 0) &&
         kymo__pairs_reserve(&book->roots) == 0)
         kymo__pairs_add(&book->roots, (uint64_t)id, 0, kin);
-    if (id > 0 && rc == 0 && kymo__pairs_reserve(&book->numbers) == 0)
-        kymo__pairs_add(&book->numbers, number, 0, (uint32_t)id);
+    if (id > 0 && rc == 0)
+        kymo__map_set(&book->numbers, number, (uint32_t)id); /* without memory: found again */
     return id;
 }
 
@@ -204,16 +201,14 @@ int64_t kymo__book_frame(struct kymo_stackbook *book, const struct kymo_frame *f
 
 int64_t kymo__book_node(struct kymo_stackbook *book, uint32_t parent, uint32_t frame)
 {
-    uint32_t known = kymo__pairs_find(&book->nodes, parent, frame);
+    uint32_t known = kymo__nodetable_find(&book->nodes, parent, frame);
     if (known)
         return known;
-    if (book->last_node == MOST_NODES)
-        return -ENOSPC;
-    int64_t id = define_numbers(book, &book->nodes, parent, frame, KYMO__DEF_NODE,
-                                (const uint64_t[]){book->last_node + 1, parent, frame});
-    if (id > 0)
-        book->last_node++;
-    return id;
+    int rc = kymo__nodetable_reserve(&book->nodes);
+    if (rc == 0)
+        rc = kymo__names_define(book->names, KYMO__DEF_NODE,
+                                (const uint64_t[]){book->nodes.count + 1, parent, frame});
+    return rc < 0 ? rc : (int64_t)kymo__nodetable_add(&book->nodes, parent, frame);
 }
 
 static int64_t node_of(struct kymo_stackbook *book, uint32_t parent, uint32_t frame,
@@ -231,10 +226,9 @@ static int64_t node_of(struct kymo_stackbook *book, uint32_t parent, uint32_t fr
     return id;
 }
 
-int64_t kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node)
+int kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node)
 {
-    return define_numbers(book, &book->stacks, stack, DEFINED, KYMO__DEF_STACK,
-                          (const uint64_t[]){stack, node});
+    return kymo__names_define(book->names, KYMO__DEF_STACK, (const uint64_t[]){stack, node});
 }
 
 /* Put the frames of STACK into the scratch memory. Returns how many, or -ENOMEM. */
@@ -307,7 +301,8 @@ static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
         if (node < 0)
             return (int)node;
     }
-    int64_t rc = kymo__book_stack(book, stack, (uint32_t)node);
+    int64_t rc = define_numbers(book, &book->stacks, stack, DEFINED, KYMO__DEF_STACK,
+                                (const uint64_t[]){stack, (uint64_t)node});
     return rc < 0 ? (int)rc : 0;
 }
 

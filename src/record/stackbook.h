@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "names.h"
+#include "nodetable.h"
 #include "pairs.h"
 
 /* What was found last at some distance from the outermost frame. Stacks defined one after the other
@@ -26,9 +27,10 @@ struct kymo_stackbook {
     struct kymo_book_recent recent[KYMO__BOOK_RECENT];
     char *root;              /* see kymo_options.sample_root; or NULL */
     struct kymo_pairs roots; /* frames of functions in that file */
-    struct kymo_pairs modules, frames, nodes, functions, stacks;
-    struct kymo_pairs numbers; /* the interpreter's numbers to frames */
-    uint32_t last_frame, last_node;
+    struct kymo_pairs modules, frames, functions, stacks;
+    struct kymo_nodetable nodes;
+    struct kymo_map numbers; /* the interpreter's numbers to frames */
+    uint32_t last_frame;
     kymo_stack *waiting; /* stacks whose functions have no name yet, or that found no room */
     size_t waiting_count, waiting_capacity;
     struct kymo_frame *scratch;
@@ -54,11 +56,12 @@ bool kymo__stackbook_add(struct kymo_stackbook *book, kymo_stack stack);
 int64_t kymo__book_frame(struct kymo_stackbook *book, const struct kymo_frame *frame,
                          int64_t distance, bool end);
 
-/* of the node of FRAME called from the node PARENT, or 0; */
+/* of the node of FRAME called from the node PARENT, or 0. */
 int64_t kymo__book_node(struct kymo_stackbook *book, uint32_t parent, uint32_t frame);
 
-/* of STACK, whose innermost frame is that of NODE. */
-int64_t kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node);
+/* Define STACK, whose innermost frame is that of NODE and which is not defined yet. The book does not
+   remember it. 0 or negative errno. */
+int kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node);
 
 /* How a frame relates to the root. OURS: it is the profiler's and never shown. */
 enum kymo_book_kin { KYMO__BOOK_OTHER, KYMO__BOOK_BESIDE, KYMO__BOOK_ROOT, KYMO__BOOK_OURS };

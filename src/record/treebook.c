@@ -112,12 +112,12 @@ static void define_branches(struct kymo_treebook *tree, bool end)
 }
 
 /* Define STACK, whose nodes are defined. */
-static int64_t define_leaf(struct kymo_treebook *tree, kymo_stack stack)
+static int define_leaf(struct kymo_treebook *tree, kymo_stack stack)
 {
     const struct kymo_book_branch *branch = &tree->branches[index_of(stack)];
     /* A stack that would be empty is shown as it is. */
     int64_t node = branch->shown ? branch->shown : define_path(tree, stack, true);
-    return node < 0 ? node : kymo__book_stack(tree->book, stack, (uint32_t)node);
+    return node < 0 ? (int)node : kymo__book_stack(tree->book, stack, (uint32_t)node);
 }
 
 void kymo__treebook_add(struct kymo_treebook *tree, bool end)

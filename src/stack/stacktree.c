@@ -1,5 +1,7 @@
 /* stacktree.c — see stacktree.h. Nodes are found through tables by hash, from the smallest on: a larger one is
-   made when the last is half full, so that little memory is touched for few stacks. */
+   made when the last is three quarters full, so that little memory is touched for few stacks. Most lookups are of
+   new nodes, and what they take is waiting for memory: frames of neighbouring instructions of a function
+   that were called from the same node are in one line of the cache. */
 #include "stacktree.h"
 
 #include <assert.h>
@@ -8,13 +10,15 @@
 #include "hash.h"
 #include "mapped.h"
 
-enum { TABLES = 4, PROBES = 16 };
+enum { TABLES = 4, LINE = 16, NEIGHBOURS = 64 }; /* words whose nodes begin in one line */
 #define NODES_MOST (UINT32_C(1) << 22)
 
 uint32_t kymo__stacktree_most = NODES_MOST;
 
-/* In slots, as powers of two. */
-static const unsigned table_bits[TABLES] = {14, 17, 20, 23};
+/* In slots, as powers of two, and how many slots are looked at. A node for which there is no free one goes
+   to the next table; the last has enough for all. */
+static const unsigned table_bits[TABLES] = {18, 20, 22, 23};
+static const unsigned table_probes[TABLES] = {2 * LINE, 2 * LINE, 2 * LINE, 64 * LINE};
 
 struct node {
     uint64_t word;   /* set last; 0: being added */
@@ -44,9 +48,9 @@ static inline kymo_stack stack_of(uint32_t number)
 enum { SLOT_NUMBER_BITS = 23 };
 static_assert(NODES_MOST < 1 << SLOT_NUMBER_BITS, "numbers + 1 fit into a slot");
 
-static inline uint32_t slot_tag(uint64_t hash)
+static inline uint32_t slot_tag(uint64_t hash, uint64_t word)
 {
-    return (uint32_t)(hash >> 32) << SLOT_NUMBER_BITS;
+    return ((uint32_t)(hash >> 32) ^ (uint32_t)word) << SLOT_NUMBER_BITS;
 }
 
 static inline uint32_t slot_number(uint32_t slot)
@@ -72,10 +76,12 @@ void kymo__stacktree_begin(void)
     used = END;
 }
 
-/* Make *PLACE, of SIZE bytes, unless somebody has. */
-static KYMO__COLD void *make_pages(void *place, size_t size)
+/* Make *PLACE, of SIZE bytes, unless somebody has. SOON: all of it will be used. */
+static KYMO__COLD void *make_pages(void *place, size_t size, bool soon)
 {
     void **at = place, *none = NULL, *fresh = kymo__pages_new(size);
+    if (fresh && soon)
+        kymo__pages_back(fresh, size);
     if (fresh && !kymo__swap_if(at, &none, fresh))
         kymo__pages_free(fresh, size);
     return kymo__load_acquire(at);
@@ -103,16 +109,18 @@ static uint32_t add_node(kymo_stack parent, uint64_t word)
 }
 
 /* The slot of the node in table I, or 0. A node that is not in it is added if there is a free slot and
-   the table is not half full. */
+   the table is not full. */
 static uint32_t look_in(int i, uint64_t hash, kymo_stack parent, uint64_t word)
 {
     uint32_t *table = kymo__load_acquire(&tables[i]);
-    uint64_t mask = (UINT64_C(1) << table_bits[i]) - 1, at = hash >> (64 - table_bits[i]);
-    uint32_t tag = slot_tag(hash);
-    for (unsigned probe = 0; probe < PROBES; probe++) {
+    uint64_t mask = (UINT64_C(1) << table_bits[i]) - 1;
+    uint64_t line = hash >> (64 - table_bits[i]) & ~(uint64_t)(LINE - 1);
+    uint64_t at = line | word % NEIGHBOURS / (NEIGHBOURS / LINE);
+    uint32_t tag = slot_tag(hash, word);
+    for (unsigned probe = 0; probe < table_probes[i]; probe++) {
         uint32_t *slot = &table[(at + probe) & mask], held = kymo__load_acquire(slot);
         if (!held) {
-            if (kymo__load_relaxed(&filled[i]) > mask / 2)
+            if (kymo__load_relaxed(&filled[i]) > mask / 4 * 3)
                 return 0;
             uint32_t fresh = add_node(parent, word);
             if (!fresh)
@@ -132,13 +140,13 @@ static uint32_t look_in(int i, uint64_t hash, kymo_stack parent, uint64_t word)
 
 kymo_stack kymo__stacktree_child(kymo_stack parent, uint64_t word)
 {
-    uint64_t hash = kymo__hash_word(kymo__hash_word(word) ^ parent);
+    uint64_t hash = kymo__hash_word(kymo__hash_word(word / NEIGHBOURS) ^ parent);
     if (kymo__unlikely(!kymo__load_acquire(&nodes)) &&
-        !make_pages(&nodes, sizeof(*nodes) * NODES_MOST))
+        !make_pages(&nodes, sizeof(*nodes) * NODES_MOST, false))
         return 0;
     for (int i = 0; i < TABLES; i++) {
         if (kymo__unlikely(!kymo__load_acquire(&tables[i])) &&
-            !make_pages(&tables[i], table_bytes(i)))
+            !make_pages(&tables[i], table_bytes(i), i > 0))
             break;
         uint32_t held = look_in(i, hash, parent, word);
         if (held)

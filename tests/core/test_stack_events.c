@@ -170,7 +170,7 @@ static void record_and_be_killed(void *arg)
     note(7, deep(3));
     for (int i = 0; i < 10000; i++) {
         kymo__desk_lock();
-        bool defined = kymo__running->desk->book.last_node != 0;
+        bool defined = kymo__running->desk->book.nodes.count != 0;
         kymo__desk_unlock();
         if (defined)
             raise(SIGKILL);

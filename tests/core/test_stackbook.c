@@ -150,7 +150,7 @@ static void common_parts_of_stacks_are_written_once(void)
     for (size_t i = 0; i < 4; i++)
         kymo__stackbook_add(&book, stacks[i]);
     CHECK_EQ(book.last_frame, 4);
-    CHECK_EQ(book.last_node, 5); /* 3, 23, 123, 423, 1123 */
+    CHECK_EQ(book.nodes.count, 5); /* 3, 23, 123, 423, 1123 */
     CHECK_EQ(book.functions.count, 4);
     finish("common", &f);
     CHECK_EQ(f.definitions, 4);

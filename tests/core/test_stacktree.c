@@ -8,6 +8,7 @@
 #include "stacktree.h"
 
 enum { DEPTH = 6, FANOUT = 8, THREADS = 4, ROUNDS = 20000, NODES_MOST = 1 << 20 };
+enum { NEIGHBOURS = 4 << 20 };
 
 /* The node of DEPTH frames that depend on SEED alone. */
 static kymo_stack node_of(uint64_t seed)
@@ -126,6 +127,19 @@ static void more_stacks_than_the_first_tables_hold_are_found(void)
     CHECK_EQ(kymo__stacktree_last(), 2 * 199999 + 1);
 }
 
+/* Every word below one node: as many nodes in a few lines of the tables as there can be. */
+static void a_tree_of_neighbours_holds_as_many_as_any(void)
+{
+    kymo__stacktree_begin();
+    for (uint64_t word = 1; word <= NEIGHBOURS; word++)
+        CHECK(kymo__stacktree_child(0, word) != 0);
+    CHECK_EQ(kymo__stacktree_last(), 2 * (NEIGHBOURS - 1) + 1);
+    for (uint64_t word = 1; word <= NEIGHBOURS; word += 97)
+        CHECK_EQ(kymo__stacktree_word(kymo__stacktree_child(0, word)), word);
+    CHECK_EQ(kymo__stacktree_last(), 2 * (NEIGHBOURS - 1) + 1);
+    kymo__stacktree_begin();
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(equal_stacks_have_one_node),
     CHECK_CASE(what_is_used_is_found_once),
@@ -133,5 +147,6 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_parent_comes_before_its_children),
     CHECK_CASE(a_full_tree_refuses),
     CHECK_CASE(more_stacks_than_the_first_tables_hold_are_found),
+    CHECK_CASE(a_tree_of_neighbours_holds_as_many_as_any),
 };
 CHECK_MAIN(cases)
