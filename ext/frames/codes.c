@@ -62,7 +62,8 @@ static size_t first_slot(const PyCodeObject *address)
 {
     enum { PAGE_BITS = 10, STRIDE_BITS = 6 };
     uint64_t at = (uintptr_t)address >> STRIDE_BITS;
-    uint64_t page = (at >> PAGE_BITS) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS + PAGE_BITS);
+    uint64_t page =
+        (at >> PAGE_BITS) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS + PAGE_BITS);
     return (size_t)(page << PAGE_BITS | (at & ((1u << PAGE_BITS) - 1)));
 }
 

@@ -171,28 +171,46 @@ static __attribute__((noinline)) kymo_stack record_trail(uint32_t session)
     return stack;
 }
 
-__attribute__((noinline)) kymo_stack kymo_stack_record(unsigned parts, unsigned skip)
+/* Inlined: SKIP counts from the frame of kymo_stack_record. */
+static inline __attribute__((always_inline)) kymo_stack record_walked(unsigned parts, unsigned skip,
+                                                                      uint32_t session)
 {
-    uint32_t session = kymo__switch_now();
-    kymo_stack stack = 0;
-    if (!session)
-        return 0;
-    if (parts == KYMO_STACK_MANAGED && !skip) {
-        enum kymo_recalled recalled = kymo__stack_recall(session, &stack);
-        if (kymo__likely(recalled == KYMO__RECALL_KNOWN))
-            return stack;
-        if (recalled == KYMO__RECALL_DEEP) {
-            enum kymo_trail_found found = kymo__trail_look(session, &stack);
-            if (kymo__likely(found == KYMO__TRAIL_KNOWN))
-                return stack;
-            if (found == KYMO__TRAIL_NEW)
-                return record_trail(session);
-        }
-    }
     struct kymo_pending pending;
+    kymo_stack stack;
     return kymo__likely(kymo__stack_look(parts, skip, session, &pending, &stack))
                ? stack
                : record_new(&pending);
+}
+
+/* A stack of the interpreter's frames alone that is not known by its hash. */
+static __attribute__((noinline)) kymo_stack record_frames(uint32_t session, bool deep)
+{
+    kymo_stack stack;
+    enum kymo_trail_found found = deep ? kymo__trail_look(session, &stack) : KYMO__TRAIL_NONE;
+    if (kymo__likely(found == KYMO__TRAIL_KNOWN))
+        return stack;
+    return found == KYMO__TRAIL_NEW ? record_trail(session)
+                                    : record_walked(KYMO_STACK_MANAGED, 0, session);
+}
+
+/* The most frequent case keeps nothing in registers or on the stack that the others need. */
+static __attribute__((noinline)) kymo_stack record_managed(uint32_t session)
+{
+    kymo_stack stack;
+    enum kymo_recalled recalled = kymo__stack_recall(session, &stack);
+    return kymo__likely(recalled == KYMO__RECALL_KNOWN)
+               ? stack
+               : record_frames(session, recalled == KYMO__RECALL_DEEP);
+}
+
+__attribute__((noinline)) kymo_stack kymo_stack_record(unsigned parts, unsigned skip)
+{
+    uint32_t session = kymo__switch_now();
+    if (!session)
+        return 0;
+    if (kymo__likely(parts == KYMO_STACK_MANAGED && !skip))
+        return record_managed(session);
+    return record_walked(parts, skip, session);
 }
 
 /* ---- defining ---- */
