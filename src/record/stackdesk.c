@@ -175,11 +175,14 @@ static __attribute__((noinline)) kymo_stack record_trail(uint32_t session)
 static inline __attribute__((always_inline)) kymo_stack record_walked(unsigned parts, unsigned skip,
                                                                       uint32_t session)
 {
+    const uint64_t frame = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    kymo_stack stack = 0;
+    if (parts & KYMO_STACK_NATIVE &&
+        kymo__likely(kymo__stack_again(parts, skip, session, frame, &stack)))
+        return stack;
     struct kymo_pending pending;
-    kymo_stack stack;
-    return kymo__likely(kymo__stack_look(parts, skip, session, &pending, &stack))
-               ? stack
-               : record_new(&pending);
+    return kymo__stack_look(parts, skip, session, frame, &pending, &stack) ? stack
+                                                                           : record_new(&pending);
 }
 
 /* A stack of the interpreter's frames alone that is not known by its hash. */

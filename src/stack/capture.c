@@ -13,6 +13,7 @@
 #include "merge.h"
 #include "modules.h"
 #include "path.h"
+#include "reread.h"
 #include "stacktree.h"
 #include "walk.h"
 #include "walker.h"
@@ -166,8 +167,57 @@ enum kymo_recalled kymo__stack_recall(uint32_t session, kymo_stack *stack)
                : KYMO__RECALL_LOOK;
 }
 
+bool kymo__stack_again(unsigned parts, unsigned skip, uint32_t session, uint64_t frame,
+                       kymo_stack *stack)
+{
+    const struct kymo_interpreter *known = kymo__interpreter();
+    bool managed = parts & KYMO_STACK_MANAGED;
+    if (kymo__unlikely(!kymo__load_relaxed(&kymo__loader.count) ||
+                       (managed && known && !known->hash)))
+        return false;
+    struct kymo_walker *own = kymo__walker;
+    if (kymo__unlikely(!own || own->capture))
+        return false;
+    kymo__store_relaxed(&own->capture, frame);
+    kymo__compiler_fence();
+    const uint64_t seed = managed ? managed_seed(0) : 0;
+    const struct kymo_reread_key key = {
+        .frame = frame,
+        .managed = managed && known ? known->hash(seed, KYMO__REREAD_MANAGED) : seed,
+        .version = kymo__modules_version(),
+        .session = session,
+        .how = parts | skip << 8,
+    };
+    if (kymo__reread_find(own, &key, stack)) {
+        kymo__walker_captured(own, false);
+        return true;
+    }
+    kymo__store_relaxed(&own->capture, UINT64_C(0));
+    return false;
+}
+
+/* The stack of PENDING, whose walk just ended, is known: it may be found by again from now on. */
+static void keep_words(struct kymo_pending *pending, unsigned parts, unsigned skip,
+                       uint32_t session, uint64_t frame, kymo_stack stack)
+{
+    struct kymo_walker *own = pending->own;
+    if (!(parts & KYMO_STACK_NATIVE) || !frame || !pending->native.count ||
+        pending->native.truncated || pending->managed.truncated ||
+        own->version != kymo__modules_known() || own->version != kymo__modules_version())
+        return;
+    const struct kymo_reread_key key = {
+        .frame = frame,
+        .managed = pending->managed.hash,
+        .version = own->version,
+        .session = session,
+        .how = parts | skip << 8,
+    };
+    kymo__reread_keep(own, &key, stack);
+}
+
 __attribute__((noinline)) bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session,
-                                                struct kymo_pending *pending, kymo_stack *stack)
+                                                uint64_t frame, struct kymo_pending *pending,
+                                                kymo_stack *stack)
 {
     uint64_t sp = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     struct kymo_walker *own = kymo__walker_capture(sp);
@@ -181,8 +231,10 @@ __attribute__((noinline)) bool kymo__stack_look(unsigned parts, unsigned skip, u
     unsigned managed_skip = parts & KYMO_STACK_NATIVE ? 0 : skip;
     walk_both(parts, skip + 2, &pending->native, &pending->managed, managed_skip);
     uint64_t hash = hash_both(&pending->native, &pending->managed);
-    if (kymo__likely(recall(own, hash, session, stack)) ||
-        !(pending->native.count | pending->managed.count)) {
+    bool known = recall(own, hash, session, stack);
+    if (known)
+        keep_words(pending, parts, skip, session, frame, *stack);
+    if (known || !(pending->native.count | pending->managed.count)) {
         kymo__walker_captured(own, pending->native.truncated || pending->managed.truncated);
         return true;
     }

@@ -19,7 +19,10 @@ kymo_stack kymo__stack_capture_context(unsigned parts, const void *context, bool
 
    look returns true if *STACK is the result, which is 0 for a stack without frames; otherwise pass
    PENDING to plant, if the session still runs and cannot end meanwhile, and in any case to looked.
-   plant returns false if there was no room. The frame of the caller of look is not included. */
+   plant returns false if there was no room. The frame of the caller of look is not included.
+
+   again does the same as look without walking, if it can. FRAME is __builtin_frame_address(0) of the
+   caller of both, or 0. */
 struct kymo_pending {
     struct kymo_walker *own;
     struct kymo_walk native;
@@ -28,8 +31,10 @@ struct kymo_pending {
     uint32_t session;
     unsigned parts, skip;
 };
-bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session, struct kymo_pending *pending,
-                      kymo_stack *stack);
+bool kymo__stack_again(unsigned parts, unsigned skip, uint32_t session, uint64_t frame,
+                       kymo_stack *stack);
+bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session, uint64_t frame,
+                      struct kymo_pending *pending, kymo_stack *stack);
 bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack);
 void kymo__stack_looked(struct kymo_pending *pending);
 

@@ -210,3 +210,26 @@ bool kymo__walk_context(struct kymo_walk *walk, const void *context)
     settle_walk(&go, walk, 0, more);
     return true;
 }
+
+FOREIGN size_t kymo__walk_words(struct kymo_walker *own, uint64_t frame,
+                                struct kymo_reread_word *words, size_t most)
+{
+    struct kymo_range range = own->stack;
+    size_t count = 0;
+    uint64_t below = 0;
+    range.low = frame;
+    if (frame - own->stack.low >= own->stack.high - own->stack.low)
+        return 0;
+    for (uint64_t fp = frame; fp > below && inside(&range, fp, 16); below = fp, fp = word(fp)) {
+        if (count + 2 > most)
+            return 0;
+        words[count++] = (struct kymo_reread_word){fp, word(fp)};
+        words[count++] = (struct kymo_reread_word){fp + 8, word(fp + 8)};
+        uint64_t pc = strip(word(fp + 8));
+        if (!pc)
+            break;
+        if (site_of(own, pc)->code == SITE_SIGNAL)
+            return 0;
+    }
+    return count;
+}

@@ -309,3 +309,31 @@ bool kymo__walk_context(struct kymo_walk *walk, const void *context)
     range.low = kymo__readable_from(low & ~UINT64_C(7), range.high);
     return walk_from(walk, 0, &from, w, range);
 }
+
+/* The frame of a function that asked for its address: its caller's fp, the return address, its end. */
+enum { FRAME_HEAD = 16 };
+
+size_t kymo__walk_words(struct kymo_walker *own, uint64_t frame, struct kymo_reread_word *words,
+                        size_t most)
+{
+    const uint64_t from = frame + FRAME_HEAD;
+    size_t count = 0, i = own->count;
+    if (own->usable != own->count || !i)
+        return 0;
+    while (i > 1 && own->frames[i - 1].end < from)
+        i--;
+    if (own->frames[i - 1].end != from)
+        return 0;
+    for (; i > 1 && count < most; i--)
+        words[count++] =
+            (struct kymo_reread_word){own->frames[i - 1].end - 8, own->frames[i - 2].pc};
+    for (size_t slot = 0; slot < own->slot_count && count < most; slot++) {
+        const struct kymo_slot *used = &own->slots[slot];
+        if (used->sp < from)
+            continue;
+        if (used->at < frame)
+            return 0; /* only the walk that found it can tell what it is now */
+        words[count++] = (struct kymo_reread_word){used->at, used->value};
+    }
+    return count < most ? count : 0;
+}

@@ -54,6 +54,25 @@ struct kymo_walk_memo {
     kymo_stack stack;
 };
 
+/* A stack that this thread has recorded, by the words that its walk read: see reread.h. */
+struct kymo_reread_word {
+    uint64_t at, value;
+};
+struct kymo_reread {
+    uint64_t frame, managed, version;
+    uint64_t begin; /* of its words, counted since the first one ever added */
+    uint32_t session, how;
+    kymo_stack stack;
+    uint32_t count; /* of its words */
+};
+enum {
+    KYMO__REREAD_BITS = 10,
+    KYMO__REREAD_WAYS = 2,
+    KYMO__REREAD_WORDS = 1 << 14,
+    KYMO__REREAD_MANAGED = 64,   /* most frames of the interpreter */
+    KYMO__REREAD_MOST = 1 << 10, /* of one stack; a multiple of 8 */
+};
+
 /* The interpreter's stacks of up to so many frames are found by their hash; for those of fewer than half
    as many, a trail is given up. */
 #define KYMO__SHALLOW 20u
@@ -105,6 +124,10 @@ struct kymo_walker {
     struct kymo_slot fresh_slots[KYMO__WALK_MAX];
 
     struct kymo_walk_memo memos[KYMO__MEMOS];
+    uint64_t reread_end; /* how many words were ever added */
+    struct kymo_reread rereads[1 << KYMO__REREAD_BITS];
+    struct kymo_reread_word reread_words[KYMO__REREAD_WORDS];
+    struct kymo_reread_word reread_fresh[KYMO__REREAD_MOST]; /* to be added */
     struct kymo_managed_frame managed[KYMO__STACK_MAX];
     struct kymo_merged merged[KYMO__STACK_MAX];
     uint64_t words[KYMO__STACK_MAX]; /* frames as stored: see merge.h */
@@ -170,6 +193,12 @@ static inline bool kymo__walker_quick(struct kymo_walker *walker, uint64_t sp)
     kymo__compiler_fence();
     return true;
 }
+
+/* Store in WORDS, which has room for MOST, the words at FRAME and above that OWN's last walk read, and
+   return how many there are: 0 if there are more, or the walk from FRAME on depended on anything else
+   but rules. FRAME is __builtin_frame_address(0) of a function that was walked and is still running. */
+size_t kymo__walk_words(struct kymo_walker *own, uint64_t frame, struct kymo_reread_word *words,
+                        size_t most);
 
 /* The range around SP, which is not on the thread's own stack. */
 bool kymo__walker_range(struct kymo_walker *walker, uint64_t sp, struct kymo_range *range);

@@ -131,6 +131,57 @@ static void equal_stacks_have_one_definition(void)
     kymo_close(capture);
 }
 
+__attribute__((noinline)) static kymo_stack from_left(void)
+{
+    kymo_stack stack = deep(2);
+    __asm__ volatile("");
+    return stack;
+}
+
+__attribute__((noinline)) static kymo_stack from_right(void)
+{
+    kymo_stack stack = deep(2);
+    __asm__ volatile("");
+    return stack;
+}
+
+static void stacks_at_one_address_that_differ_further_out_are_told_apart(void)
+{
+    kymo_stack (*const from[2])(void) = {from_left, from_right};
+    kymo_stack first[2] = {0};
+    begin("apart");
+    for (int i = 0; i < 1000; i++) {
+        kymo_stack stack = from[i / 3 % 2]();
+        first[i / 3 % 2] = i < 6 && i % 3 == 0 ? stack : first[i / 3 % 2];
+        CHECK_EQ(stack, first[i / 3 % 2]);
+    }
+    CHECK_OK(kymo_stop());
+    CHECK(first[0] && first[1] && first[0] != first[1]);
+}
+
+static void a_stack_of_an_earlier_session_is_not_taken_for_one_of_this(void)
+{
+    struct kymo_capture *capture;
+    struct kymo_stack_frame frames[64];
+    uint64_t size;
+    for (int session = 0; session < 3; session++) {
+        begin("session");
+        for (int i = session; i < 3; i++) /* so that ids mean something else each time */
+            note(0, deep(i + 3));
+        for (int i = 0; i < 5; i++)
+            note((uint64_t)i, deep(1));
+        CHECK_OK(kymo_stop());
+        CHECK_OK(kymo_open(check_path("session"), &capture));
+        for (unsigned i = 0; i < 5; i++) {
+            CHECK_LE(3, stack_of(capture, (unsigned)(3 - session) + i, &size, frames, 64));
+            CHECK_EQ(size, i);
+            CHECK(frames[0].address != frames[1].address);
+            CHECK(frames[1].address != frames[2].address);
+        }
+        kymo_close(capture);
+    }
+}
+
 static void on_signal(int number)
 {
     (void)number;
@@ -289,6 +340,8 @@ static const struct check_case cases[] = {
     CHECK_CASE(readers_resolve_the_stack_of_an_event),
     CHECK_CASE(dump_shows_the_frames),
     CHECK_CASE(equal_stacks_have_one_definition),
+    CHECK_CASE(stacks_at_one_address_that_differ_further_out_are_told_apart),
+    CHECK_CASE(a_stack_of_an_earlier_session_is_not_taken_for_one_of_this),
     CHECK_CASE(a_signal_handler_and_malloc_may_record_stacks),
     CHECK_CASE(stacks_survive_a_kill),
     CHECK_CASE(without_a_session_there_is_no_stack),

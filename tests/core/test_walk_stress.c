@@ -8,12 +8,12 @@
 #include "check.h"
 #include "elsewhere.h"
 #include "oracle.h"
+#include "reread.h"
 #include "trip.h"
-#include "walk.h"
 
 static trip_shape *shapes[64];
 static unsigned shape_count;
-static long captures, differences; /* by all threads, atomic */
+static long captures, differences, reread; /* by all threads, atomic */
 
 static long wanted(void)
 {
@@ -21,11 +21,30 @@ static long wanted(void)
     return text ? atol(text) : 20000;
 }
 
+static uint32_t id_of(const struct kymo_walk *walk)
+{
+    uint64_t id = walk->count;
+    for (size_t i = 0; i < walk->count; i++)
+        id = kymo__hash_word(id ^ walk->frames[i].pc);
+    return (uint32_t)(id >> 32);
+}
+
 __attribute__((noinline)) static void look(struct trip *trip)
 {
     static _Thread_local uint64_t pcs[ORACLE_FRAMES];
+    struct kymo_reread_key key = {.frame = (uint64_t)(uintptr_t)__builtin_frame_address(0),
+                                  .version = kymo__modules_version()};
+    kymo_stack found = 0;
+    bool again = kymo__walker && kymo__reread_find(kymo__walker, &key, &found);
     if (!ORACLE_AGREES(pcs))
         __atomic_add_fetch(&differences, 1, __ATOMIC_RELAXED);
+    struct kymo_walk walk;
+    CHECK(kymo__walk(&walk, 1));
+    if (!again)
+        kymo__reread_keep(kymo__walker, &key, id_of(&walk));
+    else if (found != id_of(&walk))
+        __atomic_add_fetch(&differences, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&reread, again, __ATOMIC_RELAXED);
     __atomic_add_fetch(&captures, 1, __ATOMIC_RELAXED);
     if (trip->back && trip_chance(trip, 8) == 0)
         longjmp(*trip->back, 1);
@@ -84,9 +103,11 @@ static void travel(uint64_t seed, long count)
 static void check_differences(void)
 {
     static long before;
-    printf("# %ld captures compared\n", captures - before);
-    before = captures;
+    printf("# %ld captures compared, %ld of them found again\n", captures - before, reread);
     CHECK_EQ(differences, 0);
+    CHECK_LE((captures - before) / 20, reread);
+    before = captures;
+    reread = 0;
 }
 
 static void random_walks_agree_with_the_oracle(void)
