@@ -1,6 +1,7 @@
-/* stacktree.c — see stacktree.h. Nodes are found through tables by hash, from the smallest on: a larger one is
-   made when the last is three quarters full, so that little memory is touched for few stacks. Most lookups are of
-   new nodes, and what they take is waiting for memory: frames of neighbouring instructions of a function
+/* stacktree.c — see stacktree.h. The first child of a node is found through its parent: most nodes of native
+   frames have no other. The others are found through tables by hash, from the smallest on: a larger one is
+   made when the last is three quarters full, so that little memory is touched for few stacks. Most lookups are
+   of new nodes, and what they take is waiting for memory: frames of neighbouring instructions of a function
    that were called from the same node are in one line of the cache. */
 #include "stacktree.h"
 
@@ -24,6 +25,7 @@ struct node {
     uint64_t word;   /* set last; 0: being added */
     uint32_t parent; /* a stack */
     uint32_t next;   /* among those used and not yet taken: number + 1; 0: never used */
+    uint32_t first;  /* the child that was added first: number + 1; 0: there is none */
 };
 
 static struct node *nodes;       /* by number; made once */
@@ -138,8 +140,23 @@ static uint32_t look_in(int i, uint64_t hash, kymo_stack parent, uint64_t word)
     return 0;
 }
 
+/* The node of WORD if it is the first child of PARENT, else 0. It is added if there is no child yet. */
+static inline kymo_stack first_child(kymo_stack parent, uint64_t word)
+{
+    uint32_t *first = &nodes[number_of(parent)].first, held = kymo__load_acquire(first);
+    if (!held) {
+        uint32_t fresh = add_node(parent, word);
+        if (fresh && kymo__swap_if(first, &held, fresh))
+            return stack_of(fresh - 1);
+    }
+    return held && kymo__load_acquire(&nodes[held - 1].word) == word ? stack_of(held - 1) : 0;
+}
+
 kymo_stack kymo__stacktree_child(kymo_stack parent, uint64_t word)
 {
+    kymo_stack first = parent ? first_child(parent, word) : 0;
+    if (first)
+        return first;
     uint64_t hash = kymo__hash_word(kymo__hash_word(word / NEIGHBOURS) ^ parent);
     if (kymo__unlikely(!kymo__load_acquire(&nodes)) &&
         !make_pages(&nodes, sizeof(*nodes) * NODES_MOST, false))
