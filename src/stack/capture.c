@@ -167,52 +167,50 @@ enum kymo_recalled kymo__stack_recall(uint32_t session, kymo_stack *stack)
                : KYMO__RECALL_LOOK;
 }
 
-bool kymo__stack_again(unsigned parts, unsigned skip, uint32_t session, uint64_t frame,
-                       kymo_stack *stack)
+/* MANAGED: the hash of the interpreter's frames. */
+static inline struct kymo_reread_key reread_key(unsigned parts, unsigned skip, uint32_t session,
+                                                uint64_t frame, uint64_t managed)
 {
-    const struct kymo_interpreter *known = kymo__interpreter();
-    bool managed = parts & KYMO_STACK_MANAGED;
-    if (kymo__unlikely(!kymo__load_relaxed(&kymo__loader.count) ||
-                       (managed && known && !known->hash)))
-        return false;
-    struct kymo_walker *own = kymo__walker;
-    if (kymo__unlikely(!own || own->capture))
-        return false;
-    kymo__store_relaxed(&own->capture, frame);
-    kymo__compiler_fence();
-    const uint64_t seed = managed ? managed_seed(0) : 0;
-    const struct kymo_reread_key key = {
+    return (struct kymo_reread_key){
         .frame = frame,
-        .managed = managed && known ? known->hash(seed, KYMO__REREAD_MANAGED) : seed,
+        .managed = managed,
         .version = kymo__modules_version(),
         .session = session,
         .how = parts | skip << 8,
     };
-    if (kymo__reread_find(own, &key, stack)) {
-        kymo__walker_captured(own, false);
-        return true;
-    }
-    kymo__store_relaxed(&own->capture, UINT64_C(0));
-    return false;
 }
 
-/* The stack of PENDING, whose walk just ended, is known: it may be found by again from now on. */
-static void keep_words(struct kymo_pending *pending, unsigned parts, unsigned skip,
-                       uint32_t session, uint64_t frame, kymo_stack stack)
+bool kymo__stack_again(unsigned parts, unsigned skip, uint32_t session, uint64_t frame,
+                       kymo_stack *stack)
+{
+    const struct kymo_interpreter *known = kymo__interpreter();
+    struct kymo_walker *own = kymo__walker;
+    bool managed = parts & KYMO_STACK_MANAGED;
+    if (!own || !own->reread_found || own->capture || (managed && known && !known->hash))
+        return false;
+    kymo__store_relaxed(&own->capture, frame);
+    kymo__compiler_fence();
+    uint64_t hash = managed ? managed_seed(0) : 0;
+    if (managed && known)
+        hash = known->hash(hash, KYMO__REREAD_MANAGED);
+    const struct kymo_reread_key key = reread_key(parts, skip, session, frame, hash);
+    own->reread_found = kymo__reread_find(own, &key, stack);
+    if (own->reread_found)
+        kymo__walker_captured(own, false);
+    else
+        kymo__store_relaxed(&own->capture, UINT64_C(0));
+    return own->reread_found;
+}
+
+/* The stack of PENDING, whose walk just ended, is known: it may be found without one from now on. */
+static void keep_words(const struct kymo_pending *pending, const struct kymo_reread_key *key,
+                       kymo_stack stack)
 {
     struct kymo_walker *own = pending->own;
-    if (!(parts & KYMO_STACK_NATIVE) || !frame || !pending->native.count ||
-        pending->native.truncated || pending->managed.truncated ||
-        own->version != kymo__modules_known() || own->version != kymo__modules_version())
-        return;
-    const struct kymo_reread_key key = {
-        .frame = frame,
-        .managed = pending->managed.hash,
-        .version = own->version,
-        .session = session,
-        .how = parts | skip << 8,
-    };
-    kymo__reread_keep(own, &key, stack);
+    if (key->frame && pending->native.count && !pending->native.truncated &&
+        !pending->managed.truncated && own->version == key->version &&
+        kymo__modules_known() == key->version)
+        kymo__reread_keep(own, key, stack);
 }
 
 __attribute__((noinline)) bool kymo__stack_look(unsigned parts, unsigned skip, uint32_t session,
@@ -229,11 +227,23 @@ __attribute__((noinline)) bool kymo__stack_look(unsigned parts, unsigned skip, u
     pending->managed =
         (struct kymo_managed_walk){.frames = own->managed, .capacity = KYMO__STACK_MAX};
     unsigned managed_skip = parts & KYMO_STACK_NATIVE ? 0 : skip;
-    walk_both(parts, skip + 2, &pending->native, &pending->managed, managed_skip);
+    if (parts & KYMO_STACK_MANAGED)
+        walk_managed(&pending->managed, managed_skip);
+    struct kymo_reread_key key = {0};
+    if (parts & KYMO_STACK_NATIVE) {
+        key = reread_key(parts, skip, session, frame, pending->managed.hash);
+        own->reread_found = kymo__reread_find(own, &key, stack);
+        if (own->reread_found) {
+            kymo__walker_captured(own, false);
+            return true;
+        }
+        if (kymo__walk(&pending->native, skip + 2))
+            pending->native.hash = kymo_stack_hash(pending->native.hash, known_modules(false));
+    }
     uint64_t hash = hash_both(&pending->native, &pending->managed);
     bool known = recall(own, hash, session, stack);
     if (known)
-        keep_words(pending, parts, skip, session, frame, *stack);
+        keep_words(pending, &key, *stack);
     if (known || !(pending->native.count | pending->managed.count)) {
         kymo__walker_captured(own, pending->native.truncated || pending->managed.truncated);
         return true;

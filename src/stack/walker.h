@@ -124,7 +124,8 @@ struct kymo_walker {
     struct kymo_slot fresh_slots[KYMO__WALK_MAX];
 
     struct kymo_walk_memo memos[KYMO__MEMOS];
-    uint64_t reread_end; /* how many words were ever added */
+    uint64_t reread_end;   /* how many words were ever added */
+    uint32_t reread_found; /* the last stack was found by them: so may the next be */
     struct kymo_reread rereads[1 << KYMO__REREAD_BITS];
     struct kymo_reread_word reread_words[KYMO__REREAD_WORDS];
     struct kymo_reread_word reread_fresh[KYMO__REREAD_MOST]; /* to be added */
