@@ -206,8 +206,8 @@ int64_t kymo__book_node(struct kymo_stackbook *book, uint32_t parent, uint32_t f
         return known;
     int rc = kymo__nodetable_reserve(&book->nodes);
     if (rc == 0)
-        rc = kymo__names_define(book->names, KYMO__DEF_NODE,
-                                (const uint64_t[]){book->nodes.count + 1, parent, frame});
+        rc = kymo__nodechain_add(&book->chain, book->names, (uint32_t)book->nodes.count + 1, parent,
+                                 frame);
     return rc < 0 ? rc : (int64_t)kymo__nodetable_add(&book->nodes, parent, frame);
 }
 
@@ -228,7 +228,10 @@ static int64_t node_of(struct kymo_stackbook *book, uint32_t parent, uint32_t fr
 
 int kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node)
 {
-    return kymo__names_define(book->names, KYMO__DEF_STACK, (const uint64_t[]){stack, node});
+    int rc = kymo__nodechain_flush(&book->chain, book->names);
+    return rc < 0 ? rc
+                  : kymo__names_define(book->names, KYMO__DEF_STACK,
+                                       (const uint64_t[]){stack, node});
 }
 
 /* Put the frames of STACK into the scratch memory. Returns how many, or -ENOMEM. */
@@ -301,8 +304,10 @@ static int define_stack(struct kymo_stackbook *book, kymo_stack stack, bool end)
         if (node < 0)
             return (int)node;
     }
-    int64_t rc = define_numbers(book, &book->stacks, stack, DEFINED, KYMO__DEF_STACK,
-                                (const uint64_t[]){stack, (uint64_t)node});
+    int64_t rc = kymo__nodechain_flush(&book->chain, book->names);
+    if (rc == 0)
+        rc = define_numbers(book, &book->stacks, stack, DEFINED, KYMO__DEF_STACK,
+                            (const uint64_t[]){stack, (uint64_t)node});
     return rc < 0 ? (int)rc : 0;
 }
 

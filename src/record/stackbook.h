@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "names.h"
+#include "nodechain.h"
 #include "nodetable.h"
 #include "pairs.h"
 
@@ -29,6 +30,7 @@ struct kymo_stackbook {
     struct kymo_pairs roots; /* frames of functions in that file */
     struct kymo_pairs modules, frames, functions, stacks;
     struct kymo_nodetable nodes;
+    struct kymo_nodechain chain;
     struct kymo_map numbers; /* the interpreter's numbers to frames */
     uint32_t last_frame;
     kymo_stack *waiting; /* stacks whose functions have no name yet, or that found no room */

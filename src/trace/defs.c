@@ -23,7 +23,8 @@ static unsigned more_numbers(int type)
 
 static int has_text(int type)
 {
-    return type == KYMO__DEF_STRING || type == KYMO__DEF_MORE || type == KYMO__DEF_SCHEMA;
+    return type == KYMO__DEF_STRING || type == KYMO__DEF_MORE || type == KYMO__DEF_SCHEMA ||
+           type == KYMO__DEF_NODE;
 }
 
 unsigned kymo__def_numbers(int type)

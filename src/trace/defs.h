@@ -24,7 +24,9 @@
                     are those of the recorded process; minus the base, those of the file
        FRAME        id; 0, module or 0, address in the file (in the process when there is no
                     module); or 1, key, line
-       NODE         id, id of the node it was called from or 0, frame
+       NODE         id, id of the node it was called from or 0, frame; then the frames of
+                    further nodes, varints: each has the next id and was called from the one
+                    before
        STACK        id as in records, node of its innermost frame
 
    Payloads and tracks:
@@ -77,7 +79,7 @@ enum kymo_def_type {
 struct kymo_def {
     int type;
     uint64_t number[KYMO__DEF_NUMBERS]; /* absent numbers are 0 */
-    const uint8_t *text;                /* STRING, MORE and SCHEMA; points into the input */
+    const uint8_t *text;                /* STRING, MORE, SCHEMA and NODE; points into the input */
     size_t text_len;
 };
 

@@ -59,7 +59,7 @@
 #endif
 
 #define KYMO__MAJOR 1 /* a reader refuses greater ones */
-#define KYMO__MINOR 5 /* a reader skips what it does not know from greater ones */
+#define KYMO__MINOR 6 /* a reader skips what it does not know from greater ones */
 
 /* Like PNG's: not text, and damaged by transfers that convert line ends. */
 #define KYMO__FILE_MAGIC "\x89KYMO\r\n\x1a"

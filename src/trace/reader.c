@@ -68,11 +68,12 @@ struct found {
     uint64_t bytes;             /* of those applied */
 };
 
+enum { ANY_FILE = 8 << 20, EACH_BYTE = 64, NODE_BYTES = 4 };
+
 /* How many bytes of definitions a capture of this size may have. Real ones compress to a tenth at
    best; without a limit, a few kilobytes of zeros could fill the memory. */
 static uint64_t most_definitions(const struct kymo_reader *r)
 {
-    enum { ANY_FILE = 8 << 20, EACH_BYTE = 64 };
     return ANY_FILE + EACH_BYTE * r->file_bytes;
 }
 
@@ -88,7 +89,11 @@ static int apply_block(struct found *f, uint64_t offset, const struct kymo_block
     if (rc < 0)
         return rc;
     f->covered = header->first_chunk + header->encoded_bytes;
-    return kymo__dictionary_apply(r, f->encoded.bytes, f->encoded.len);
+    uint64_t further = r->stacks.further;
+    rc = kymo__dictionary_apply(r, f->encoded.bytes, f->encoded.len);
+    /* As if they had been defined one by one, or a limit for bytes would not limit memory. */
+    f->bytes += (r->stacks.further - further) * NODE_BYTES;
+    return rc;
 }
 
 static int take_definitions(struct found *f, uint64_t offset,

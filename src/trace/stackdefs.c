@@ -9,6 +9,7 @@
 
 #include "alloc.h"
 #include "defs.h"
+#include "varint.h"
 
 /* ---- ids ---- */
 
@@ -73,13 +74,28 @@ static int push_node(struct kymo_reader_stacks *s, uint32_t parent, uint32_t fra
     return rc;
 }
 
-static int add_node(struct kymo_reader_stacks *s, const uint64_t *n)
+static int add_node(struct kymo_reader_stacks *s, uint32_t id, uint64_t caller, uint64_t frame)
 {
-    uint32_t parent = n[1] ? find_position(&s->node_of, n[1]) : KYMO__NODE_NONE;
-    if ((n[1] && !parent) || s->nodes[parent].depth >= KYMO__STACK_DEEPEST)
+    uint32_t parent = caller ? find_position(&s->node_of, caller) : KYMO__NODE_NONE;
+    if ((caller && !parent) || s->nodes[parent].depth >= KYMO__STACK_DEEPEST)
         parent = KYMO__NODE_UNKNOWN;
-    int rc = push_node(s, parent, find_position(&s->frame_of, n[2]), s->nodes[parent].depth + 1);
-    return rc < 0 ? rc : set_position(&s->node_of, (uint32_t)n[0], s->node_count - 1);
+    int rc = push_node(s, parent, find_position(&s->frame_of, frame), s->nodes[parent].depth + 1);
+    return rc < 0 ? rc : set_position(&s->node_of, id, s->node_count - 1);
+}
+
+static int add_nodes(struct kymo_reader_stacks *s, const struct kymo_def *def)
+{
+    uint32_t id = (uint32_t)def->number[0];
+    int rc = add_node(s, id, def->number[1], def->number[2]);
+    const uint8_t *at = def->text, *end = def->text + def->text_len;
+    uint64_t frame;
+    for (; rc == 0 && at < end && id < UINT32_MAX; id++, s->further++) {
+        at = kymo__varint_get(at, end, &frame);
+        if (!at)
+            break;
+        rc = add_node(s, id + 1, id, frame);
+    }
+    return rc;
 }
 
 static int add_stack(struct kymo_reader_stacks *s, const uint64_t *n)
@@ -116,7 +132,7 @@ int kymo__stackdefs_apply(struct kymo_reader_stacks *s, const struct kymo_def *d
     case KYMO__DEF_FRAME:
         return add_frame(s, n);
     case KYMO__DEF_NODE:
-        return add_node(s, n);
+        return add_nodes(s, def);
     case KYMO__DEF_STACK:
         return add_stack(s, n);
     }

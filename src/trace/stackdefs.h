@@ -46,6 +46,7 @@ struct kymo_reader_stacks {
     size_t frame_count, frame_capacity;
     struct kymo_reader_node *nodes; /* the first is "none", the second the unknown node */
     size_t node_count, node_capacity;
+    uint64_t further; /* nodes that took no more of a definition than their frame */
     struct kymo_reader_stack {
         uint32_t id, node;
     } * stacks; /* in order of definition */

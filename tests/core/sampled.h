@@ -16,6 +16,7 @@
 
 static struct kymo_writer *sampled;
 static uint32_t sampled_frames, sampled_nodes, sampled_modules;
+static bool sampled_chained; /* the nodes of a stack are in one definition, as since 1.6 */
 
 static inline void sampled_ok(int rc)
 {
@@ -104,6 +105,18 @@ static inline uint32_t sampled_python(uint32_t key, uint32_t line)
 static inline void sampled_stack(uint32_t id, const uint32_t *frames)
 {
     uint32_t parent = 0;
+    if (sampled_chained && *frames) {
+        uint8_t further[1024], *end = further;
+        struct kymo_def chain = {
+            .type = KYMO__DEF_NODE, .number = {++sampled_nodes, 0, *frames}, .text = further};
+        while (*++frames) {
+            end = kymo__varint_put(end, *frames);
+            sampled_nodes++;
+        }
+        chain.text_len = (size_t)(end - further);
+        kymo__writer_define(sampled, &chain);
+        parent = sampled_nodes;
+    }
     for (; *frames; frames++) {
         sampled_define(KYMO__DEF_NODE, ++sampled_nodes, parent, *frames, 0, 0, 0);
         parent = sampled_nodes;

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "defs.h"
 #include "scan.h"
+#include "varint.h"
 
 enum { STACKFILE_MOST = 1 << 16, STACKFILE_THREADS = 64 };
 
@@ -19,6 +20,7 @@ struct stackfile {
         bool there;
     } * modules, *frames, *nodes, *stacks; /* by id, below STACKFILE_MOST */
     uint64_t definitions;                  /* of stacks; each is there once */
+    uint64_t chains;                       /* definitions of one or more nodes */
 
     uint64_t samples, periods;
     uint64_t undefined; /* samples whose stack has no definition */
@@ -34,6 +36,28 @@ struct stackfile {
     } thread[STACKFILE_THREADS]; /* the first ones */
 };
 
+/* One definition, for table TABLE of F. */
+static inline void stackfile_add(struct stackfile *f, struct stackfile_def *table, int type,
+                                 const uint64_t *number)
+{
+    CHECK_LE(number[0], STACKFILE_MOST - 1);
+    struct stackfile_def *one = &table[number[0]];
+    CHECK(!one->there); /* once */
+    one->there = true;
+    memcpy(one->number, number, sizeof(one->number));
+    /* What a definition refers to comes before it. */
+    if (type == KYMO__DEF_FRAME && number[1] == 0 && number[2])
+        CHECK(f->modules[number[2]].there);
+    if (type == KYMO__DEF_NODE) {
+        CHECK(f->frames[number[2]].there);
+        CHECK(!number[1] || f->nodes[number[1]].there);
+    }
+    if (type == KYMO__DEF_STACK) {
+        CHECK(f->nodes[number[1]].there);
+        f->definitions++;
+    }
+}
+
 static inline void stackfile_apply(struct stackfile *f, const uint8_t *at, size_t len)
 {
     const uint8_t *end = at + len;
@@ -46,21 +70,14 @@ static inline void stackfile_apply(struct stackfile *f, const uint8_t *at, size_
                                                                     : NULL;
         if (!table)
             continue;
-        CHECK_LE(def.number[0], STACKFILE_MOST - 1);
-        struct stackfile_def *one = &table[def.number[0]];
-        CHECK(!one->there); /* once */
-        one->there = true;
-        memcpy(one->number, def.number, sizeof(one->number));
-        /* What a definition refers to comes before it. */
-        if (def.type == KYMO__DEF_FRAME && def.number[1] == 0 && def.number[2])
-            CHECK(f->modules[def.number[2]].there);
-        if (def.type == KYMO__DEF_NODE) {
-            CHECK(f->frames[def.number[2]].there);
-            CHECK(!def.number[1] || f->nodes[def.number[1]].there);
-        }
-        if (def.type == KYMO__DEF_STACK) {
-            CHECK(f->nodes[def.number[1]].there);
-            f->definitions++;
+        stackfile_add(f, table, def.type, def.number);
+        f->chains += def.type == KYMO__DEF_NODE;
+        const uint8_t *further = def.text;
+        while (def.type == KYMO__DEF_NODE && further < def.text + def.text_len) {
+            def.number[1] = def.number[0]++;
+            further = kymo__varint_get(further, def.text + def.text_len, &def.number[2]);
+            CHECK(further != NULL);
+            stackfile_add(f, table, def.type, def.number);
         }
     }
 }

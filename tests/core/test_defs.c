@@ -19,7 +19,8 @@ static uint8_t text[KYMO__DEF_TEXT];
 
 static int has_text(int type)
 {
-    return type == KYMO__DEF_STRING || type == KYMO__DEF_MORE || type == KYMO__DEF_SCHEMA;
+    return type == KYMO__DEF_STRING || type == KYMO__DEF_MORE || type == KYMO__DEF_SCHEMA ||
+           type == KYMO__DEF_NODE;
 }
 
 static struct kymo_def any_def(int type, uint64_t *state)

@@ -32,7 +32,7 @@ static void the_file_header_is_as_documented(void)
     AT(kymo_file_header, crc, 124, 4);
     CHECK(memcmp(KYMO__FILE_MAGIC, "\x89\x4b\x59\x4d\x4f\x0d\x0a\x1a", 8) == 0);
     CHECK_EQ(KYMO__MAJOR, 1);
-    CHECK_EQ(KYMO__MINOR, 5);
+    CHECK_EQ(KYMO__MINOR, 6);
 }
 
 static void a_block_header_is_as_documented(void)

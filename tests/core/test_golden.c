@@ -142,6 +142,11 @@ static void version_1_5_with_memory_reads_as_it_did(void)
     reads_as(place("v1.5-memory.kymo"), "v1.5-memory.txt");
 }
 
+static void version_1_6_with_nodes_in_one_definition_reads_as_it_did(void)
+{
+    reads_as(place("v1.6-sampled.kymo"), "v1.6-sampled.txt");
+}
+
 static const struct check_case cases[] = {
     CHECK_CASE(version_1_reads_as_it_did),
     CHECK_CASE(version_1_of_a_killed_process_reads_as_it_did),
@@ -152,5 +157,6 @@ static const struct check_case cases[] = {
     CHECK_CASE(version_1_4_with_summaries_reads_as_it_did),
     CHECK_CASE(version_1_4_with_memory_reads_as_it_did),
     CHECK_CASE(version_1_5_with_memory_reads_as_it_did),
+    CHECK_CASE(version_1_6_with_nodes_in_one_definition_reads_as_it_did),
 };
 CHECK_MAIN(cases)

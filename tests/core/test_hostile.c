@@ -324,6 +324,29 @@ static void endlessly_expanding_definitions_are_refused(void)
     }
 }
 
+/* Nodes that take a byte each, before they are compressed. */
+static void endlessly_many_nodes_in_one_definition_are_refused(void)
+{
+    enum { EACH = 15000, DEFINITIONS = 16, BLOCKS = 14 };
+    static uint8_t frames[EACH], bytes[DEFINITIONS * (EACH + 100)];
+    struct kymo_capture *capture;
+    memset(frames, 1, sizeof(frames));
+    begin("nodes.kymo");
+    for (int block = 0; block < BLOCKS; block++) {
+        uint8_t *at = bytes;
+        for (uint64_t i = 0; i < DEFINITIONS; i++)
+            at = kymo__def_put(at, &(struct kymo_def){.type = KYMO__DEF_NODE,
+                                                      .number = {i * EACH + 1, 0, 1},
+                                                      .text = frames,
+                                                      .text_len = EACH});
+        append_bytes(KYMO__BLOCK_DEFS, stream, bytes, (size_t)(at - bytes));
+        stream += (uint64_t)(at - bytes);
+    }
+    CHECK_LE(stream, 4 << 20); /* half of what is allowed for bytes */
+    CHECK_EQ(kymo_open(path, &capture), KYMO_EEXPANDS);
+    close(fd);
+}
+
 /* Calls in calls in calls: a byte of the file for thousands. */
 static void endlessly_nested_calls_are_refused(void)
 {
@@ -355,6 +378,7 @@ static void endlessly_nested_calls_are_refused(void)
 
 static const struct check_case cases[] = {
     CHECK_CASE(endlessly_expanding_definitions_are_refused),
+    CHECK_CASE(endlessly_many_nodes_in_one_definition_are_refused),
     CHECK_CASE(endlessly_nested_calls_are_refused),
     CHECK_CASE(ids_that_no_recorder_gives_cost_nothing),
     CHECK_CASE(a_flood_of_small_definitions_costs_in_proportion),

@@ -246,6 +246,28 @@ static void frames_of_the_profiler_are_left_out_wherever_they_are(void)
     }
 }
 
+static void new_nodes_that_follow_each_other_have_one_definition(void)
+{
+    struct stackfile f;
+    int64_t node = 0;
+    begin("chain", NULL);
+    settle();
+    kymo_stack first = stack_of("123"), second = stack_of("5123"), third = stack_of("4523");
+    kymo__stackbook_add(&book, first);  /* 3 2 1 */
+    kymo__stackbook_add(&book, second); /* 5, below the last of these */
+    kymo__stackbook_add(&book, third);  /* 5 4, below another */
+    for (int i = 0; i < 150; i++)       /* more than fit into one definition */
+        node = kymo__book_node(&book, (uint32_t)node, 4);
+    CHECK_LE(0, kymo__book_stack(&book, 60001, (uint32_t)node));
+    finish("chain", &f);
+    CHECK_STR(functions_in(&f, first), "one:10:11 two:20:21 three:30:31");
+    CHECK_STR(functions_in(&f, second), "five:50:51 one:10:11 two:20:21 three:30:31");
+    CHECK_STR(functions_in(&f, third), "four:40:41 five:50:51 two:20:21 three:30:31");
+    CHECK_EQ(f.chains, 1 + 1 + 1 + 3);
+    CHECK_EQ(node, 3 + 1 + 2 + 150);
+    stackfile_free(&f);
+}
+
 /* ---- stacks that a session records ---- */
 
 static kymo_stack record_stack(const char *digits)
@@ -374,6 +396,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(the_interpreter_is_registered),
     CHECK_CASE(a_stack_waits_until_its_functions_have_names),
     CHECK_CASE(common_parts_of_stacks_are_written_once),
+    CHECK_CASE(new_nodes_that_follow_each_other_have_one_definition),
     CHECK_CASE(at_the_end_nameless_functions_are_recorded_as_unknown),
     CHECK_CASE(frames_that_run_the_program_are_left_out),
     CHECK_CASE(frames_of_the_profiler_are_left_out_wherever_they_are),

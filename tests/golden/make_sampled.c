@@ -1,5 +1,5 @@
 /* Makes the golden files of what version 1.2 of the format has more than 1.1, samples and their
-   stacks, with a listing:
+   stacks, and of what 1.6 has more than 1.5, nodes of stacks in one definition, with a listing:
 
        ninja -C build/main tests/core/make_sampled
        build/main/tests/core/make_sampled tests/golden
@@ -28,5 +28,7 @@ int main(int argc, char **argv)
         return 2;
     make(argv[1], "v1.2-sampled", false);
     make(argv[1], "v1.2-sampled-calls", true);
+    sampled_chained = true;
+    make(argv[1], "v1.6-sampled", false);
     return 0;
 }
