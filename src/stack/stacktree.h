@@ -16,7 +16,7 @@ static inline bool kymo__stacktree_has(kymo_stack stack)
     return stack & 1;
 }
 
-/* How many nodes there may be, from the next session on: 64 MiB of them. For tests. */
+/* How many nodes there may be, from the next session on: 96 MiB of them. For tests. */
 extern uint32_t kymo__stacktree_most;
 
 /* Forget everything, when no thread can be adding. */
