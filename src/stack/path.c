@@ -1,6 +1,7 @@
 /* path.c — see path.h. */
 #include "path.h"
 
+#include "hash.h"
 #include "interrupted.h"
 #include "stacktree.h"
 
@@ -12,6 +13,18 @@ uint64_t kymo__path_word(struct kymo_merged frame)
     struct kymo_managed_walk walk = {.frames = &one, .capacity = 1, .count = 1};
     kymo__interpreter()->keep(&walk);
     return walk.count ? KYMO__MANAGED | one.code : 0;
+}
+
+/* The word of FRAME, for a thread that asks for the same few thousand addresses again and again. */
+static inline uint64_t word_of(struct kymo_walker *own, uint64_t modules, struct kymo_merged frame)
+{
+    if (frame.code != KYMO__NO_CODE)
+        return kymo__path_word(frame);
+    uint64_t place = kymo__hash_word(frame.place) >> (64 - KYMO__WORD_BITS);
+    struct kymo_word_memo *memo = &own->word_memos[place];
+    if (memo->pc != frame.place || memo->modules != modules)
+        *memo = (struct kymo_word_memo){frame.place, kymo__native_word(frame.place), modules};
+    return memo->word;
 }
 
 /* How many frames of the path are also the outermost of the COUNT in OWN->merged. */
@@ -57,7 +70,7 @@ bool kymo__path_follow(struct kymo_walker *own, const struct kymo_path_scope *sc
     *node = i ? own->path[i - 1].node : 0;
     for (; i < count; i++) {
         struct kymo_merged frame = own->merged[count - 1 - i];
-        uint64_t word = kymo__path_word(frame);
+        uint64_t word = word_of(own, scope->modules, frame);
         kymo_stack child = word ? kymo__stacktree_child(*node, word) : *node;
         own->path_count = i;
         if (word && !child)

@@ -96,6 +96,12 @@ struct kymo_path_frame {
     kymo_stack node;
 };
 
+/* The word of a native frame, by its return address, for a version of the modules. */
+enum { KYMO__WORD_BITS = 11 };
+struct kymo_word_memo {
+    uint64_t pc, word, modules;
+};
+
 struct kymo_walker {
     uint64_t busy;                /* sp of the walk in progress, else 0 */
     uint64_t capture;             /* the same for a capture, which may contain a walk */
@@ -137,6 +143,7 @@ struct kymo_walker {
     struct kymo_path_scope path_scope;
     size_t path_count;
     struct kymo_path_frame path[KYMO__STACK_MAX];
+    struct kymo_word_memo word_memos[1 << KYMO__WORD_BITS];
 
     /* The interpreter's frames when a stack of them was last recorded: see trail.h. Not for signal
        handlers while it is busy. */
