@@ -272,12 +272,11 @@ static void remember_pending(const struct kymo_pending *pending, kymo_stack stac
 bool kymo__stack_plant(struct kymo_pending *pending, kymo_stack *stack)
 {
     struct kymo_walker *own = pending->own;
-    size_t count = kymo__merge(own->merged, KYMO__STACK_MAX, &pending->native, &pending->managed,
-                               pending->lowest);
     const struct kymo_path_scope scope = {.session = pending->session,
                                           .epoch = kymo__interpreter_epoch(),
                                           .modules = kymo__modules_known()};
-    bool planted = kymo__path_follow(own, &scope, count, stack);
+    bool planted =
+        kymo__path_follow(own, &scope, &pending->native, &pending->managed, pending->lowest, stack);
     for (unsigned i = 0; i < pending->skip && *stack; i++)
         *stack = kymo__stacktree_parent(*stack);
     if (pending->parts & KYMO_STACK_NAMED)

@@ -59,21 +59,60 @@ static uint64_t frame_begin(const struct kymo_walk *native, size_t i, uint64_t l
     return end > FRAME_MOST ? end - FRAME_MOST : 0;
 }
 
+/* A merge that is going on, from the innermost frames outwards. */
+struct merging {
+    struct kymo_merged *frames;
+    size_t count, most;
+    const struct kymo_walk *native;
+    const struct kymo_managed_walk *managed;
+    size_t at;     /* of the interpreter's frames, the next */
+    uint64_t mark; /* the next */
+    uint64_t lowest;
+};
+
+/* Append the interpreter's frames that native frame I runs. */
+static inline void put_run(struct merging *m, size_t i)
+{
+    uint64_t begin = frame_begin(m->native, i, m->lowest), end = m->native->frames[i].end;
+    while (m->mark >= begin && m->mark < end && m->mark && m->count < m->most) {
+        m->count = put_managed(m->frames, m->count, m->most, m->managed, &m->at);
+        m->mark = next_mark(m->managed, m->at);
+    }
+}
+
+/* Append all native frames except the OUTER outermost ones, each after what it runs. */
+static inline void put_native(struct merging *m, size_t outer)
+{
+    for (size_t i = m->native->count; i-- > outer && m->count < m->most;) {
+        put_run(m, i);
+        if (m->count < m->most)
+            m->frames[m->count++] = (struct kymo_merged){KYMO__NO_CODE, m->native->frames[i].pc};
+    }
+}
+
 size_t kymo__merge(struct kymo_merged *frames, size_t most, const struct kymo_walk *native,
                    const struct kymo_managed_walk *managed, uint64_t lowest)
 {
-    size_t count = 0, at = 0;
-    uint64_t mark = next_mark(managed, 0);
-    for (size_t i = native->count; i-- > 0 && count < most;) {
-        uint64_t begin = frame_begin(native, i, lowest);
-        while (mark >= begin && mark < native->frames[i].end && mark && count < most) {
-            count = put_managed(frames, count, most, managed, &at);
-            mark = next_mark(managed, at);
-        }
-        if (count < most)
-            frames[count++] = (struct kymo_merged){KYMO__NO_CODE, native->frames[i].pc};
-    }
-    while (at < managed->count && count < most)
-        count = put_managed(frames, count, most, managed, &at);
-    return count;
+    struct merging m = {frames, 0, most, native, managed, 0, next_mark(managed, 0), lowest};
+    put_native(&m, 0);
+    while (m.at < managed->count && m.count < most)
+        m.count = put_managed(frames, m.count, most, managed, &m.at);
+    return m.count;
+}
+
+bool kymo__merge_within(struct kymo_merged *frames, size_t most, const struct kymo_walk *native,
+                        const struct kymo_managed_walk *managed, uint64_t lowest,
+                        const struct kymo_merge_outer *outer, size_t *count)
+{
+    struct merging m = {frames, 0, most, native, managed, 0, next_mark(managed, 0), lowest};
+    const size_t end = managed->count - outer->managed;
+    put_native(&m, outer->native);
+    if (outer->in_native)
+        put_run(&m, outer->native - 1);
+    else /* it is the interpreter's, and these were called from it without a native call in between */
+        for (; m.at < end && !managed->frames[m.at].mark && m.count < most; m.at++)
+            frames[m.count++] =
+                (struct kymo_merged){managed->frames[m.at].code, managed->frames[m.at].place};
+    *count = m.count;
+    return m.at == end && m.count < most;
 }

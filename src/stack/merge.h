@@ -29,6 +29,20 @@ struct kymo_merged {
 size_t kymo__merge(struct kymo_merged *frames, size_t most, const struct kymo_walk *native,
                    const struct kymo_managed_walk *managed, uint64_t lowest);
 
+/* The outermost frames of an earlier merge that are also the outermost of this one. They came from so many
+   of the outermost frames of either walk, which have not changed: neither has where they begin and end,
+   nor have their marks. */
+struct kymo_merge_outer {
+    size_t native, managed;
+    bool in_native; /* the innermost of them is a native one */
+};
+
+/* The same without those. False if they cannot be left out, because frames that are new belong between
+   them. */
+bool kymo__merge_within(struct kymo_merged *frames, size_t most, const struct kymo_walk *native,
+                        const struct kymo_managed_walk *managed, uint64_t lowest,
+                        const struct kymo_merge_outer *outer, size_t *count);
+
 /* The word of a native frame. */
 uint64_t kymo__native_word(uint64_t pc);
 

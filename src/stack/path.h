@@ -10,9 +10,10 @@
 /* The word of FRAME (merge.h); 0 if it is not shown. */
 uint64_t kymo__path_word(struct kymo_merged frame);
 
-/* Store in *NODE the node of the COUNT frames in OWN->merged, innermost first: 0 if none of them is
-   shown. False if there is no room. */
-bool kymo__path_follow(struct kymo_walker *own, const struct kymo_path_scope *scope, size_t count,
-                       kymo_stack *node);
+/* Store in *NODE the node of the stack that was walked last, NATIVE and MANAGED: 0 if none of its frames
+   is shown. LOWEST: see merge.h. False if there is no room. */
+bool kymo__path_follow(struct kymo_walker *own, const struct kymo_path_scope *scope,
+                       const struct kymo_walk *native, const struct kymo_managed_walk *managed,
+                       uint64_t lowest, kymo_stack *node);
 
 #endif

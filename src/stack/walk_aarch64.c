@@ -159,9 +159,14 @@ static void settle_walk(struct going *go, struct kymo_walk *walk, unsigned skip,
     uint64_t hash = 0;
     size_t count = go->count > skip ? go->count - skip : 0, at = 0;
     for (size_t i = go->count; i-- > go->count - count;) {
+        if (at < w->same &&
+            (w->frames[at].pc != w->fresh[i].pc || w->frames[at].end != w->fresh[i].end))
+            w->same = at && w->frames[at].end != w->fresh[i].end ? at - 1 : at;
         w->frames[at++] = w->fresh[i];
         hash = hash * UINT64_C(0xd1342543de82ef95) + kymo__hash_word(w->fresh[i].pc);
     }
+    if (w->same >= at)
+        w->same = at ? at - 1 : 0; /* the innermost may end earlier now */
     *walk =
         (struct kymo_walk){.frames = w->frames, .count = count, .hash = hash, .truncated = more};
     kymo__walker_release(w);

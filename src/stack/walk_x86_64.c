@@ -230,6 +230,7 @@ static inline void settle_frames(struct kymo_going *go)
         hash = hash * FACTOR + kymo__hash_word(w->fresh[0].pc);
         put_frame(w, at++, w->fresh, hash);
     }
+    w->same = w->same < go->kept ? w->same : go->kept;
     w->frames[0].end = UINT64_MAX;
     w->frames[at].end = go->from.sp;
     w->count = at;

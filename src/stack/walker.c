@@ -136,7 +136,7 @@ static struct kymo_walker *walker_new(void)
         w->version = UINT64_MAX;
         w->stack = w->other = (struct kymo_range){0};
         w->frames[0].end = UINT64_MAX;
-        w->count = w->usable = w->slot_count = 0;
+        w->count = w->usable = w->slot_count = w->same = 0;
         uint32_t set = key_ready() && key < KEYS_AT_HAND && pthread_setspecific(key, w) == 0;
         kymo__store_relaxed(&w->registered, set);
         kymo__compiler_fence();

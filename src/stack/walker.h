@@ -94,6 +94,7 @@ struct kymo_path_frame {
     struct kymo_merged frame;
     uint64_t word;
     kymo_stack node;
+    uint32_t managed; /* how many of the path up to here are the interpreter's */
 };
 
 /* The word of a native frame, by its return address, for a version of the modules. */
@@ -111,6 +112,9 @@ struct kymo_walker {
     size_t count;  /* of frames and hashes */
     size_t usable; /* how many can be reused: all on `stack`, with simple rules */
     size_t slot_count;
+    size_t
+        same; /* how many of the outermost frames are as they were when path.h last used them, and so
+                    is where they begin */
 
     struct kymo_walker *next; /* list of all walkers */
     uint32_t owner;           /* thread id; 0: free */
@@ -142,6 +146,9 @@ struct kymo_walker {
     /* The stack that was last added to the tree, outermost first: see path.h. */
     struct kymo_path_scope path_scope;
     size_t path_count;
+    uint32_t path_whole;  /* it is all of the stack */
+    size_t planted_count; /* the interpreter's frames in it, outermost first */
+    struct kymo_managed_frame planted[KYMO__STACK_MAX];
     struct kymo_path_frame path[KYMO__STACK_MAX];
     struct kymo_word_memo word_memos[1 << KYMO__WORD_BITS];
 
