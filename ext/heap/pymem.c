@@ -1,154 +1,20 @@
-/* pymem.c — see pymem.h. A free is reported before it happens, an allocation afterwards. */
+/* pymem.c — see pymem.h. The functions themselves are in pywrap.h. */
 #include "pymem.h"
 
+#include <dlfcn.h>
 #include <kymo/memory.h>
 #include <kymo/payload.h>
+#include <string.h>
 
 #include "births.h"
+#include "pywrap.h"
 
-enum { DOMAINS = 3 }; /* PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ */
-
-static struct domain {
-    PyMemAllocatorEx below; /* what is wrapped; valid for ever once set, see pymem.h */
-    bool placed;            /* our functions are installed, perhaps below someone else's */
-    bool reached;           /* one of them was called while `probing` */
-    uint32_t malloc_key, calloc_key, realloc_key; /* names, in the running session */
-} domains[DOMAINS];
-
-static uint32_t reporting;
-static uint32_t probing; /* only while not reporting */
-
-/* 1 while most calls end with the countdown of the sampled mode: it is on, and nothing else is to be
-   done for every block. Then we are reporting, too. */
-static uint32_t sampling;
-
-static inline __attribute__((always_inline)) bool is_sampling(void)
-{
-    return __atomic_load_n(&sampling, __ATOMIC_RELAXED);
-}
-
-/* End a call for a block that is not sampled. */
-static inline __attribute__((always_inline)) void *skipped(void *at)
-{
-    kymo__memory_thread.last = (uintptr_t)at;
-    kymo_memory_leave();
-    return at;
-}
-
-static inline __attribute__((always_inline)) bool enter(void)
-{
-    return (is_sampling() || __builtin_expect(__atomic_load_n(&reporting, __ATOMIC_RELAXED), 1)) &&
-           kymo_memory_enter();
-}
-
-/* Objects are in the domains mem and object. */
-static inline __attribute__((always_inline)) bool keeps_births(const struct domain *d)
-{
-    return __builtin_expect(__atomic_load_n(&kymo__births_on, __ATOMIC_RELAXED), 0) &&
-           d != &domains[PYMEM_DOMAIN_RAW];
-}
-
-static inline __attribute__((always_inline)) void allocated(const struct domain *d, uint32_t key,
-                                                            void *at, size_t size)
-{
-    if (!kymo_memory_passes(at, size))
-        kymo_memory_allocated(key, at, size);
-    if (keeps_births(d))
-        kymo__births_add(at, size);
-}
-
-static inline __attribute__((always_inline)) void *domain_malloc(struct domain *d, size_t size)
-{
-    if (!enter()) {
-        if (__builtin_expect(__atomic_load_n(&probing, __ATOMIC_RELAXED), 0))
-            d->reached = true;
-        return d->below.malloc(d->below.ctx, size);
-    }
-    if (is_sampling() && kymo_memory_skips(size))
-        return skipped(d->below.malloc(d->below.ctx, size));
-    void *at = d->below.malloc(d->below.ctx, size);
-    if (at)
-        allocated(d, d->malloc_key, at, size);
-    kymo_memory_leave();
-    return at;
-}
-
-static inline __attribute__((always_inline)) void *domain_calloc(const struct domain *d,
-                                                                 size_t count, size_t size)
-{
-    if (!enter())
-        return d->below.calloc(d->below.ctx, count, size);
-    if (is_sampling() && kymo_memory_skips(count * size))
-        return skipped(d->below.calloc(d->below.ctx, count, size));
-    void *at = d->below.calloc(d->below.ctx, count, size);
-    if (at)
-        allocated(d, d->calloc_key, at, count * size);
-    kymo_memory_leave();
-    return at;
-}
-
-static inline __attribute__((always_inline)) void *domain_realloc(const struct domain *d,
-                                                                  void *from, size_t size)
-{
-    if (!enter())
-        return d->below.realloc(d->below.ctx, from, size);
-    struct kymo_memory_move move;
-    if (from)
-        kymo_memory_moving(&move, from);
-    void *at = d->below.realloc(d->below.ctx, from, size);
-    if (!from && at)
-        allocated(d, d->realloc_key, at, size);
-    else if (from) /* Python's allocators keep a block that they could not resize */
-        kymo_memory_moved(&move, d->realloc_key, at, size, false);
-    if (from && at && keeps_births(d)) {
-        kymo__births_remove(from);
-        kymo__births_add(at, size);
-    }
-    kymo_memory_leave();
-    return at;
-}
-
-static inline __attribute__((always_inline)) void domain_free(const struct domain *d, void *at)
-{
-    if (!at || (is_sampling() && kymo_memory_unsampled(at)) || !enter()) {
-        d->below.free(d->below.ctx, at);
-        return;
-    }
-    kymo_memory_freeing(at);
-    if (keeps_births(d))
-        kymo__births_remove(at);
-    d->below.free(d->below.ctx, at);
-    kymo_memory_leave();
-}
-
-/* The context of the wrapped allocator is not used: see pymem.h. */
-#define WRAPPERS(name, number)                                                                     \
-    static void *name##_malloc(void *Py_UNUSED(ctx), size_t size)                                  \
-    {                                                                                              \
-        return domain_malloc(&domains[number], size);                                              \
-    }                                                                                              \
-    static void *name##_calloc(void *Py_UNUSED(ctx), size_t count, size_t size)                    \
-    {                                                                                              \
-        return domain_calloc(&domains[number], count, size);                                       \
-    }                                                                                              \
-    static void *name##_realloc(void *Py_UNUSED(ctx), void *from, size_t size)                     \
-    {                                                                                              \
-        return domain_realloc(&domains[number], from, size);                                       \
-    }                                                                                              \
-    static void name##_free(void *Py_UNUSED(ctx), void *at)                                        \
-    {                                                                                              \
-        domain_free(&domains[number], at);                                                         \
-    }
-
-WRAPPERS(raw, PYMEM_DOMAIN_RAW)
-WRAPPERS(mem, PYMEM_DOMAIN_MEM)
-WRAPPERS(obj, PYMEM_DOMAIN_OBJ)
-
-static const PyMemAllocatorEx wrappers[DOMAINS] = {
-    [PYMEM_DOMAIN_RAW] = {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
-    [PYMEM_DOMAIN_MEM] = {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
-    [PYMEM_DOMAIN_OBJ] = {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
+enum {
+    DOMAINS = PYWRAP_DOMAINS,
+    PYMALLOC_MOST = 512, /* pymalloc asks the domain raw for what is larger */
 };
+
+static bool placed[DOMAINS]; /* our functions are installed, perhaps below someone else's */
 
 static const char *const names[DOMAINS][3] = {
     [PYMEM_DOMAIN_RAW] = {"PyMem_RawMalloc", "PyMem_RawCalloc", "PyMem_RawRealloc"},
@@ -156,13 +22,19 @@ static const char *const names[DOMAINS][3] = {
     [PYMEM_DOMAIN_OBJ] = {"PyObject_Malloc", "PyObject_Calloc", "PyObject_Realloc"},
 };
 
+static bool is_same(const PyMemAllocatorEx *a, const PyMemAllocatorEx *b)
+{
+    return a->malloc == b->malloc && a->calloc == b->calloc && a->realloc == b->realloc &&
+           a->free == b->free;
+}
+
 /* Are our functions the outermost of domain NUMBER? */
 static bool is_outermost(int number)
 {
     PyMemAllocatorEx now;
     PyMem_GetAllocator((PyMemAllocatorDomain)number, &now);
-    return now.malloc == wrappers[number].malloc && now.calloc == wrappers[number].calloc &&
-           now.realloc == wrappers[number].realloc && now.free == wrappers[number].free;
+    return is_same(&now, &kymo__pywrap_reports[number]) ||
+           is_same(&now, &kymo__pywrap_samples[number]);
 }
 
 int kymo__pymem_placed(void)
@@ -180,42 +52,75 @@ static bool is_reached(int number)
     static void *(*const allocate[DOMAINS])(size_t) = {PyMem_RawMalloc, PyMem_Malloc,
                                                        PyObject_Malloc};
     static void (*const release[DOMAINS])(void *) = {PyMem_RawFree, PyMem_Free, PyObject_Free};
-    domains[number].reached = false;
-    __atomic_store_n(&probing, 1u, __ATOMIC_SEQ_CST);
+    kymo__pywrap[number].reached = false;
+    __atomic_store_n(&kymo__pywrap_probing, 1u, __ATOMIC_SEQ_CST);
     release[number](allocate[number](1));
-    __atomic_store_n(&probing, 0u, __ATOMIC_SEQ_CST);
-    return domains[number].reached;
+    __atomic_store_n(&kymo__pywrap_probing, 0u, __ATOMIC_SEQ_CST);
+    return kymo__pywrap[number].reached;
 }
 
-static void place_wrapper(int number)
+/* Let the wrappers of the sampled mode call what they should. */
+static void lead_onward(struct pywrap *d, const PyMemAllocatorEx *to)
 {
-    struct domain *d = &domains[number];
+    d->onward.ctx = d->below.ctx;
+    __atomic_store_n(&d->onward.malloc, to->malloc, __ATOMIC_RELEASE);
+    __atomic_store_n(&d->onward.calloc, to->calloc, __ATOMIC_RELEASE);
+    __atomic_store_n(&d->onward.realloc, to->realloc, __ATOMIC_RELEASE);
+    __atomic_store_n(&d->onward.free, to->free, __ATOMIC_RELEASE);
+}
+
+static void set_sampling(bool now)
+{
+    for (int i = 0; i < DOMAINS; i++)
+        lead_onward(&kymo__pywrap[i], now ? &kymo__pywrap[i].below : &kymo__pywrap_reports[i]);
+    __atomic_store_n(&kymo__pywrap_sampling, (uint32_t)now, __ATOMIC_RELEASE);
+}
+
+static void place_wrapper(int number, const PyMemAllocatorEx *wrappers)
+{
+    struct pywrap *d = &kymo__pywrap[number];
     PyMemAllocatorEx ours = wrappers[number];
     PyMem_GetAllocator((PyMemAllocatorDomain)number, &d->below);
+    lead_onward(d, &kymo__pywrap_reports[number]);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     ours.ctx = d->below.ctx;
     PyMem_SetAllocator((PyMemAllocatorDomain)number, &ours);
-    d->placed = true;
+    placed[number] = true;
+}
+
+/* Is pymalloc, and nobody else's wrapper, what Python uses now? If Python does not say, no. */
+static bool is_pymalloc(void)
+{
+    const char *(*name_it)(void) =
+        (const char *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "_PyMem_GetCurrentAllocatorName");
+    const char *name = name_it ? name_it() : NULL;
+    return name && strcmp(name, "pymalloc") == 0;
 }
 
 void kymo__pymem_install(bool sampled)
 {
+    const bool pymalloc = is_pymalloc();
+    sampled = sampled && !kymo__births_on; /* which needs every block */
+    if (sampled)
+        kymo__pywrap_filter = kymo__memory_filter;
     for (int i = 0; i < DOMAINS; i++) {
-        domains[i].malloc_key = kymo_name_key(names[i][0]);
-        domains[i].calloc_key = kymo_name_key(names[i][1]);
-        domains[i].realloc_key = kymo_name_key(names[i][2]);
+        kymo__pywrap[i].malloc_key = kymo_name_key(names[i][0]);
+        kymo__pywrap[i].calloc_key = kymo_name_key(names[i][1]);
+        kymo__pywrap[i].realloc_key = kymo_name_key(names[i][2]);
     }
     for (int i = 0; i < DOMAINS; i++)
-        if (!domains[i].placed || !is_reached(i))
-            place_wrapper(i);
-    __atomic_store_n(&reporting, 1u, __ATOMIC_RELEASE);
-    __atomic_store_n(&sampling, (uint32_t)(sampled && !kymo__births_on), __ATOMIC_RELEASE);
+        if (!placed[i] || !is_reached(i)) {
+            kymo__pywrap[i].alone = pymalloc && i != PYMEM_DOMAIN_RAW ? PYMALLOC_MOST : 0;
+            place_wrapper(i, sampled ? kymo__pywrap_samples : kymo__pywrap_reports);
+        }
+    __atomic_store_n(&kymo__pywrap_reporting, 1u, __ATOMIC_RELEASE);
+    set_sampling(sampled);
 }
 
 void kymo__pymem_silence(void)
 {
-    __atomic_store_n(&sampling, 0u, __ATOMIC_RELEASE);
-    __atomic_store_n(&reporting, 0u, __ATOMIC_RELEASE);
+    set_sampling(false);
+    __atomic_store_n(&kymo__pywrap_reporting, 0u, __ATOMIC_RELEASE);
 }
 
 int kymo__pymem_remove(int *gone)
@@ -223,13 +128,13 @@ int kymo__pymem_remove(int *gone)
     int kept = 0;
     kymo__pymem_silence();
     for (int i = 0; i < DOMAINS; i++) {
-        if (!domains[i].placed)
+        if (!placed[i])
             continue;
         bool outermost = is_outermost(i), reached = outermost || is_reached(i);
         if (outermost)
-            PyMem_SetAllocator((PyMemAllocatorDomain)i, &domains[i].below);
-        domains[i].placed = reached && !outermost;
-        kept += domains[i].placed;
+            PyMem_SetAllocator((PyMemAllocatorDomain)i, &kymo__pywrap[i].below);
+        placed[i] = reached && !outermost;
+        kept += placed[i];
         *gone += !reached;
     }
     return kept;

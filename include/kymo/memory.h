@@ -80,11 +80,12 @@ KYMO_API int kymo_memory_configure(const struct kymo_memory_options *options);
 
 /* For the inline functions. */
 struct kymo_memory_thread {
-    uint32_t entered;  /* 1 between enter and leave */
-    uint32_t seed;     /* of the thread's random numbers; 0: none yet */
-    int64_t countdown; /* sampled: bytes until the next sample */
-    uintptr_t last;    /* the block that was allocated last */
-    uint32_t loading;  /* calls of dlopen that go on */
+    uint32_t entered;   /* not 0 between enter and leave, or inner_begin and inner_end */
+    uint32_t seed;      /* of the thread's random numbers; 0: none yet */
+    uint64_t countdown; /* sampled: bytes until the next sample, or until somebody has to look */
+    uintptr_t last;     /* the block that was allocated last; see hooks_passing.c */
+    uint32_t loading;   /* calls of dlopen that go on */
+    uint64_t beyond;    /* sampled: bytes after the countdown until the next sample */
 };
 KYMO_API extern __thread struct kymo_memory_thread kymo__memory_thread
     __attribute__((tls_model("initial-exec")));
@@ -114,13 +115,33 @@ KYMO_INLINE bool kymo_memory_unsampled(const void *at)
 }
 
 /* Sampled mode: is an allocation of SIZE bytes not sampled? Then it needs no report. To be asked once,
-   between enter and leave; if true, set `last` afterwards. */
+   before the call; after false, use kymo_memory_look.
+
+   Bytes that are no allocation of the program's may be counted, too, as those of an allocator that
+   is called by another one, or of a call that fails: every other byte has the chance that it had. But
+   they must be counted, or not, whatever the countdown is. */
 KYMO_INLINE bool kymo_memory_skips(size_t size)
 {
-    if (kymo__memory_thread.countdown < (int64_t)size)
+    uint64_t left;
+    if (__builtin_expect(
+            __builtin_sub_overflow(kymo__memory_thread.countdown, (uint64_t)size, &left), 0))
         return false;
-    kymo__memory_thread.countdown -= (int64_t)size;
+    kymo__memory_thread.countdown = left;
     return true;
+}
+
+/* Around a call that needs no report and may lead to other allocators that are recorded: what happens
+   inside is not reported, as between enter and leave. */
+KYMO_INLINE void kymo_memory_inner_begin(void)
+{
+    kymo__memory_thread.entered++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+KYMO_INLINE void kymo_memory_inner_end(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    kymo__memory_thread.entered--;
 }
 
 /* Is the allocation of SIZE bytes at AT not sampled? Then it needs no report; otherwise report it. To
@@ -152,6 +173,24 @@ KYMO_INLINE void kymo_memory_leave(void)
     kymo__memory_thread.entered = 0;
 }
 
+/* Sampled mode: begin a call that kymo_memory_skips does not skip, in place of kymo_memory_enter. Returns
+   2 if the SIZE bytes will be recorded, 1 if they will not, and 0 if the call must not be reported at
+   all. In any case end it with kymo_memory_looked. */
+KYMO_API uint32_t kymo_memory_look(size_t size);
+
+/* Record SIZE bytes at AT, which is not NULL, if kymo_memory_look returned 2. FUNCTION as below. */
+KYMO_API void kymo_memory_record(uint32_t function, void *at, size_t size);
+
+/* End the call. LOOK is what kymo_memory_look returned, AT what was allocated, or NULL. Returns AT. */
+KYMO_INLINE void *kymo_memory_looked(uint32_t look, uint32_t function, void *at, size_t size)
+{
+    if (look == 2 && at)
+        kymo_memory_record(function, at, size);
+    kymo__memory_thread.last = (uintptr_t)at;
+    kymo_memory_inner_end(); /* which is kymo_memory_leave in an outermost call */
+    return at;
+}
+
 /* The functions below are called between enter and leave. FUNCTION is the key of the allocating
    function's name (kymo_name_key), of this session. */
 
@@ -166,7 +205,8 @@ struct kymo_memory_move {
     void *from;
     uint64_t ticks;
     uint64_t size;
-    uint32_t stack, function, known, spare;
+    uint32_t stack, function, known;
+    uint32_t look; /* what kymo_memory_look returned; 0: it was not asked */
 };
 
 /* FROM, which is not NULL, is about to be resized and perhaps moved. */

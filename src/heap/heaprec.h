@@ -41,12 +41,18 @@ void kymo__heaprec_freeing(void *at);
    recorded; otherwise it is a block that was recorded already, which gets a better name. */
 void kymo__heaprec_tracked(uint32_t function, void *at, size_t size, bool own);
 
+/* Is an allocation of SIZE bytes recorded? To be asked once. */
+static inline bool kymo__heaprec_chooses(size_t size)
+{
+    return kymo__heaprec.options.mode != KYMO_MEMORY_SAMPLED ||
+           kymo__sampled(size, kymo__heaprec.options.rate);
+}
+
 /* SIZE bytes were allocated at AT. Are they recorded? To be asked once. */
 static inline bool kymo__heaprec_wants(const void *at, size_t size)
 {
     kymo__memory_thread.last = (uintptr_t)at;
-    return kymo__heaprec.options.mode != KYMO_MEMORY_SAMPLED ||
-           kymo__sampled(size, kymo__heaprec.options.rate);
+    return kymo__heaprec_chooses(size);
 }
 
 /* Is the free of AT recorded? Perhaps, if true. */

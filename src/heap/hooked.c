@@ -19,16 +19,18 @@ static const struct {
 #undef ENTRY
 };
 
-static kymo_hook_table hooks;
+static kymo_hook_table hooks[KYMO__HOOK_KINDS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill_hooks(void)
 {
-    kymo__hooks_malloc(hooks);
-    kymo__hooks_new(hooks);
-    kymo__hooks_map(hooks);
-    kymo__hooks_track(hooks);
-    kymo__hooks_load(hooks);
+    kymo__hooks_malloc(hooks[KYMO__HOOK_REPORTING]);
+    kymo__hooks_new(hooks[KYMO__HOOK_REPORTING]);
+    kymo__hooks_map(hooks[KYMO__HOOK_REPORTING]);
+    kymo__hooks_track(hooks[KYMO__HOOK_REPORTING]);
+    kymo__hooks_load(hooks[KYMO__HOOK_REPORTING]);
+    kymo__hooks_nesting(hooks[KYMO__HOOK_NESTING]);
+    kymo__hooks_passing(hooks[KYMO__HOOK_PASSING]);
 }
 
 /* Large libraries have hundreds of thousands of symbols, most of them C++ names. */
@@ -87,15 +89,37 @@ void kymo__hooked_keys(void)
     }
 }
 
-kymo_code *kymo__hooked_hook(int id, void *original)
+/* Let the hooks of the sampled mode that are variant I of function ID call what they should. */
+static void lead_onward(int id, int i)
+{
+    void *to = kymo__hooked.original[id][i];
+    if (to && !kymo__hooked.sampling)
+        to = (void *)(uintptr_t)hooks[KYMO__HOOK_REPORTING][id][i];
+    kymo__store_release(&kymo__hooked.onward[id][i], to);
+}
+
+void kymo__hooked_begin(bool sampled)
 {
     pthread_once(&once, fill_hooks);
+    kymo__store_relaxed(&kymo__hooked.sampling, (uint32_t)sampled);
+    for (int id = 0; id < KYMO__FUNCTION_COUNT; id++)
+        for (int i = 0; i < KYMO__VARIANTS; i++)
+            lead_onward(id, i);
+}
+
+kymo_code *kymo__hooked_hook(int id, enum kymo_hook_kind kind, void *original)
+{
+    pthread_once(&once, fill_hooks);
+    while (!hooks[kind][id][0])
+        kind--;
     for (int i = 0; i < KYMO__VARIANTS; i++) {
         void **place = &kymo__hooked.original[id][i];
-        if (!*place)
-            kymo__store_release(place, original); /* before any slot leads to the hook */
+        if (!*place) { /* before any slot leads to the hook */
+            kymo__store_release(place, original);
+            lead_onward(id, i);
+        }
         if (*place == original)
-            return hooks[id][i];
+            return hooks[kind][id][i];
     }
     return NULL;
 }
@@ -103,8 +127,9 @@ kymo_code *kymo__hooked_hook(int id, void *original)
 bool kymo__hooked_is_hook(int id, const void *address)
 {
     pthread_once(&once, fill_hooks);
-    for (int i = 0; i < KYMO__VARIANTS; i++)
-        if (address && address == (const void *)(uintptr_t)hooks[id][i])
-            return true;
+    for (int kind = 0; kind < KYMO__HOOK_KINDS; kind++)
+        for (int i = 0; i < KYMO__VARIANTS; i++)
+            if (address && address == (const void *)(uintptr_t)hooks[kind][id][i])
+                return true;
     return false;
 }

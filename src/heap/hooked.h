@@ -5,13 +5,23 @@
    the C library's. A block must go back to the allocator that it came from, so a hook has to call
    what its slot led to. Each hook therefore exists in several variants that differ only in the
    function they call. A slot gets the variant of its function; slots with further functions are
-   left alone and counted. */
+   left alone and counted.
+
+   The sampled mode has hooks of its own, which do nothing but count for nearly every call. */
 #ifndef KYMO_HOOKED_H
 #define KYMO_HOOKED_H
 
 #include <kymo/memory.h>
 
 enum { KYMO__VARIANTS = 3 };
+
+/* A function that has no hook of one kind uses the one of the kind before. */
+enum kymo_hook_kind {
+    KYMO__HOOK_REPORTING, /* for calls that are all reported: hooks.c, hooks_new.c, … */
+    KYMO__HOOK_NESTING,   /* hooks_nesting.c: sampled; what it calls may call further hooks */
+    KYMO__HOOK_PASSING,   /* hooks_passing.c: sampled; what it calls does not */
+    KYMO__HOOK_KINDS
+};
 
 /* Symbol, identifier, the name that events show or "" when it allocates nothing, what it belongs to
    (0: always intercepted). */
@@ -70,12 +80,16 @@ enum kymo_hooked_id {
 };
 
 /* For the hooks: what each variant calls, and in events of this session the key of its name.
-   Entries of `original` are only added, since a hook may still be called after the end. */
+   Entries of `original` are only added, since a hook may still be called after the end: the program
+   may have kept the address that it found in a slot. */
 struct kymo_hooked {
     void *original[KYMO__FUNCTION_COUNT][KYMO__VARIANTS];
+    /* What hooks of the sampled mode call: the same while it is on, otherwise the reporting hook. */
+    void *onward[KYMO__FUNCTION_COUNT][KYMO__VARIANTS];
+    uint32_t sampling;                     /* 1: it is on */
     uint32_t key[2][KYMO__FUNCTION_COUNT]; /* usually; and while the thread loads an object */
 };
-extern struct kymo_hooked kymo__hooked;
+extern struct kymo_hooked kymo__hooked __attribute__((visibility("hidden")));
 
 /* While an object is loaded, its constructors run before its slots can be patched: they may get
    memory through a library that is patched, and free it unseen. Readers know such blocks by the end
@@ -90,6 +104,8 @@ void kymo__hooks_new(kymo_hook_table table);
 void kymo__hooks_map(kymo_hook_table table);
 void kymo__hooks_track(kymo_hook_table table);
 void kymo__hooks_load(kymo_hook_table table);
+void kymo__hooks_nesting(kymo_hook_table table);
+void kymo__hooks_passing(kymo_hook_table table);
 
 /* The function called NAME, or -1. */
 int kymo__hooked_find(const char *name);
@@ -99,9 +115,12 @@ unsigned kymo__hooked_what(int id);
 /* Look up the keys of all names in the running session. */
 void kymo__hooked_keys(void);
 
-/* The hook for a slot of function ID that leads to ORIGINAL, or NULL when there are too many
+/* A session begins that records in the sampled mode or not. Under the lock of patchset.c. */
+void kymo__hooked_begin(bool sampled);
+
+/* The hook of KIND for a slot of function ID that leads to ORIGINAL, or NULL when there are too many
    different ones. Under the lock of patchset.c. */
-kymo_code *kymo__hooked_hook(int id, void *original);
+kymo_code *kymo__hooked_hook(int id, enum kymo_hook_kind kind, void *original);
 
 /* Is ADDRESS one of the hooks of function ID? */
 bool kymo__hooked_is_hook(int id, const void *address);

@@ -1,4 +1,5 @@
-/* hooks.c — what the program calls in place of malloc and its family.
+/* hooks.c — what the program calls in place of malloc and its family; in the sampled mode, see
+   hooks_passing.c.
 
    Each hook calls the function that its slot led to. Around an outermost call it reports: a free
    before the call, an allocation after it. */
@@ -18,8 +19,8 @@ HOOK_INLINE void *allocate(void *original, const uint32_t *key, size_t size)
     if (!kymo_memory_enter())
         return call(size);
     void *at = call(size);
-    if (kymo__likely(at != NULL) && !kymo_memory_passes(at, size))
-        kymo_memory_allocated(hook_key(key), at, size);
+    if (kymo__likely(at != NULL) && kymo__heaprec_wants(at, size))
+        kymo__heaprec_allocated(hook_key(key), at, size);
     kymo_memory_leave();
     return at;
 }
@@ -43,8 +44,8 @@ HOOK_INLINE void *allocate_zeroed(void *original, const uint32_t *key, size_t co
     if (!kymo_memory_enter())
         return call(count, size);
     void *at = call(count, size);
-    if (kymo__likely(at != NULL) && !kymo_memory_passes(at, count * size))
-        kymo_memory_allocated(hook_key(key), at, count * size);
+    if (kymo__likely(at != NULL) && kymo__heaprec_wants(at, count * size))
+        kymo__heaprec_allocated(hook_key(key), at, count * size);
     kymo_memory_leave();
     return at;
 }
@@ -100,25 +101,17 @@ HOOK_INLINE void *resize_array(void *original, uint32_t key, void *old, size_t c
 
 /* ---- freeing ---- */
 
-/* Out of line, so that the hook itself needs no stack. */
-static __attribute__((noinline)) void release_recorded(void *original, void *at)
+HOOK_INLINE void release_block(void *original, void *at)
 {
     void (*call)(void *) = HOOK_CALL(void (*)(void *), original);
-    if (!kymo_memory_enter()) {
+    if (!at || !kymo_memory_enter()) {
         call(at);
         return;
     }
-    kymo__heaprec_freeing(at);
+    if (kymo__heaprec_wants_free(at))
+        kymo__heaprec_freeing(at);
     call(at);
     kymo_memory_leave();
-}
-
-HOOK_INLINE void release_block(void *original, void *at)
-{
-    if (!at || kymo_memory_unsampled(at))
-        HOOK_CALL(void (*)(void *), original)(at);
-    else
-        release_recorded(original, at);
 }
 
 HOOK_INLINE void release_sized(void *original, void *at, size_t size)

@@ -1,35 +1,22 @@
 /* hooks_new.c — operator new and delete, by their mangled names.
 
-   operator new may throw through a hook, and the thread must not stay marked as inside an allocator.
-   C has no catch and libgcc's cleanup handler would make the library depend on libgcc_s. So the
-   functions that call operator new name a personality routine of our own in their unwind
-   information: whoever unwinds them calls it. */
+   operator new may throw through a hook: see unwound.h. */
 #include <assert.h>
 
 #include "heaprec.h"
+#include "unwound.h"
 #include "variants.h"
 
 enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 }; /* of the C++ ABI */
 
-/* The frame of one of the functions below is being unwound: it had entered. */
 __attribute__((used)) int kymo__heaprec_unwound(int version, int actions, uint64_t kind,
-                                                const void *exception, const void *context);
-int kymo__heaprec_unwound(int version, int actions, uint64_t kind, const void *exception,
-                          const void *context)
+                                                const void *exception, const void *context)
 {
     (void)version, (void)kind, (void)exception, (void)context;
     if (actions & CLEANUP_PHASE)
-        kymo_memory_leave();
+        kymo_memory_inner_end(); /* which is kymo_memory_leave in an outermost call */
     return CONTINUE_UNWIND;
 }
-
-/* 0x1b: stored as a signed 32-bit distance from its place. */
-#define NOTICE_UNWINDING() __asm__ volatile(".cfi_personality 0x1b, kymo__heaprec_unwound")
-#ifdef __clang__
-#define WHOLE __attribute__((noinline))
-#else
-#define WHOLE __attribute__((noinline, noclone))
-#endif
 
 typedef void *plain_new(size_t size);
 typedef void *other_new(size_t size, const void *other); /* nothrow: a reference to a tag */
@@ -137,24 +124,7 @@ DESTROY(DELETE_ARRAY_ALIGNED_NOTHROW)
 
 void kymo__hooks_new(kymo_hook_table table)
 {
-    HOOK_ENTER(table, NEW);
-    HOOK_ENTER(table, ARRAY);
-    HOOK_ENTER(table, NEW_ALIGNED);
-    HOOK_ENTER(table, ARRAY_ALIGNED);
-    HOOK_ENTER(table, NEW_NOTHROW);
-    HOOK_ENTER(table, ARRAY_NOTHROW);
-    HOOK_ENTER(table, NEW_ALIGNED_NOTHROW);
-    HOOK_ENTER(table, ARRAY_ALIGNED_NOTHROW);
-    HOOK_ENTER(table, DELETE);
-    HOOK_ENTER(table, DELETE_SIZED);
-    HOOK_ENTER(table, DELETE_NOTHROW);
-    HOOK_ENTER(table, DELETE_ALIGNED);
-    HOOK_ENTER(table, DELETE_SIZED_ALIGNED);
-    HOOK_ENTER(table, DELETE_ALIGNED_NOTHROW);
-    HOOK_ENTER(table, DELETE_ARRAY);
-    HOOK_ENTER(table, DELETE_ARRAY_SIZED);
-    HOOK_ENTER(table, DELETE_ARRAY_NOTHROW);
-    HOOK_ENTER(table, DELETE_ARRAY_ALIGNED);
-    HOOK_ENTER(table, DELETE_ARRAY_SIZED_ALIGNED);
-    HOOK_ENTER(table, DELETE_ARRAY_ALIGNED_NOTHROW);
+#define ENTER(ID) HOOK_ENTER(table, ID);
+    HOOK_OPERATORS(ENTER, ENTER)
+#undef ENTER
 }

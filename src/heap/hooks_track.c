@@ -12,7 +12,7 @@ HOOK_INLINE int track(void *original, unsigned domain, uintptr_t at, size_t size
 {
     int (*call)(unsigned, uintptr_t, size_t) =
         HOOK_CALL(int (*)(unsigned, uintptr_t, size_t), original);
-    if (at && kymo_memory_enter()) {
+    if (at && !kymo__tracked_passes(domain, at, size) && kymo_memory_enter()) {
         bool own;
         uint32_t key = kymo__tracked_add(domain, at, size, &own);
         kymo__heaprec_tracked(key, (void *)at, size, own);
@@ -24,7 +24,7 @@ HOOK_INLINE int track(void *original, unsigned domain, uintptr_t at, size_t size
 HOOK_INLINE int untrack(void *original, unsigned domain, uintptr_t at)
 {
     int (*call)(unsigned, uintptr_t) = HOOK_CALL(int (*)(unsigned, uintptr_t), original);
-    if (at && kymo_memory_enter()) {
+    if (at && kymo__tracked_any() && kymo_memory_enter()) {
         if (kymo__tracked_take(at) && kymo__heaprec_wants_free((void *)at))
             kymo__heaprec_freeing((void *)at);
         kymo_memory_leave();

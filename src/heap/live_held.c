@@ -33,7 +33,7 @@ struct holder {
 };
 
 static struct holder *holders; /* the first takes what finds no other place */
-static uint16_t *filter; /* see kymo__memory_filter; stays mapped, a thread may be delayed in it */
+uint16_t *kymo__held_filter;   /* stays mapped, a thread may be delayed in it */
 uint16_t *kymo__memory_filter;
 static int64_t total, peak_total;
 static uint64_t peaks; /* number of the last peak */
@@ -43,18 +43,18 @@ static struct kymo_blocks blocks;
 int kymo__live_held_begin(uint64_t rate)
 {
     const size_t bytes = HOLDERS * sizeof(*holders);
-    const size_t filter_bytes = sizeof(*filter) << KYMO__MEMORY_FILTER_BITS;
+    const size_t filter_bytes = sizeof(*kymo__held_filter) << KYMO__MEMORY_FILTER_BITS;
     if (!holders)
         holders = kymo__pages_new(bytes);
     else
         kymo__pages_drop(holders, bytes);
-    if (!filter)
-        filter = kymo__pages_new(filter_bytes);
+    if (!kymo__held_filter)
+        kymo__held_filter = kymo__pages_new(filter_bytes);
     else
-        kymo__pages_drop(filter, filter_bytes);
-    if (!holders || !filter)
+        kymo__pages_drop(kymo__held_filter, filter_bytes);
+    if (!holders || !kymo__held_filter)
         return -ENOMEM;
-    kymo__store_release(&kymo__memory_filter, rate ? filter : NULL);
+    kymo__store_release(&kymo__memory_filter, rate ? kymo__held_filter : NULL);
     total = peak_total = 0;
     peaks = lost = 0;
     sampling_rate = rate;
@@ -133,19 +133,19 @@ void kymo__held_add(uintptr_t address, uint64_t size, uint32_t stack, uint32_t f
         return;
     }
     if (sampling_rate)
-        kymo__add_relaxed(&filter[kymo__memory_filter_at(address)], (uint16_t)1);
+        kymo__add_relaxed(&kymo__held_filter[kymo__memory_filter_at(address)], (uint16_t)1);
     change_holder(&holders[holder], bytes, count);
 }
 
 bool kymo__held_take(uintptr_t address, uint64_t *size, uint32_t *stack, uint32_t *function)
 {
     uint64_t value;
-    if (sampling_rate && !kymo__load_relaxed(&filter[kymo__memory_filter_at(address)]))
+    if (sampling_rate && !kymo__load_relaxed(&kymo__held_filter[kymo__memory_filter_at(address)]))
         return false;
     if (!kymo__blocks_take(&blocks, address, &value))
         return false;
     if (sampling_rate)
-        kymo__add_relaxed(&filter[kymo__memory_filter_at(address)], (uint16_t)-1);
+        kymo__add_relaxed(&kymo__held_filter[kymo__memory_filter_at(address)], (uint16_t)-1);
     struct holder *holder = &holders[value & (HOLDERS - 1)];
     int64_t bytes, count;
     *size = value >> HOLDER_BITS;

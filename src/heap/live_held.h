@@ -7,13 +7,21 @@
 #ifndef KYMO_LIVE_HELD_H
 #define KYMO_LIVE_HELD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <kymo/memory.h>
 
 /* Forget everything. The first call gets the memory. 0 or -ENOMEM. With RATE not 0, each block
    stands for others that were not sampled. */
 int kymo__live_held_begin(uint64_t rate);
+
+/* What kymo__memory_filter leads to in the sampled mode, once there was one. */
+extern uint16_t *kymo__held_filter __attribute__((visibility("hidden")));
+
+/* kymo_memory_unsampled for the hooks of that mode. Also for NULL. */
+static inline bool kymo__held_not(const void *at)
+{
+    const uint16_t *filter = __atomic_load_n(&kymo__held_filter, __ATOMIC_RELAXED);
+    return !__atomic_load_n(&filter[kymo__memory_filter_at((uintptr_t)at)], __ATOMIC_RELAXED);
+}
 
 /* All blocks are recorded: kymo__memory_filter is not used. */
 void kymo__live_held_unused(void);

@@ -9,7 +9,8 @@
 #include "values.h"
 #include "varint.h"
 
-__thread struct kymo_memory_thread kymo__memory_thread __attribute__((tls_model("initial-exec")));
+__thread struct kymo_memory_thread kymo__memory_thread
+    __attribute__((tls_model("initial-exec"), aligned(64))); /* in one cache line */
 uint32_t kymo__memory_on;
 struct kymo_heaprec kymo__heaprec;
 
@@ -145,6 +146,20 @@ __attribute__((noinline)) void kymo__heaprec_allocated(uint32_t function, void *
     note_allocated(function, at, size);
 }
 
+/* The decision comes before the call, which may get to further hooks: those count bytes, too. */
+uint32_t kymo_memory_look(size_t size)
+{
+    bool chosen = kymo__heaprec_chooses(size), outermost = kymo_memory_enter();
+    if (!outermost)
+        kymo_memory_inner_begin();
+    return outermost ? 1u + chosen : 0;
+}
+
+__attribute__((noinline)) void kymo_memory_record(uint32_t function, void *at, size_t size)
+{
+    note_allocated(function, at, size);
+}
+
 __attribute__((noinline)) void kymo_memory_allocated(uint32_t function, void *at, size_t size)
 {
     if (kymo__heaprec_wants(at, size))
@@ -186,7 +201,7 @@ __attribute__((noinline)) void kymo__heaprec_tracked(uint32_t function, void *at
 void kymo_memory_moving(struct kymo_memory_move *move, void *from)
 {
     move->from = from;
-    move->known = 0;
+    move->known = move->look = 0;
     if (kymo__heaprec.options.mode != KYMO_MEMORY_EXACT)
         let_go(from, move);
     move->ticks = kymo__ticks_before();
@@ -206,7 +221,7 @@ __attribute__((noinline)) void kymo_memory_moved(struct kymo_memory_move *move, 
     if (known)
         kymo__heaprec_note(&kymo__heaprec.release, move->ticks,
                            (const uint64_t[]){(uintptr_t)move->from}, 1);
-    if (!at || !kymo__heaprec_wants(at, size))
+    if (!at || !(move->look ? move->look == 2 : kymo__heaprec_wants(at, size)))
         return;
     kymo_stack stack = STACK_HERE();
     const uint64_t moved[] = {size, (uintptr_t)at, (uintptr_t)move->from, stack, function};

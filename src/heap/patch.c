@@ -180,19 +180,39 @@ static bool protect_sealed(const struct kymo_patched *object, int protection)
            mprotect((void *)object->sealed, object->sealed_end - object->sealed, protection) == 0;
 }
 
+/* Does the object report memory to Python? */
+static bool reports_memory(const struct kymo_patched *object)
+{
+    for (size_t i = 0; i < object->count; i++)
+        if (object->slots[i].function == KYMO__TRACK || object->slots[i].function == ~KYMO__TRACK)
+            return true;
+    return false;
+}
+
+static enum kymo_hook_kind kind_of_hook(const struct kymo_patching *patching, const void *original,
+                                        bool reports)
+{
+    if (!patching->sampled)
+        return KYMO__HOOK_REPORTING;
+    bool own = (uintptr_t)original - patching->library < patching->library_end - patching->library;
+    return own && !reports ? KYMO__HOOK_PASSING : KYMO__HOOK_NESTING;
+}
+
 /* Write the hooks into OBJECT's slots. Slots that must stay as they are leave the list. */
 static void write_hooks(struct kymo_patching *patching, struct kymo_patched *object)
 {
     bool open = protect_sealed(object, PROT_READ | PROT_WRITE);
+    bool reports = reports_memory(object);
     size_t kept = 0;
     for (size_t i = 0; i < object->count; i++) {
         struct kymo_patched_slot slot = object->slots[i];
         bool unbound = slot.function < 0;
         slot.function = unbound ? ~slot.function : slot.function;
         void *original = unbound ? patching->bound[slot.function] : slot.before;
-        kymo_code *hook = original && (open || !is_sealed(object, &slot))
-                              ? kymo__hooked_hook(slot.function, original)
-                              : NULL;
+        kymo_code *hook = NULL;
+        if (original && (open || !is_sealed(object, &slot)))
+            hook = kymo__hooked_hook(slot.function, kind_of_hook(patching, original, reports),
+                                     original);
         if (!hook) {
             patching->missed++;
             continue;

@@ -35,6 +35,8 @@ struct kymo_patching {
     unsigned what; /* enum kymo_memory_what bits */
     /* Where slots that are not bound yet would lead; NULL: nowhere. */
     void *bound[KYMO__FUNCTION_COUNT];
+    bool sampled;                   /* the mode of that name */
+    uintptr_t library, library_end; /* where the C library lies; both 0: nowhere */
     const char *maps; /* text of /proc/self/maps, or NULL: trust the object's headers */
     uint64_t missed;  /* slots that could not be patched are added */
 };

@@ -82,6 +82,23 @@ static int ask_base(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
+/* Set where the C library ends, and begins: now it is an address inside. */
+static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct kymo_patching *wanted = arg;
+    (void)size;
+    if (!kymo__object_has(info, (const void *)wanted->library))
+        return 0;
+    wanted->library = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t end = info->dlpi_addr + part->p_vaddr + part->p_memsz;
+        if (part->p_type == PT_LOAD && end > wanted->library_end)
+            wanted->library_end = end;
+    }
+    return 1;
+}
+
 static bool is_listed(const struct listing *listing, const struct dl_phdr_info *info, size_t *hint)
 {
     for (size_t i = 0; i < listing->count; i++) {
@@ -259,10 +276,16 @@ static void patch_all(void)
     }
 }
 
-void kymo__patchset_start(unsigned what)
+void kymo__patchset_start(unsigned what, bool sampled)
 {
-    struct kymo_patching wanted = {.what = what};
+    struct kymo_patching wanted = {.what = what, .sampled = sampled};
+    /* A forked process has the slots as the one that it comes from wanted them. */
+    kymo__patchset_stop();
     bind_all(wanted.bound);
+    /* A function that nobody else has reason to define. */
+    wanted.library = (uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+    if (wanted.library)
+        dl_iterate_phdr(find_library, &wanted);
     struct kymo_preload_entry *table = dlsym(RTLD_DEFAULT, KYMO__PRELOAD_TABLE);
     char *maps = read_maps();
     wanted.maps = maps;
@@ -270,6 +293,7 @@ void kymo__patchset_start(unsigned what)
     counts = (struct kymo_patchset_counts){0};
     patching = wanted;
     skipped_count = kymo__excluded(skipped);
+    kymo__hooked_begin(sampled);
     started = true;
     kymo__unlock(&lock);
     patch_all();
@@ -362,5 +386,5 @@ void kymo__patchset_forked(void)
     else
         pthread_mutex_init(&lock, NULL);
     /* The slots still lead to the hooks, which do nothing here but call on. A session of this
-       process finds them patched already. */
+       process puts them back first. */
 }

@@ -4,6 +4,7 @@
 #ifndef KYMO_PATCHSET_H
 #define KYMO_PATCHSET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kymo_patchset_counts {
@@ -12,8 +13,9 @@ struct kymo_patchset_counts {
     uint64_t lost;           /* slots that somebody else had changed when they were put back */
 };
 
-/* Patch every object for WHAT (enum kymo_memory_what bits), or those loaded since. */
-void kymo__patchset_start(unsigned what);
+/* Patch every object for WHAT (enum kymo_memory_what bits), with the hooks of the sampled mode or not;
+   or those loaded since. */
+void kymo__patchset_start(unsigned what, bool sampled);
 void kymo__patchset_more(void);
 
 /* Put every slot back. */

@@ -56,25 +56,26 @@ static uint32_t next_random(struct kymo_memory_thread *thread)
     return thread->seed = x;
 }
 
-static int64_t draw_countdown(struct kymo_memory_thread *thread, uint64_t rate)
+/* How many bytes come before the next sample. */
+static uint64_t draw_bytes(struct kymo_memory_thread *thread, uint64_t rate)
 {
     uint64_t bits = (uint64_t)next_random(thread) << 21 ^ next_random(thread);
     double uniform = ((double)(bits & ((UINT64_C(1) << 53) - 1)) + 1) / 9007199254740992.0;
-    return (int64_t)(-logarithm(uniform) * (double)rate);
+    return (uint64_t)(-logarithm(uniform) * (double)rate);
 }
 
-KYMO__COLD bool kymo__sampled_draw(size_t size, uint64_t rate)
+KYMO__COLD bool kymo__sampled_look(size_t size, uint64_t rate)
 {
     struct kymo_memory_thread *thread = &kymo__memory_thread;
-    if (thread->seed) {
-        thread->countdown = draw_countdown(thread, rate);
-        return true;
+    uint64_t left = thread->countdown + thread->beyond;
+    if (!thread->seed) {
+        uint64_t mixed = kymo__hash_word(kymo_ticks() ^ (uintptr_t)thread);
+        thread->seed = (uint32_t)(mixed >> 32) | 1;
+        left = draw_bytes(thread, rate);
     }
-    uint64_t mixed = kymo__hash_word(kymo_ticks() ^ (uintptr_t)thread);
-    thread->seed = (uint32_t)(mixed >> 32) | 1;
-    thread->countdown = draw_countdown(thread, rate) - (int64_t)size;
-    if (thread->countdown >= 0)
-        return false;
-    thread->countdown = draw_countdown(thread, rate);
-    return true;
+    bool sampled = left < size;
+    left = sampled ? draw_bytes(thread, rate) : left - size;
+    thread->countdown = left < KYMO__SAMPLED_LOOK ? left : KYMO__SAMPLED_LOOK - 1;
+    thread->beyond = left - thread->countdown;
+    return sampled;
 }

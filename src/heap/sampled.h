@@ -8,15 +8,17 @@
 
 #include <kymo/memory.h>
 
-/* The countdown of this thread has passed 0 with an allocation of SIZE bytes; draw the next. False
-   when this was the thread's first and the allocation is not sampled after all. */
-bool kymo__sampled_draw(size_t size, uint64_t rate);
+/* The countdown of a thread is never longer than this: what is larger is looked at in any case. */
+#define KYMO__SAMPLED_LOOK UINT64_C(65536)
+
+/* The countdown of this thread is shorter than SIZE. Is the allocation of SIZE bytes sampled? Begins
+   the next countdown. */
+bool kymo__sampled_look(size_t size, uint64_t rate);
 
 /* Is this allocation sampled? */
 static inline bool kymo__sampled(size_t size, uint64_t rate)
 {
-    kymo__memory_thread.countdown -= (int64_t)size;
-    return __builtin_expect(kymo__memory_thread.countdown < 0, 0) && kymo__sampled_draw(size, rate);
+    return !kymo_memory_skips(size) && kymo__sampled_look(size, rate);
 }
 
 /* 1 / (1 - e^(-size/rate)). */

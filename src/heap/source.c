@@ -241,7 +241,7 @@ static int source_start(void *user, const struct kymo_source_session *session, v
     if (kymo__resident_start(heap.options.resident_ns) < 0)
         kymo_metadata("memory.missed", "resident memory: no thread could be started");
     if (patched)
-        kymo__patchset_start(patched);
+        kymo__patchset_start(patched, heap.options.mode == KYMO_MEMORY_SAMPLED);
     set_recording(true);
     kymo__store_release(&kymo__memory_on, 1u);
     what |= kymo__domains_install(&kymo__heaprec.options);

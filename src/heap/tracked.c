@@ -21,6 +21,9 @@ static struct library {
 } libraries[LIBRARIES];
 
 static struct kymo_blocks own_blocks;
+static uint64_t own_count; /* blocks in it */
+static uint64_t
+    passing; /* `domain` of the last library that was found to use malloc; 0: none was */
 static uint32_t other_key; /* of libraries that found no place */
 
 int kymo__tracked_begin(void)
@@ -28,6 +31,7 @@ int kymo__tracked_begin(void)
     for (int i = 0; i < LIBRARIES; i++)
         libraries[i] = (struct library){0};
     other_key = kymo_name_key("tracked");
+    own_count = passing = 0;
     return kymo__blocks_begin(&own_blocks);
 }
 
@@ -69,17 +73,36 @@ uint32_t kymo__tracked_add(uint32_t domain, uintptr_t at, size_t size, bool *own
     struct library *library = library_of(domain);
     bool recorded = at == kymo__memory_thread.last;
     uint32_t key = library ? kymo__load_acquire(&library->key) : 0;
-    if (library && recorded)
+    if (library && recorded) {
         kymo__store_relaxed(&library->uses_malloc, 1u);
-    else if (library && size < KEPT)
+        kymo__store_relaxed(&passing, library->domain);
+    } else if (library && size < KEPT) {
         recorded = kymo__load_relaxed(&library->uses_malloc);
+    }
     kymo__tracked_take(at); /* reported again, without the end of the block before */
     *own = !recorded && kymo__blocks_add(&own_blocks, at, 0);
+    if (*own)
+        kymo__add_relaxed(&own_count, UINT64_C(1));
     return key ? key : other_key;
+}
+
+bool kymo__tracked_passes(uint32_t domain, uintptr_t at, size_t size)
+{
+    return (domain | UINT64_C(1) << 32) == kymo__load_relaxed(&passing) &&
+           (at == kymo__memory_thread.last || size < KEPT) && !kymo__tracked_any() &&
+           kymo_memory_unsampled((const void *)at);
+}
+
+bool kymo__tracked_any(void)
+{
+    return kymo__load_relaxed(&own_count) != 0;
 }
 
 bool kymo__tracked_take(uintptr_t at)
 {
     uint64_t value;
-    return kymo__blocks_take(&own_blocks, at, &value);
+    if (!kymo__tracked_any() || !kymo__blocks_take(&own_blocks, at, &value))
+        return false;
+    kymo__add_relaxed(&own_count, (uint64_t)-1);
+    return true;
 }

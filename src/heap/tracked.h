@@ -14,6 +14,10 @@
 /* Forget everything, for a new session. 0 or -ENOMEM. */
 int kymo__tracked_begin(void);
 
+/* Sampled mode: the library of DOMAIN reports SIZE bytes at AT. Is there certainly nothing to do about
+   it? That is so for nearly every block that comes from malloc. */
+bool kymo__tracked_passes(uint32_t domain, uintptr_t at, size_t size);
+
 /* The library of DOMAIN reports SIZE bytes at AT. Returns the key of the name to record, and in *OWN
    whether the memory comes from no allocator that is recorded. Between kymo_memory_enter and
    leave. */
@@ -21,5 +25,8 @@ uint32_t kymo__tracked_add(uint32_t domain, uintptr_t at, size_t size, bool *own
 
 /* The library reports that AT is gone: was it *OWN of kymo__tracked_add? */
 bool kymo__tracked_take(uintptr_t at);
+
+/* Could it be? */
+bool kymo__tracked_any(void);
 
 #endif
