@@ -194,7 +194,7 @@ __attribute__((noinline)) void kymo__heaprec_tracked(uint32_t function, void *at
     int mode = kymo__heaprec.options.mode;
     if (mode != KYMO_MEMORY_EXACT)
         let_go(at, &move);
-    if (move.known || (own ? kymo__heaprec_wants(at, size) : mode == KYMO_MEMORY_EXACT))
+    if (move.known || (own ? kymo__heaprec_chooses(size) : mode == KYMO_MEMORY_EXACT))
         note_allocated(function, at, size);
 }
 

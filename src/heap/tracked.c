@@ -45,6 +45,9 @@ static uint32_t name_library(struct library *library, uint32_t domain)
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (known[i].domain == domain)
             name = known[i].name;
+    /* Not every small block becomes the thread's last one in the sampled mode: hooks_passing.c. */
+    if (name && kymo__heaprec.options.mode == KYMO_MEMORY_SAMPLED)
+        kymo__store_relaxed(&library->uses_malloc, 1u);
     if (!name) {
         snprintf(library->name, sizeof(library->name), "tracked %u", domain);
         name = library->name;

@@ -20,6 +20,9 @@ struct made {
 size_t allocations_make(struct made *into);
 size_t allocations_new(struct made *into);
 
+/* COUNT times operator new of SIZE bytes and operator delete, and now and then one that throws. */
+void allocations_churn(int count, size_t size);
+
 void *allocations_one(size_t size);
 void allocations_free(void *at);
 

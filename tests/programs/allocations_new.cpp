@@ -77,3 +77,17 @@ size_t allocations_new(struct made *into)
     ::operator delete(lost(z));
     return count;
 }
+
+void allocations_churn(int count, size_t size)
+{
+    volatile size_t huge = size_t(-1) / 4;
+    while (count--) {
+        sink = ::operator new(size);
+        ::operator delete(sink);
+        try {
+            if (count % 1000 == 0)
+                sink = ::operator new(huge);
+        } catch (const std::bad_alloc &) {
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allocated import Replayed, replay
+from allocated import Replayed, notes, replay
 
 import kymograph
 from kymograph import _core, memory
@@ -423,6 +424,62 @@ def test_a_signal_takes_a_snapshot(tmp_path: Path) -> None:
         """,
     )
     assert len(replay(tmp_path / "s.kymo").snapshots) == 1
+
+
+# A block has a chance of 1 - e^-(size/rate); the bounds are six standard deviations away.
+
+
+@pytest.mark.parametrize("size", [400, 1000])  # pymalloc's own, and one that it gets from malloc
+def test_sampled_blocks_count_once_whatever_python_gets_them_from(
+    capture_path: Path, size: int
+) -> None:
+    many, rate = 100_000, 16 << 10
+
+    def churn() -> None:
+        for _ in range(many):
+            bytes(size)
+
+    found, _ = recorded(capture_path, churn, mode="sampled", rate=str(rate), domains=memory.DOMAINS)
+    blocks = [b for b in found.allocated if b.size in (OVERHEAD + size, OVERHEAD + size - 1)]
+    chance = 1 - math.exp(-(OVERHEAD + size) / rate)
+    deviation = math.sqrt(many * chance * (1 - chance))
+    assert abs(len(blocks) - many * chance) < 6 * deviation
+    assert {b.function for b in blocks} <= {"PyObject_Calloc", "PyObject_Malloc"}
+
+
+def test_a_sampled_list_that_grows_is_sampled_with_its_new_size(capture_path: Path) -> None:
+    many, rate = 20_000, 16 << 10
+
+    def grow() -> None:
+        for _ in range(many):
+            grown = bytearray(10)
+            grown.extend(bytes(3000))
+
+    found, _ = recorded(capture_path, grow, mode="sampled", rate=str(rate), domains=memory.DOMAINS)
+    blocks = [b for b in found.allocated if 3000 < b.size < 3020 and "Realloc" in b.function]
+    chance = 1 - math.exp(-3011 / rate)
+    deviation = math.sqrt(many * chance * (1 - chance))
+    assert abs(len(blocks) - many * chance) < 6 * deviation
+    assert len(found.held_by("grow")) <= 2
+
+
+@pytest.mark.skipif(FREE_THREADED, reason="free-threaded builds have no arenas")
+def test_sampled_arenas_are_mappings_of_their_own_and_no_others(tmp_path: Path) -> None:
+    run_code(
+        tmp_path / "a.kymo",
+        """
+        import sys, kymograph
+        kymograph.memory.start(sys.argv[1], mode="sampled")
+        kept = [[] for _ in range(100_000)]
+        kymograph.memory.stop()
+        """,
+        PYTHONMALLOC="pymalloc",
+    )
+    maps = [fields for name, fields in notes(tmp_path / "a.kymo") if name == "memory.map"]
+    arenas = [m for m in maps if m["function"] == "arena"]
+    assert sum(m["size"] for m in arenas) >= 100_000 * sys.getsizeof([])
+    taken = {m["address"] for m in arenas}
+    assert not [m for m in maps if m["function"] == "mmap" and m["address"] in taken]
 
 
 def test_sampled_mode_estimates_the_total(capture_path: Path) -> None:
