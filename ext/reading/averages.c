@@ -75,7 +75,8 @@ static PyObject *list_of(const struct kymo_averages *averages)
     return list;
 }
 
-/* averages(capture, start, end, stack, functions): stack < 0 for every caller. */
+/* averages(capture, start, end, stack, functions, until=0): stack < 0 for every caller. Returns a list,
+   and whether there was no time to read everything. */
 static PyObject *averages(PyObject *module, PyObject *args)
 {
     struct core *core = kymo__core_of_module(module);
@@ -83,22 +84,26 @@ static PyObject *averages(PyObject *module, PyObject *args)
     Py_ssize_t stack;
     int functions;
     kymo_ns from, to;
-    if (!PyArg_ParseTuple(args, "O!OOnp:averages", core->capture_type, &capture, &start, &end,
-                          &stack, &functions) ||
+    long long until = 0;
+    if (!PyArg_ParseTuple(args, "O!OOnp|L:averages", core->capture_type, &capture, &start, &end,
+                          &stack, &functions, &until) ||
         part_from(start, end, &from, &to) < 0 || kymo__capture_pin(capture) < 0)
         return NULL;
     struct kymo_averages *found = NULL;
     struct kymo_capture *library = kymo__capture_lock(capture);
     PyThreadState *thread = PyEval_SaveThread();
+    kymo_capture_until(library, until);
     int code = kymo_averages_new(library, from, to, stack < 0 ? SIZE_MAX : (size_t)stack, functions,
                                  &found);
+    kymo_capture_until(library, 0);
     PyEval_RestoreThread(thread);
     kymo__capture_unlock(capture);
     PyObject *list =
         code < 0 ? kymo__raise(core, code, kymo__capture_path(capture)) : list_of(found);
+    PyObject *cut = list && kymo_averages_is_cut(found) ? Py_True : Py_False;
     kymo_averages_free(found);
     kymo__capture_unpin(capture);
-    return list;
+    return list ? Py_BuildValue("(NO)", list, cut) : NULL;
 }
 
 /* ---- the list of calls: a Timeline keeps its capture open */
@@ -109,15 +114,16 @@ struct timeline {
     struct kymo_timeline *library;
 };
 
-/* timeline(capture, start, end, functions, whole=False) */
+/* timeline(capture, start, end, functions, whole=False, until=0) */
 static PyObject *timeline_new(PyObject *module, PyObject *args)
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *capture, *start, *end;
     int functions, whole = 0;
     kymo_ns from, to;
-    if (!PyArg_ParseTuple(args, "O!OOp|p:timeline", core->capture_type, &capture, &start, &end,
-                          &functions, &whole) ||
+    long long until = 0;
+    if (!PyArg_ParseTuple(args, "O!OOp|pL:timeline", core->capture_type, &capture, &start, &end,
+                          &functions, &whole, &until) ||
         part_from(start, end, &from, &to) < 0)
         return NULL;
     PyTypeObject *type = core->timeline_type;
@@ -131,7 +137,9 @@ static PyObject *timeline_new(PyObject *module, PyObject *args)
     PyThreadState *thread = PyEval_SaveThread();
     const unsigned what =
         (functions ? KYMO_TIMELINE_FUNCTIONS : 0u) | (whole ? KYMO_TIMELINE_WHOLE : 0u);
+    kymo_capture_until(library, until);
     int code = kymo_timeline_new(library, from, to, what, &self->library);
+    kymo_capture_until(library, 0);
     PyEval_RestoreThread(thread);
     kymo__capture_unlock(capture);
     if (code < 0) {
@@ -190,6 +198,17 @@ static PyObject *timeline_operator(PyObject *object, PyObject *number)
     return fields;
 }
 
+static PyObject *timeline_is_cut(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(kymo_timeline_is_cut(((struct timeline *)object)->library));
+}
+
+static PyGetSetDef timeline_members[] = {
+    {.name = "is_cut", .get = timeline_is_cut, .doc = "Was there no time to read everything?"},
+    {0},
+};
+
 static PyMethodDef timeline_methods[] = {
     {"operator", timeline_operator, METH_O, "operator(index)"},
     {0},
@@ -200,6 +219,7 @@ static PyType_Slot timeline_slots[] = {
     {Py_tp_dealloc, timeline_dealloc},
     {Py_sq_length, timeline_length},
     {Py_sq_item, timeline_item},
+    {Py_tp_getset, timeline_members},
     {Py_tp_methods, timeline_methods},
     {0, NULL},
 };
@@ -212,7 +232,9 @@ PyType_Spec kymo__timeline_spec = {
 };
 
 PyMethodDef kymo__averages_methods[] = {
-    {"averages", averages, METH_VARARGS, "averages(capture, start, end, stack, functions)"},
-    {"timeline", timeline_new, METH_VARARGS, "timeline(capture, start, end, functions)"},
+    {"averages", averages, METH_VARARGS,
+     "averages(capture, start, end, stack, functions, until=0)"},
+    {"timeline", timeline_new, METH_VARARGS,
+     "timeline(capture, start, end, functions, whole=False, until=0)"},
     {0},
 };

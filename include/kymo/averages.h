@@ -31,6 +31,11 @@ struct kymo_average {
     bool outermost;            /* at least one call was made outside all of the program's spans */
 };
 
+/* Let kymo_averages_new and kymo_timeline_new return at about UNTIL, a time of CLOCK_MONOTONIC in
+   nanoseconds, with what they have read of CAPTURE by then: the beginning of every thread, whose open
+   calls are cut there. 0, which it is at first, sets no limit. */
+KYMO_API void kymo_capture_until(struct kymo_capture *capture, kymo_ns until);
+
 struct kymo_averages;
 
 /* Sum up the calls of CAPTURE. Calls are grouped if they have equal callees and equal callers for
@@ -42,6 +47,9 @@ struct kymo_averages;
 KYMO_API int kymo_averages_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, size_t stack,
                                bool functions, struct kymo_averages **averages);
 KYMO_API size_t kymo_averages_count(const struct kymo_averages *averages);
+
+/* Was something left out, because there was no time to read it? */
+KYMO_API bool kymo_averages_is_cut(const struct kymo_averages *averages);
 
 /* Fill AVERAGE, whose size the caller sets first, with group INDEX. The order is unspecified.
    Returns 0, or -EINVAL past the last. */
@@ -86,6 +94,9 @@ enum kymo_timeline_what {
 KYMO_API int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to,
                                unsigned what, struct kymo_timeline **timeline);
 KYMO_API size_t kymo_timeline_count(const struct kymo_timeline *timeline);
+
+/* Was something left out, because there was no time to read it? */
+KYMO_API bool kymo_timeline_is_cut(const struct kymo_timeline *timeline);
 
 /* Fill CALL, whose size the caller sets first, with call INDEX. Returns 0, or -EINVAL past the
    last. */

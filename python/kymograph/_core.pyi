@@ -387,6 +387,8 @@ class Timeline:
         self, index: int, /
     ) -> tuple[tuple[str, str, int, int], int, int, int, int, int, int, int, int, int, int]: ...
     def operator(self, index: int, /) -> dict[str, Any] | None: ...
+    @property
+    def is_cut(self) -> bool: ...
 
 def samples(capture: Capture, thread: int, start: int, end: int, /) -> dict[str, Any]: ...
 def figures(
@@ -394,12 +396,27 @@ def figures(
 ) -> tuple[dict[str, Any], dict[str, Any]]: ...
 def allocations(capture: Capture, set: int, at: int, older_than: int, /) -> dict[str, Any]: ...
 def averages(
-    capture: Capture, start: int | None, end: int | None, stack: int, functions: bool, /
-) -> list[
-    tuple[tuple[str, str, int, int], list[tuple[str, str, int, int]], int, int, int, int, bool]
+    capture: Capture,
+    start: int | None,
+    end: int | None,
+    stack: int,
+    functions: bool,
+    until: int = 0,
+    /,
+) -> tuple[
+    list[
+        tuple[tuple[str, str, int, int], list[tuple[str, str, int, int]], int, int, int, int, bool]
+    ],
+    bool,
 ]: ...
 def timeline(
-    capture: Capture, start: int | None, end: int | None, functions: bool, whole: bool = False, /
+    capture: Capture,
+    start: int | None,
+    end: int | None,
+    functions: bool,
+    whole: bool = False,
+    until: int = 0,
+    /,
 ) -> Timeline: ...
 def version() -> str: ...
 def library() -> str: ...

@@ -1,8 +1,10 @@
 /* Calls are added up by callee and callers, and listed one by one. */
 #include <errno.h>
 #include <kymo/averages.h>
+#include <time.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "tape.h"
 
 static struct kymo_capture *capture;
@@ -227,6 +229,71 @@ static void a_span_that_ended_before_the_part_is_not_in_it(void)
     done();
 }
 
+/* What was read is the beginning: MOST calls of g inside f, which is cut at the end of the last. */
+static void check_beginning(size_t most)
+{
+    const size_t count = kymo_timeline_count(timeline);
+    struct kymo_call f = {.size = sizeof(f)}, last = {.size = sizeof(last)};
+    CHECK_LE(count, most + 1);
+    CHECK_OK(kymo_timeline_get(timeline, 0, &f));
+    CHECK_OK(kymo_timeline_get(timeline, count - 1, &last));
+    CHECK_STR(f.callee.name, "f");
+    CHECK_EQ(f.open, 2);
+    CHECK_EQ(f.end, last.end);
+    CHECK_EQ(last.start - (kymo_ns)tape_zero, 10 * ((kymo_ns)count - 1));
+}
+
+static void reading_ends_in_time(void)
+{
+    enum { MOST = 300000 };
+    tape_start("time");
+    uint32_t f = tape_function("f"), g = tape_function("g");
+    tape_enter(0, f);
+    for (uint64_t i = 1; i <= MOST; i++) {
+        tape_enter(10 * i, g);
+        tape_leave(10 * i + 5, g);
+    }
+    tape_leave(10 * MOST + 10, f);
+    capture = tape_stop("time");
+
+    /* Twice the time in every round, until it is enough. */
+    size_t nothing = 0, some = 0;
+    bool cut = true;
+    for (kymo_ns time = 1; cut; time *= 2) {
+        kymo_capture_until(capture, kymo__clock_ns(CLOCK_MONOTONIC) + time);
+        list(INT64_MIN, INT64_MAX, true);
+        cut = kymo_timeline_is_cut(timeline);
+        nothing += cut && !kymo_timeline_count(timeline);
+        some += cut && kymo_timeline_count(timeline);
+        if (cut && kymo_timeline_count(timeline))
+            check_beginning(MOST);
+        if (cut)
+            kymo_timeline_free(timeline);
+    }
+    CHECK(nothing && some);
+    CHECK_EQ(kymo_timeline_count(timeline), MOST + 1);
+
+    some = 0;
+    cut = true;
+    for (kymo_ns time = 1; cut; time *= 2) {
+        kymo_capture_until(capture, kymo__clock_ns(CLOCK_MONOTONIC) + time);
+        add_up(0, true);
+        cut = kymo_averages_is_cut(averages);
+        if (cut && kymo_averages_count(averages)) {
+            some++;
+            CHECK_EQ(find("f", NULL).calls, 1);
+            CHECK_LE(10 * find("g", NULL).calls, (uint64_t)find("f", NULL).total + 10);
+            CHECK_EQ(find("g", NULL).total + find("f", NULL).self, find("f", NULL).total);
+        }
+        if (cut)
+            kymo_averages_free(averages);
+    }
+    CHECK(some);
+    CHECK_EQ(find("g", NULL).calls, MOST);
+    CHECK_EQ(find("f", NULL).total, 10 * MOST + 10);
+    done();
+}
+
 static void memory_may_run_out_anywhere(void)
 {
     record("memory");
@@ -259,6 +326,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_part_is_cut_at_its_ends),
     CHECK_CASE(a_resumed_span_is_one_span),
     CHECK_CASE(a_span_that_ended_before_the_part_is_not_in_it),
+    CHECK_CASE(reading_ends_in_time),
     CHECK_CASE(memory_may_run_out_anywhere),
 };
 

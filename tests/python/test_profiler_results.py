@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
+import math
 import time
 from collections import Counter
 from pathlib import Path
@@ -169,3 +171,73 @@ def test_files_are_relative_to_where_modules_are(
 
     assert {"two.py(2): f", "two.py(2): <lambda>"} <= of_functions(later)
     assert {"one.py(2): f", "one.py(2): <lambda>"} <= of_functions(prof)
+
+
+# ---- results in time
+
+
+def make_large_profile(timeout: float | None) -> kymograph.profile:
+    with kymograph.profile(with_stack=True, post_processing_timeout_s=timeout) as prof:
+        with kymograph.record_function("around"):
+            for _ in range(200_000):
+                leaf()
+    return prof
+
+
+def test_results_come_in_time_and_are_what_was_read(caplog: pytest.LogCaptureFixture) -> None:
+    prof = make_large_profile(1e-5)
+    assert prof.profiler is not None
+    partial = 0
+    while True:
+        caplog.clear()
+        began = time.perf_counter()
+        events = prof.events()
+        took = time.perf_counter() - began
+        if not caplog.records:
+            break
+        # It may be interrupted for as long as the system likes; reading all would take longer.
+        assert took < prof.profiler._timeout + 1
+        (record,) = caplog.records
+        assert (record.name, record.levelno) == ("torch.autograd.profiler", logging.WARNING)
+        assert "timed out" in record.message and "partial results" in record.message
+        assert f"{len(events)} events" in record.message
+        if len(events):
+            partial += 1
+            around = next(event for event in events if event.name == "around")
+            assert not around.finished
+        prof.profiler._timeout *= 2
+    assert partial and sum("leaf" in event.name for event in events) == 200_000
+
+    prof.profiler._timeout = 1e-5
+    partial = 0
+    while True:
+        caplog.clear()
+        rows = {row.key: row.count for row in prof.key_averages()}
+        if not caplog.records:
+            break
+        assert f"{sum(rows.values())} events" in caplog.records[0].message
+        partial += bool(rows)
+        prof.profiler._timeout *= 2
+    assert partial and 200_000 in rows.values()
+
+
+def test_no_time_gives_no_results_and_no_limit_all(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    none = make_large_profile(0)
+    assert not none.events()
+    assert not none.key_averages()
+    none.export_stacks(tmp_path / "stacks.txt")
+    assert (tmp_path / "stacks.txt").read_bytes() == b""
+    assert [record.message.rpartition("of ")[2] for record in caplog.records] == ["0 events"] * 3
+
+    caplog.clear()
+    for unlimited in (None, math.inf, 1e300):
+        assert len(make_large_profile(unlimited).events()) >= 200_001
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("wrong", [-1, -0.5, math.nan, -math.inf])
+def test_a_timeout_is_a_number_from_0(wrong: float) -> None:
+    with pytest.raises(ValueError, match="post_processing_timeout_s must be non-negative"):
+        kymograph.profile(post_processing_timeout_s=wrong)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import kymograph
 from kymograph import _core
-from kymograph.profiler._events import Grouping, Options, Part
+from kymograph.profiler._deadline import Deadline
+from kymograph.profiler._events import Grouping, Options, Part, has_operators
 from kymograph.profiler._names import FUNCTION, NAME, OPERATOR, Callee, display, is_marked, is_step
 from kymograph.profiler._table import Rows
 from kymograph.profiler._times import Times
 
 if TYPE_CHECKING:
     from kymograph.profiler._recording import Recording
+
+# Callee, callers, calls, resumes, own and total nanoseconds, and whether it is outside all
+# annotations.
+Average = tuple[Callee, list[Callee], int, int, int, int, bool]
 
 # Group by all callers of a call.
 ALL_CALLERS = -1
@@ -81,14 +86,20 @@ def _key(callee: Callee) -> str:
     return "ProfilerStep*" if is_step(callee) else display(callee)
 
 
+# Shares of the time that is left: for functions and annotations, which the library adds up, with
+# and without operators after them; and to read operators and memory, before they are added up.
+_FOR_FUNCTIONS, _FOR_FUNCTIONS_ALONE, _FOR_CALLS, _FOR_MEMORY_TOO = 0.25, 0.75, 0.5, 0.75
+
 Merged = dict[tuple[Any, ...], FunctionEventAvg]
 
 
-def _add_operators(merged: Merged, part: Part, stack: int, grouping: Grouping) -> None:
-    """Add the operators of `part` to the rows in `merged`."""
+def _add_operators(
+    merged: Merged, part: Part, stack: int, grouping: Grouping, deadline: Deadline
+) -> None:
+    """Add the operators of `part` to the rows in `merged`, as many as there is time for."""
     timeline = part.timeline
     open_now: dict[int, list[tuple[int, FunctionEventAvg]]] = {}
-    for number in part.calls:
+    for number in deadline.within(part.calls):
         callee, start, end, self_ns, parent, thread, *_ = timeline[number]
         if callee[3] != OPERATOR:
             continue
@@ -148,21 +159,36 @@ def _add_memory(merged: Merged, part: Part, stack: int) -> None:
         row.add_memory(part, -1 - i)
 
 
+def averages_of(
+    recording: Recording, stack: int, functions: bool, deadline: Deadline
+) -> list[Average]:
+    """Return the totals of the functions, annotations and operators of `recording`."""
+    found, cut = _core.averages(
+        recording.capture, recording.start, recording.end, stack, functions, deadline.until
+    )
+    if cut:
+        deadline.miss()
+    return found
+
+
 def rows_of(
-    recordings: Iterable[Recording],
+    recordings: Sequence[Recording],
     stack: int,
     functions: bool,
     grouping: Grouping,
     options: Options,
+    deadline: Deadline,
 ) -> Rows:
-    """Return the averages over `recordings`, grouped by `stack` callers."""
+    """Return the averages over `recordings`, grouped by `stack` callers, of what there is time to
+    read."""
     merged: Merged = {}
-    for recording in recordings:
-        found = _core.averages(recording.capture, recording.start, recording.end, stack, functions)
-        operators = False
+    for number, recording in enumerate(recordings):
+        in_time = deadline.early(1 / (len(recordings) - number))
+        listed = options.memory or has_operators(recording)
+        share = _FOR_FUNCTIONS if listed else _FOR_FUNCTIONS_ALONE
+        found = averages_of(recording, stack, functions, in_time.early(share))
         for callee, callers, calls, resumes, self_ns, total_ns, outermost in found:
             if callee[3] == OPERATOR:
-                operators = True
                 continue
             shown = [display(caller) for caller in callers]
             name = _key(callee)
@@ -176,9 +202,10 @@ def rows_of(
             row.self_cpu_time_total += self_ns / 1000
             row.cpu_time_total += total_ns / 1000
             row.outermost |= outermost
-        if operators or options.memory:
-            part = Part(recording, functions, options)
-            _add_operators(merged, part, stack, grouping)
+        if listed:
+            share = _FOR_MEMORY_TOO if options.memory else _FOR_CALLS
+            part = Part(recording, functions, options, deadline=in_time.early(share))
+            _add_operators(merged, part, stack, grouping, in_time)
             if options.memory:
                 _add_memory(merged, part, stack)
     rows = Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))

@@ -78,7 +78,8 @@ class _KinetoProfile:
         theirs = not isinstance(experimental_config, _ExperimentalConfig)  # ours has told it
         if theirs and option(experimental_config, "adjust_profiler_step"):
             warnings.warn("adjust_profiler_step is ignored", FutureWarning, stacklevel=3)
-        if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
+        # Not `< 0`, which is false for a NaN.
+        if post_processing_timeout_s is not None and not post_processing_timeout_s >= 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
         self.record_shapes = record_shapes or with_flops
         self.with_flops = with_flops
@@ -210,7 +211,9 @@ class _KinetoProfile:
             overloads=bool(option(self.experimental_config, "capture_overload_names")),
             memory=self.profile_memory,
         )
-        self._results = Results([*kept, recording], self.with_stack, options)
+        self._results = Results(
+            [*kept, recording], self.with_stack, options, self.post_processing_timeout_s
+        )
 
     def start(self) -> None:
         """Warm up and record."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from kymograph import _core
 from kymograph.profiler import _memory
+from kymograph.profiler._deadline import Deadline
 from kymograph.profiler._memory import Usage, Usages
 from kymograph.profiler._names import (
     CALLABLE,
@@ -297,14 +298,23 @@ class Options(NamedTuple):
     memory: bool = False
 
 
+# Shares of the time that is left, by what takes how long: to read calls, if memory is read after them,
+# or only their names are looked at; and to read the memory, which is then given to them.
+_FOR_MEMORY_TOO, _FOR_CALLS, _FOR_BLOCKS = 0.25, 0.5, 0.75
+
 Entry = tuple[Callee, int, int, int, int, int, int, int, int, int, int]
+
+
+def has_operators(recording: Recording) -> bool:
+    """May there be operators in it?"""
+    return any(each.kind == "operator" for each in recording.capture.callables)
 
 
 class Part:
     """The calls of one recording; if `whole`, with operators that only call another of their name.
     They have numbers from 0 in order of their begin. If memory was
     recorded, blocks allocated or freed outside every call have -1, -2, …, as have those for which
-    there was no memory."""
+    there was no memory. Calls that there is no time for, before `deadline`, are left out."""
 
     def __init__(
         self,
@@ -312,23 +322,41 @@ class Part:
         functions: bool,
         options: Options | None = None,
         whole: bool = False,
+        deadline: Deadline | None = None,
     ) -> None:
         capture = recording.capture
-        self.timeline = _core.timeline(capture, recording.start, recording.end, functions, whole)
+        deadline = deadline or Deadline()
+        self.options = options or Options()
+        self.timeline = _core.timeline(
+            capture,
+            recording.start,
+            recording.end,
+            functions,
+            whole,
+            deadline.early(_FOR_MEMORY_TOO if self.options.memory else _FOR_CALLS).until,
+        )
+        if self.timeline.is_cut:
+            deadline.miss()
         self.first = recording.first
         self.tids = [thread.tid for thread in capture.threads]
-        self.options = options or Options()
         self._children: dict[int, list[int]] | None = None
         self._annotations: dict[Callee, bool] = {}
         self.shown: Sequence[int] = range(len(self.timeline))
         kinds = {(each.name, each.kind) for each in capture.callables}
-        self.has_operators = any(kind == "operator" for _, kind in kinds)
         if any((name, "operator") in kinds for name in HIDDEN):
-            self.shown = [i for i in self.shown if self.timeline[i][0][0] not in HIDDEN]
+            shown = deadline.within(self.shown)
+            self.shown = [i for i in shown if self.timeline[i][0][0] not in HIDDEN]
         self.calls = self.shown
         self.usages: Usages | None = None
         if self.options.memory:
-            self.usages = Usages(self, _memory.allocations(recording))
+            in_time = deadline.early(_FOR_BLOCKS)
+            blocks = _memory.allocations(recording, in_time)
+            if in_time.missed:
+                # Of the others it is not known what they allocated.
+                last = blocks[-1].time if blocks else self.first
+                known = bisect_right(self.calls, last, key=lambda i: self.timeline[i][1])
+                self.calls = self.shown = self.calls[:known]
+            self.usages = Usages(self, blocks)
             self.shown = self._with_outside(self.usages)
 
     def _with_outside(self, usages: Usages) -> Sequence[int]:

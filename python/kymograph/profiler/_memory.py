@@ -11,8 +11,9 @@ from kymograph import _core
 from kymograph.profiler._devices import DeviceType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from kymograph.profiler._deadline import Deadline
     from kymograph.profiler._events import Part
     from kymograph.profiler._recording import Recording
 
@@ -85,12 +86,15 @@ class Allocation(NamedTuple):
         return Usage(0, self.bytes)
 
 
-def allocations(recording: Recording) -> list[Allocation]:
-    """Return those in the window of `recording`, in order of time."""
+def allocations(recording: Recording, deadline: Deadline | None = None) -> list[Allocation]:
+    """Return those in the window of `recording`, in order of time, as many as there is time for."""
     found: list[Allocation] = []
     if recording.start == recording.end:
         return found
-    for event in recording.capture.events(start=recording.start, end=recording.end):
+    events: Iterable[_core.Event] = recording.capture.events(
+        start=recording.start, end=recording.end
+    )
+    for event in deadline.within(events) if deadline else events:
         if event.kind != "payload" or event.name not in (NAME, OUT_OF_MEMORY):
             continue
         value = event.fields

@@ -46,7 +46,10 @@ class profile(_KinetoProfile):
     profile_memory: record what torch allocates and frees for tensors: the columns "CPU Mem" of
         tables and events "[memory]" in the trace. With record_shapes and with_stack, also what the
         memory is used for: `export_memory_timeline`.
-    with_modules, post_processing_timeout_s: noted in the trace; modules are named with with_stack.
+    with_modules: noted in the trace; modules are named with with_stack.
+    post_processing_timeout_s: `events`, `key_averages` and `export_stacks` return after about this
+        many seconds. If that was too soon to read everything, their results are of what was read,
+        and the logger "torch.autograd.profiler" gets a warning.
 
     While another profiler, or a session of `kymograph run`, `start` or `trace`, records the
     process, this is a part of its capture. Functions are then recorded only if that records them.

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kymograph import _core
-from kymograph.profiler._averages import ALL_CALLERS, rows_of, sampled_rows
+from kymograph.profiler._averages import ALL_CALLERS, averages_of, rows_of, sampled_rows
+from kymograph.profiler._deadline import Deadline
 from kymograph.profiler._events import EventList, Grouping, Options, Part
 from kymograph.profiler._memory_timeline import MemoryTimeline
 from kymograph.profiler._names import display, prefixes
@@ -45,12 +45,17 @@ class Results:
     are accumulated."""
 
     def __init__(
-        self, recordings: list[Recording], with_stack: bool, options: Options | None = None
+        self,
+        recordings: list[Recording],
+        with_stack: bool,
+        options: Options | None = None,
+        timeout: float | None = None,
     ) -> None:
         self.recordings = recordings
         self.with_stack = with_stack
         self.options = options or Options()
         self.stats = Stats()
+        self._timeout = timeout  # for each of the questions that read every call
 
     @property
     def latest(self) -> Recording:
@@ -79,7 +84,13 @@ class Results:
 
     def events(self) -> EventList:
         began = time.perf_counter_ns()
-        found = EventList(self, [Part(r, self.with_stack, self.options) for r in self.recordings])
+        deadline = Deadline(self._timeout)
+        parts: list[Part] = []
+        for recording in self.recordings:
+            share = deadline.early(1 / (len(self.recordings) - len(parts)))
+            parts.append(Part(recording, self.with_stack, self.options, deadline=share))
+        found = EventList(self, parts)
+        deadline.warn(len(found))
         took = (time.perf_counter_ns() - began) // 1000
         self.stats.number_of_events = len(found)
         self.stats.function_events_build_tree_call_duration_us = max(1, took)
@@ -101,8 +112,12 @@ class Results:
         self, stack: int = 0, functions: bool | None = None, grouping: Grouping | None = None
     ) -> Rows:
         include = self.with_stack if functions is None else functions
-        rows = rows_of(self.recordings, stack, include, grouping or Grouping(), self.options)
-        if not rows and functions is None:
+        deadline = Deadline(self._timeout)
+        rows = rows_of(
+            self.recordings, stack, include, grouping or Grouping(), self.options, deadline
+        )
+        deadline.warn(sum(row.count for row in rows))
+        if not rows and functions is None and not deadline.missed:
             return sampled_rows(self.recordings)
         return rows
 
@@ -121,13 +136,18 @@ class Results:
         if metric != "self_cpu_time_total":
             raise ValueError(f"no device was recorded, so there is no {metric}")
         times: dict[str, int] = {}
-        for recording in self.recordings:
-            for callee, callers, _, _, self_ns, _, _ in _core.averages(
-                recording.capture, recording.start, recording.end, ALL_CALLERS, True
+        deadline = Deadline(self._timeout)
+        events = 0
+        for number, recording in enumerate(self.recordings):
+            share = deadline.early(1 / (len(self.recordings) - number))
+            for callee, callers, calls, _, self_ns, _, _ in averages_of(
+                recording, ALL_CALLERS, True, share
             ):
+                events += calls
                 frames = [*reversed(callers), callee]
                 line = ";".join(display(frame).translate(_UNSAFE) for frame in frames)
                 times[line] = times.get(line, 0) + self_ns
+        deadline.warn(events)
         _write_whole(
             path,
             # At least 1, so that short calls do not count as 0.

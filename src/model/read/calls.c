@@ -250,8 +250,17 @@ static int stride(struct kymo_calls *c, unsigned most)
     return rc < 0 ? rc : (int)i;
 }
 
+void kymo__calls_cut(struct kymo_calls *c)
+{
+    c->cut = true;
+    c->part = false;
+    c->end = c->nest.telling ? c->nest.now : c->from;
+}
+
 int kymo__calls_read(struct kymo_calls *c, unsigned most)
 {
+    if (c->cut)
+        return finish_reading(c);
     for (; most; most--) {
         struct kymo_event event;
         int passed = stride(c, most - 1);

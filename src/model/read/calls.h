@@ -42,6 +42,7 @@ struct kymo_calls {
     kymo_ns from, to, end;
     uint64_t soon; /* tick of `from`: before it, only the stack matters */
     bool part;     /* ends where another part of the thread starts: see kymo__calls_part */
+    bool cut;      /* see kymo__calls_cut */
     struct kymo_event held;
     struct kymo_call_arg *shown; /* the arguments handed over last */
     size_t shown_capacity;
@@ -89,6 +90,10 @@ uint32_t kymo__calls_deepest(const struct kymo_reader *reader);
 
 /* Read up to MOST events. Returns 1 if there are more, 0 at the end, or a negative code. */
 int kymo__calls_read(struct kymo_calls *calls, unsigned most);
+
+/* Leave out what has not been read: the next kymo__calls_read ends the open calls at the time of the
+   last event, and returns 0. */
+void kymo__calls_cut(struct kymo_calls *calls);
 void kymo__calls_fini(struct kymo_calls *calls);
 
 #endif

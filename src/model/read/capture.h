@@ -12,6 +12,7 @@ struct kymo_capture {
     kymo_ns end;                  /* time of the last record */
     bool samples_known;           /* `samples` is valid: counted on first use */
     uint64_t samples;
+    kymo_ns until; /* see kymo_capture_until; 0: no limit */
     /* Of captures opened as one, see joined.c: what the temporary file cannot say. */
     bool joined;
     int ending, error, version_minor;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "pace.h"
 #include "summaries.h"
 
 enum { STEP = 4096 };
@@ -148,7 +149,7 @@ static int read_on(struct kymo_calls *calls, struct reading *reading)
     const struct kymo_piece_visitor *v = reading->visitor;
     int rc = 1;
     while (rc > 0) {
-        rc = kymo__calls_read(calls, STEP);
+        rc = kymo__pace_read(calls, STEP, v->until, &reading->piece->cut);
         int step = v->step ? v->step(v->calls.arg, STEP) : 0;
         rc = step < 0 ? step : rc;
     }

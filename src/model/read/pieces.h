@@ -23,6 +23,7 @@ struct kymo_piece {
     size_t first, last; /* summaries of the reader, or KYMO__NO_SUMMARY: see kymo__calls_part */
     uint64_t records;   /* approximate number */
     /* Valid after it has been read: */
+    bool cut; /* not all of it, because there was no time left */
     struct kymo_calls_counts counts;
     struct kymo_open_call *begin; /* calls open at its start */
     size_t begin_count;
@@ -48,6 +49,8 @@ struct kymo_piece_visitor {
     /* Called now and then with the events read since the last call; a negative result stops the
        reading. */
     int (*step)(void *arg, uint64_t events);
+    /* For a piece that is a whole thread: the time by which reading ends, see pace.h. */
+    kymo_ns until;
 };
 
 /* Read PIECE from CAPTURE, a shared one. Returns 0, -EAGAIN if its checkpoint turns out to be

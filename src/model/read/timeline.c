@@ -10,6 +10,7 @@
 #include "callables.h"
 #include "calls.h"
 #include "fields.h"
+#include "pace.h"
 
 enum { STEP = 16384, RESUME = 1, YIELD = 1 };
 
@@ -34,6 +35,7 @@ struct note {
 struct kymo_timeline {
     struct kymo_callables callables;
     bool functions, whole;
+    bool cut; /* in any thread */
     struct call *calls;
     size_t count, capacity;
     uint32_t thread;    /* thread being read */
@@ -191,7 +193,7 @@ static int merge_operators(struct kymo_timeline *t, size_t first)
 }
 
 static int read_thread(struct kymo_timeline *t, struct kymo_capture *capture, kymo_ns from,
-                       kymo_ns to, bool operators)
+                       kymo_ns to, kymo_ns until, bool operators)
 {
     const struct kymo_visitor visitor = {.arg = t,
                                          .enter = timeline_enter,
@@ -204,8 +206,10 @@ static int read_thread(struct kymo_timeline *t, struct kymo_capture *capture, ky
     int rc = kymo__calls_init(calls, capture, t->thread, from, to, &visitor);
     if (rc == 0)
         rc = 1;
+    bool cut = false;
     while (rc > 0)
-        rc = kymo__calls_read(calls, STEP);
+        rc = kymo__pace_read(calls, STEP, until, &cut);
+    t->cut |= cut;
     kymo__calls_fini(calls);
     kymo__free(calls);
     return rc == 0 && operators && !t->whole ? merge_operators(t, first) : rc;
@@ -272,9 +276,12 @@ int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, un
     int rc = kymo__callables_init(&t->callables, capture);
     bool operators = rc == 0 && has_operators(&t->callables);
     uint32_t threads = (uint32_t)capture->reader->thread_count;
+    struct kymo_pace pace = kymo__pace_of(capture, NULL, capture->until);
     for (t->thread = 0; rc == 0 && t->thread < threads; t->thread++) {
+        struct kymo_thread_info info = {.size = sizeof(info)};
+        kymo_capture_thread(capture, t->thread, &info);
         t->going_on_count = 0;
-        rc = read_thread(t, capture, from, to, operators);
+        rc = read_thread(t, capture, from, to, kymo__pace_share(&pace, info.records), operators);
     }
     if (rc == 0 && threads > 1)
         rc = sort_events(t);
@@ -295,6 +302,11 @@ void kymo_timeline_free(struct kymo_timeline *t)
     kymo__free(t->going_on);
     kymo__buffer_fini(&t->notes);
     kymo__free(t);
+}
+
+bool kymo_timeline_is_cut(const struct kymo_timeline *t)
+{
+    return t->cut;
 }
 
 size_t kymo_timeline_count(const struct kymo_timeline *t)

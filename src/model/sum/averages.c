@@ -185,7 +185,8 @@ int kymo_averages_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, si
         return -ENOMEM;
     a->stack = stack;
     a->functions = functions;
-    const struct kymo_survey_options options = {.from = from, .to = to, .nodes = NODES_MOST};
+    const struct kymo_survey_options options = {
+        .from = from, .to = to, .nodes = NODES_MOST, .until = capture->until};
     int rc = kymo__survey(capture, &options, &a->survey);
     if (rc == 0)
         rc = make_groups(a);
@@ -211,6 +212,11 @@ void kymo_averages_free(struct kymo_averages *a)
     kymo__free(a->group_of);
     kymo__map_fini(&a->by_hash);
     kymo__free(a);
+}
+
+bool kymo_averages_is_cut(const struct kymo_averages *a)
+{
+    return a->survey->cut;
 }
 
 size_t kymo_averages_count(const struct kymo_averages *a)

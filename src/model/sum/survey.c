@@ -186,22 +186,19 @@ static int survey_run(struct kymo_survey_work *work, struct kymo_capture *captur
     return rc;
 }
 
-/* Decide how long the pieces are that threads are split into; without CUT they are taken whole. Returns
+/* Decide how long the pieces are that threads are split into; without CUT, and if
+   there is a time limit, they are taken whole. Returns
    the number of events to read. */
 static uint64_t plan_pieces(struct kymo_survey_work *work, const struct kymo_capture *capture,
                             bool cut)
 {
     const struct kymo_survey_options *o = work->options;
-    uint64_t events = 0;
-    for (uint32_t i = 0; i < capture->reader->thread_count; i++) {
-        struct kymo_thread_info info = {.size = sizeof(info)};
-        kymo_capture_thread(capture, i, &info);
-        events += !o->chosen || o->chosen[i] ? info.records : 0;
-    }
+    work->pace = kymo__pace_of(capture, o->chosen, o->until);
+    const uint64_t events = work->pace.records;
     unsigned workers = worker_count(o);
     uint64_t least = o->piece_records ? o->piece_records : PIECE_LEAST;
     work->each = UINT64_MAX;
-    if (cut && workers > 1)
+    if (cut && workers > 1 && !o->until)
         work->each = events / ((uint64_t)workers * PIECES_EACH);
     work->each = work->each > least ? work->each : least;
     return events;

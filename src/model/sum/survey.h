@@ -30,6 +30,7 @@ struct kymo_survey_options {
     size_t nodes;           /* most nodes in the call tree; 0: no call tree */
     bool by_thread; /* the nodes directly below the root are the threads that made calls: their
                            callable is the thread's index, their total its busy time */
+    kymo_ns until;  /* of the monotonic clock: stop reading there; 0: no limit */
     bool together;  /* threads are not told apart: `threads` of the survey has one, their sum */
     /* Called now and then on the calling thread with the events read and the total; a negative
        result stops the survey and is returned. May be NULL. */
@@ -75,6 +76,7 @@ struct kymo_survey {
     uint64_t calls, resumes;
     kymo_ns from, to; /* the part surveyed, within the capture */
     bool of_samples;  /* what is counted are samples, see samples.h */
+    bool cut;         /* not everything was read: see kymo_capture_until */
 };
 
 /* Survey CAPTURE. Returns 0 or a negative code. The caller frees *SURVEY. */

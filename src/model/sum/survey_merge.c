@@ -36,6 +36,7 @@ int kymo__survey_merge(struct kymo_survey *s, struct kymo_survey_worker *w)
     s->gc.longest = part->gc.longest > s->gc.longest ? part->gc.longest : s->gc.longest;
     s->gc.collected += part->gc.collected;
     s->gc.uncollectable += part->gc.uncollectable;
+    s->cut |= part->cut;
     s->completes += part->completes;
     s->complete_time = kymo__ns_add(s->complete_time, part->complete_time);
     return rc;

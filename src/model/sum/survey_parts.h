@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "pace.h"
 #include "pieces.h"
 #include "survey.h"
 
@@ -57,7 +58,8 @@ struct kymo_survey_work {
     int stop;      /* negative: stop */
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    unsigned running; /* running workers; under the lock */
+    unsigned running;      /* running workers; under the lock */
+    struct kymo_pace pace; /* under the lock */
 };
 
 /* Set up the part of worker W. Returns 0 or -ENOMEM; free the part in either case. */

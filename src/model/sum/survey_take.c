@@ -173,6 +173,14 @@ static int step_events(void *arg, uint64_t events)
     return kymo__load_relaxed(&w->work->stop);
 }
 
+static kymo_ns share_of(struct kymo_survey_work *work, const struct kymo_survey_job *job)
+{
+    pthread_mutex_lock(&work->lock);
+    kymo_ns until = kymo__pace_share(&work->pace, job->piece->records);
+    pthread_mutex_unlock(&work->lock);
+    return until;
+}
+
 int kymo__survey_read(struct kymo_survey_worker *w, struct kymo_survey_job *job)
 {
     const struct kymo_survey_options *o = w->work->options;
@@ -183,11 +191,14 @@ int kymo__survey_read(struct kymo_survey_worker *w, struct kymo_survey_job *job)
                   .other = other},
         .forget = forget_call,
         .step = step_events,
+        .until = share_of(w->work, job),
     };
     w->job = job;
     w->now = &job->found;
     w->index = job->piece->thread;
-    return kymo__piece_read(job->piece, w->capture, o->from, o->to, &visitor);
+    int rc = kymo__piece_read(job->piece, w->capture, o->from, o->to, &visitor);
+    w->part.cut |= job->piece->cut;
+    return rc;
 }
 
 int kymo__survey_prepare(struct kymo_survey_worker *w)
