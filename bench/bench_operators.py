@@ -2,10 +2,11 @@
 
     python bench/bench_operators.py [--rounds 15] [--ms 25]
 
-A training step of a small network runs in one process. In every round each contender in turn is
-switched on, steps are timed for some milliseconds, and it is switched off; that is not timed. What
-counts is the time added per operator to the fastest step without anything: the least and the median
-of all rounds, and the ratios of both to torch's. torch is the one that
+A training step of a small network runs in one process. In every round steps are timed for some
+milliseconds without anything; then a contender is switched on, they are timed again, and it is
+switched off, which is not timed. The fastest step of each time counts, and what is added to it per
+operator: the least of all rounds, compared with the least without anything; and the median,
+compared with that just before, because the machine may be slower for a while. torch is the one that
 `make test-torch` installed, or one that can be imported anyway.
 """
 
@@ -150,35 +151,37 @@ def main() -> None:
         step()
     with tempfile.TemporaryDirectory() as directory:
         operators, capture = count_operators(step, directory)
-        times: dict[str, list[float]] = {}
+        times: dict[str, list[tuple[float, float]]] = {}  # without it, and with it
         quiet = open(os.devnull, "w")  # torch's library says when it starts and stops
         error = os.dup(2)
         os.dup2(quiet.fileno(), 2)
         try:
             for _ in range(options.rounds):
                 seconds = options.ms / 1000
-                times.setdefault("", []).append(time_of(step, seconds))
                 for name, enter in contenders(torch, directory).items():
+                    without = time_of(step, seconds)
                     with enter():
-                        times.setdefault(name, []).append(time_of(step, seconds))
+                        times.setdefault(name, []).append((without, time_of(step, seconds)))
         finally:
             os.dup2(error, 2)
-        # A machine that stands still spoils single rounds, but not the least of all.
-        alone = min(times.pop(""))
-        added = {
-            name: [1e9 * (took - alone) / operators for took in found]
+        alone = min(without for found in times.values() for without, _ in found)
+        each = 1e9 / operators
+        least = {
+            name: each * (min(took for _, took in found) - alone) for name, found in times.items()
+        }
+        middle = {
+            name: each * statistics.median(took - without for without, took in found)
             for name, found in times.items()
         }
         print(f"\nOperators of torch {torch.__version__}: a step of {operators}")
         print(f"  {'':<28} added ns per operator, least and median of {options.rounds} rounds")
-        for name, values in added.items():
-            print(f"  {name:<28} {min(values):8.0f} {statistics.median(values):8.0f}")
+        for name in times:
+            print(f"  {name:<28} {least[name]:8.0f} {middle[name]:8.0f}")
         for ours, theirs, target in PAIRS:
-            ratio = min(added[ours]) / min(added[theirs])
-            middle = statistics.median(added[ours]) / statistics.median(added[theirs])
+            ratio = least[ours] / least[theirs]
             met = "met" if ratio <= target else "missed"
             print(
-                f"  {ours} / {theirs}: {ratio:.2f}, of medians {middle:.2f} "
+                f"  {ours} / {theirs}: {ratio:.2f}, of medians {middle[ours] / middle[theirs]:.2f} "
                 f"(wanted {target}: {met})"
             )
         print(f"  export to Chakra: {chakra_us(capture, 50 * operators):.2f} us per operator")

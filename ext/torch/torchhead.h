@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "torchbare.h"
 #include "torchread.h"
-#include "torchschema.h"
 
 static inline uint64_t kymo__torch_word(const void *object, int offset)
 {
@@ -26,10 +26,16 @@ static inline struct kymo__torch_text kymo__torch_text_at(const void *object, in
                                      kymo__torch_word(object, offset + 8)};
 }
 
-/* Fill in id, sequence number, threads, scope, schema and site. NAME is that of the record. MET are the
-   operators that this thread has met, or NULL. */
+/* What a thread has met. */
+struct kymo__torch_known_ops {
+    struct kymo__torch_met met[KYMO__TORCH_MET];
+    struct kymo__torch_bare bare[KYMO__TORCH_BARE];
+};
+
+/* Fill in id, sequence number, threads, scope, schema and site. NAME is that of the record. OPS are
+   those that this thread has met, or NULL. */
 static inline void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record,
-                                         const char *name, struct kymo__torch_met *met,
+                                         const char *name, struct kymo__torch_known_ops *ops,
                                          struct kymo_operator *what)
 {
     what->id = kymo__torch_word(record, l->id);
@@ -39,14 +45,19 @@ static inline void kymo__torch_read_head(const struct kymo__torch_layout *l, con
     what->scope = *((const unsigned char *)record + l->scope);
     what->schema = NULL;
     what->site = NULL;
-    /* A record without a schema has its name there, with nothing that points to it. */
-    const void *schema = what->scope == 0 ? kymo__torch_pointer(record, l->schema) : NULL;
-    if (!schema || schema == name || kymo__torch_pointer(schema, 0) != name)
+    /* A record without a schema has its name there, a text, with nothing that points to it. */
+    const void *schema = kymo__torch_pointer(record, l->schema);
+    if (schema == name) {
+        const struct kymo__torch_text own = kymo__torch_text_at(record, l->schema);
+        what->site = ops && name ? kymo__torch_bare_site(ops->bare, own) : NULL;
+        return;
+    }
+    if (!schema || what->scope != 0 || kymo__torch_pointer(schema, 0) != name)
         return;
     const struct kymo__torch_text text = kymo__torch_text_at(schema, 0),
                                   overload = kymo__torch_text_at(schema, l->overload);
     uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
-    struct kymo__torch_met *here = met ? &met[kymo__torch_met_place(schema)] : NULL;
+    struct kymo__torch_met *here = ops ? &ops->met[kymo__torch_met_place(schema)] : NULL;
     if (__builtin_expect(here && kymo__torch_met_is(here, schema, session, text, overload), 1)) {
         what->schema = here->text;
         what->site = &here->site;

@@ -32,7 +32,7 @@ struct op_thread {
     struct op_thread *next; /* under the lock */
     uint32_t depth;
     struct open_op open[OPEN_MOST];
-    struct kymo__torch_met met[KYMO__TORCH_MET];
+    struct kymo__torch_known_ops known;
 };
 
 static int mode_now; /* enum kymo__torch_mode; read in every call */
@@ -204,7 +204,7 @@ static inline void record_start(const void *record, unsigned scope, int mode)
     what.inputs = NULL;
     what.input_count = 0;
     if (__builtin_expect(l != NULL, 1)) {
-        kymo__torch_read_head(l, record, what.name, t->met, &what);
+        kymo__torch_read_head(l, record, what.name, &t->known, &what);
     } else {
         what.schema = NULL;
         what.site = NULL;

@@ -125,6 +125,27 @@ def test_nesting_is_as_torch_has_it(tmp_path: Path) -> None:
     assert mine == Counter(path_of(event) for event in prof.events())
 
 
+@pytest.mark.parametrize("mode", ["names", "shapes"])
+def test_names_without_a_schema_are_told_apart(mode: str, tmp_path: Path) -> None:
+    # Of every length, with the same beginnings and ends, and more than a thread remembers.
+    texts = [f"{'x' * n}{i}{'Backward' * (n % 3)}" for n in range(120) for i in range(12)]
+
+    def annotate() -> None:
+        for text in texts * 2:
+            with torch.profiler.record_function(text):
+                pass
+        for text in texts[:12]:
+            for _ in range(2):
+                with torch.profiler.record_function(text):
+                    pass
+
+    for _ in range(2):  # keys of a session are not used in the next
+        found = record(tmp_path / "t.kymo", annotate, ops=mode)
+        named = [op for op in found if op.note["scope"] == 7]
+        assert [op.name for op in named] == texts * 2 + [t for t in texts[:12] for _ in range(2)]
+        assert {(op.ended, op.note["schema"]) for op in named} == {(True, "(unknown)")}
+
+
 def test_every_operator_ends_and_has_outputs(tmp_path: Path) -> None:
     found = record(tmp_path / "t.kymo", mlp_step())
 
