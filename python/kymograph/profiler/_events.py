@@ -298,8 +298,8 @@ class Options(NamedTuple):
     memory: bool = False
 
 
-# Shares of the time that is left, by what takes how long: to read calls, if memory is read after them,
-# or only their names are looked at; and to read the memory, which is then given to them.
+# Shares of the time that is left, by what takes how long: to read calls, if memory is read after
+# them, or only their names are looked at; and to read the memory, which is then given to them.
 _FOR_MEMORY_TOO, _FOR_CALLS, _FOR_BLOCKS = 0.25, 0.5, 0.75
 
 Entry = tuple[Callee, int, int, int, int, int, int, int, int, int, int]
