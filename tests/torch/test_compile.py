@@ -210,10 +210,14 @@ def test_an_annotation_may_wait_for_a_future() -> None:
     assert "waits" in [event.name for event in prof.events()]
 
 
-def test_a_traceback_has_the_program_below_generated_code(tmp_path: Path) -> None:
+def test_a_traceback_has_the_program_below_generated_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As torch's own, for a file that inductor wrote and knows the lines of."""
     from torch._inductor.codecache import PyCodeCache
 
+    monkeypatch.setattr(PyCodeCache, "modules", [])  # others find what is in it
+    monkeypatch.setattr(PyCodeCache, "modules_no_attr", {})
     path = tmp_path / "generated.py"
     path.write_text("def call(capture):\n    return capture()\n")
     lines = [(2, '  File "model.py", line 7, in forward\n    return x + 1\n')]
