@@ -50,6 +50,13 @@ def test_everything_in_all_is_there() -> None:
     assert [name for name in kymograph.__all__ if not hasattr(kymograph, name)] == []
 
 
+def test_every_module_is_installed() -> None:
+    source, installed = Path(__file__).parents[2] / "python/kymograph", Path(kymograph.__file__)
+    files = [str(file.relative_to(source)) for file in source.rglob("*.py")]
+    assert "__init__.py" in files
+    assert [file for file in files if not (installed.parent / file).exists()] == []
+
+
 def test_the_package_says_it_is_typed() -> None:
     assert kymograph.__file__
     assert (Path(kymograph.__file__).parent / "py.typed").exists()
