@@ -229,9 +229,9 @@ static int64_t node_of(struct kymo_stackbook *book, uint32_t parent, uint32_t fr
 int kymo__book_stack(struct kymo_stackbook *book, kymo_stack stack, uint32_t node)
 {
     int rc = kymo__nodechain_flush(&book->chain, book->names);
-    return rc < 0 ? rc
-                  : kymo__names_define(book->names, KYMO__DEF_STACK,
-                                       (const uint64_t[]){stack, node});
+    return rc < 0
+               ? rc
+               : kymo__names_define(book->names, KYMO__DEF_STACK, (const uint64_t[]){stack, node});
 }
 
 /* Put the frames of STACK into the scratch memory. Returns how many, or -ENOMEM. */
