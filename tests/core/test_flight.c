@@ -22,7 +22,8 @@ static void what_fits_is_kept_and_written_by_stop(void)
     CHECK(access(check_path("fits.live"), F_OK) != 0);
 }
 
-/* Record COUNT numbers into a ring of BYTES. The last are kept, without a hole. */
+/* Record COUNT numbers into a ring of BYTES, or more if all were dropped because the writer thread had
+   no turn on a processor. The last are kept, without a hole. */
 static struct found overflow(uint64_t bytes, uint64_t count, uint64_t budget, int policy)
 {
     struct kymo_options options = flight_options("overflow", bytes, 0);
@@ -30,6 +31,8 @@ static struct found overflow(uint64_t bytes, uint64_t count, uint64_t budget, in
     options.policy = policy;
     CHECK_OK(kymo_start(&options));
     record(0, count);
+    for (; policy == KYMO_DROP && !fault_stats().expired_records; count += 100000)
+        record(count, count + 100000);
     settle();
     CHECK_OK(kymo_flight_write("test"));
     struct kymo_stats stats = fault_stats();
