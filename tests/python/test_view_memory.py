@@ -7,6 +7,7 @@ import json
 import random
 import struct
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -276,7 +277,9 @@ def words_of(size: int) -> str:
     while value >= 1024:
         value, unit = value / 1024, unit + 1
     digits = 0 if unit == 0 else 1 if value >= 100 else 2
-    return f"{value:.{digits}f} {['B', 'KiB', 'MiB', 'GiB'][unit]}"
+    # Of two that are equally near, JavaScript takes the larger one.
+    rounded = Decimal(value).quantize(Decimal(10) ** -digits, ROUND_HALF_UP)
+    return f"{rounded} {['B', 'KiB', 'MiB', 'GiB'][unit]}"
 
 
 def test_memory_is_shown_on_tracks(browser: Browser, server: Server, capture: Path) -> None:
