@@ -1,5 +1,5 @@
 /* A capture of a newer minor version, with parts that this one does not know: the rest is read, and
-   everybody is told that something is missing. */
+   every command says that something is missing. */
 #include <fcntl.h>
 
 #include "block.h"

@@ -644,3 +644,14 @@ def test_a_truncated_file_is_not_reported_as_complete(
 
     assert done.returncode == 0
     assert "  lost      unknown: the end of the file is missing\n" in done.stdout
+
+
+def test_a_file_that_ends_before_its_records_says_so(traced: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.kymo"
+    cut.write_bytes(traced.read_bytes()[:200])
+
+    done = run(cut)
+
+    assert done.stderr == (
+        f"kymograph: {cut} has no records; 'kymograph info' says how the recording ended\n"
+    )

@@ -115,7 +115,10 @@ static int explain_empty(const struct cli_report *report)
 {
     const struct cli_report *what =
         kymo__cli_report_only_samples(report) ? report->sampled : report;
-    if (what->survey->counts.slices == 0)
+    if (report->info.records == 0)
+        kymo__cli_complain("%s has no records; 'kymograph info' says how the recording ended",
+                           report->path);
+    else if (what->survey->counts.slices == 0)
         kymo__cli_complain("%s: no %s in that part; the capture has %s and lasts %s", report->path,
                            report->samples ? "calls, spans or samples" : "calls or spans",
                            kymo__cli_count(report->info.records, "record", "records").text,
