@@ -11,7 +11,9 @@ const char *kymo_strerror(int code)
         KYMO_ERROR_MAP(KYMO_ERROR_TEXT)
 #undef KYMO_ERROR_TEXT
     }
-    static _Thread_local char text[128];
+    /* Of the same model as all others: if the loader meets another one first, it may find no room for
+       them. */
+    static _Thread_local char text[128] __attribute__((tls_model("initial-exec")));
     return strerror_r(code < 0 ? -code : code, text, sizeof(text));
 }
 

@@ -9,8 +9,15 @@
 #include "values.h"
 #include "varint.h"
 
+/* In one cache line, where the loader accepts that: a library that a running program loads cannot have
+   a stricter alignment of such variables than the C library, 16 bytes on aarch64. */
+#if defined(__x86_64__)
+enum { THREAD_ALIGNED = 64 };
+#else
+enum { THREAD_ALIGNED = 16 };
+#endif
 __thread struct kymo_memory_thread kymo__memory_thread
-    __attribute__((tls_model("initial-exec"), aligned(64))); /* in one cache line */
+    __attribute__((tls_model("initial-exec"), aligned(THREAD_ALIGNED)));
 uint32_t kymo__memory_on;
 struct kymo_heaprec kymo__heaprec;
 
