@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,14 +41,31 @@ class Replayed:
         return [block for block in self.live.values() if block.stack[:1] == (function,)]
 
 
+def in_order(lanes: Collection[list[kymograph.Event]]) -> Iterator[kymograph.Event]:
+    """The events of all threads by time. Those of a thread stay in their order: the counter may be
+    too slow to tell them apart. Otherwise, of those at the same time, frees come first."""
+    heads = [(lane[0].time, lane[0].name != "memory.free", i, 0) for i, lane in enumerate(lanes)]
+    all_lanes = list(lanes)
+    heapq.heapify(heads)
+    while heads:
+        _, _, i, at = heads[0]
+        yield all_lanes[i][at]
+        if at + 1 == len(all_lanes[i]):
+            heapq.heappop(heads)
+        else:
+            following = all_lanes[i][at + 1]
+            key = (following.time, following.name != "memory.free", i, at + 1)
+            heapq.heapreplace(heads, key)
+
+
 def notes(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     with kymograph.open(path) as capture:
-        events = sorted(
-            (event for event in capture.events() if event.kind == "payload"),
-            key=lambda event: (event.time, event.name != "memory.free"),
-        )
+        lanes: dict[int, list[kymograph.Event]] = {}
+        for event in capture.events():
+            if event.kind == "payload":
+                lanes.setdefault(event.thread, []).append(event)
         stacks = capture.stacks(symbols=False)
-        for event in events:
+        for event in in_order(lanes.values()):
             fields = dict(event.fields)
             if "stack" in fields:
                 frames = stacks.get(fields["stack"], ())
