@@ -41,7 +41,7 @@ fuzz: ## fuzz everything that reads a file
 sanitize: ## run the C tests under ASan+UBSan and under TSan
 	@tools/sanitize.sh
 
-cross: ## build for the other architecture and run its C tests in an emulator
+cross: ## build for the other architecture and run C and Python tests in an emulator
 	@tools/cross.sh
 
 each-python: ## run the Python tests on every other Python found

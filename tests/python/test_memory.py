@@ -237,6 +237,7 @@ def test_threads_record_their_own_allocations_and_none_overlap(capture_path: Pat
         assert sum(b.size == size for b in found.live.values()) == 200
 
 
+@pytest.mark.skipif("KYMO_EMULATED" in os.environ, reason="qemu has no children that make threads")
 def test_a_forked_child_records_nothing_and_can_record_itself(tmp_path: Path) -> None:
     run_code(
         tmp_path / "parent.kymo",
