@@ -96,3 +96,27 @@ def test_a_merge_of_different_modes_is_reported_as_incomplete(places: Path) -> N
     assert "different modes" in of(mixed)["missed"]
     checked = run("report", "--memory", "--check", mixed)
     assert checked.returncode == 1 and "different modes" in checked.stderr
+
+
+CHURN = """
+import sys
+import kymograph.memory
+kymograph.memory.start(sys.argv[1])
+kept = []
+for i in range(150000):
+    kept.append(bytes(i % 5000))
+    if i % 7 == 0:
+        kept.clear()
+kymograph.memory.stop()
+"""
+
+
+def test_events_keep_their_times_wherever_blocks_of_the_file_begin(
+    places: Path, calls: Path
+) -> None:
+    alone = places / "churn.kymo"
+    subprocess.run([sys.executable, "-c", CHURN, alone], check=True, timeout=400)
+    merged = merge(places / "churned.kymo", calls, alone)
+    for field in ("at_peak", "at_end", "allocated", "temporary", "frees", "disorder"):
+        assert of(merged)[field] == of(alone)[field], field
+    good("report", "--memory", "--check", merged)

@@ -210,6 +210,18 @@ static inline int read_payload(struct kymo_heap_lane *lane, struct kymo_heap_bat
     return schema ? add_event(lane, batch, schema, fields, record->ticks) : 0;
 }
 
+/* A payload has the time of its event. The COUNT records decoded last have both, unless the event
+   ends a block and the payload begins the next one, which then does not know the time. */
+static void keep_time(struct kymo_heap_lane *lane, struct kymo_record *records, int count)
+{
+    int at = count - 1;
+    while (at > 0 && kymo__kind_follows(kymo__word_kind(records[at].word)))
+        at--;
+    if (at == 0 && kymo__word_kind(records[0].word) == KYMO_PAYLOAD && !records[0].ticks)
+        records[0].ticks = lane->last_ticks;
+    lane->last_ticks = records[at].ticks;
+}
+
 /* Add the next events of a block. Returns 1, 0 at its end, or a negative code. */
 static int read_block(struct kymo_heap_lane *lane, struct kymo_heap_batch *batch)
 {
@@ -220,7 +232,10 @@ static int read_block(struct kymo_heap_lane *lane, struct kymo_heap_batch *batch
         int n = kymo__decode_apart(lane->decoder, records, RECORDS);
         if (n <= 0)
             return n;
-        if (!kymo__kind_has_payload(kymo__word_kind(records[n - 1].word)))
+        unsigned kind = kymo__word_kind(records[n - 1].word);
+        if (kind != KYMO__NOTE)
+            keep_time(lane, records, n);
+        if (!kymo__kind_has_payload(kind))
             continue;
         n = read_payload(lane, batch, &fields, &records[n - 1]);
         if (n < 0)
