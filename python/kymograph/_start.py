@@ -35,8 +35,11 @@ def program_of(argv: list[str]) -> tuple[str, str]:
 
 
 def _start() -> None:
+    from kymograph import _core
     from kymograph._family import HELPER, VARIABLE, Family
 
+    if _core.running():
+        return  # another interpreter of a process that is recorded; its children need the variable
     text = os.environ.pop(VARIABLE)
     kind, name = program_of(sys.orig_argv)
     if kind == "m" and name.partition(".")[0] == "kymograph":

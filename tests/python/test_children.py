@@ -51,6 +51,25 @@ def test_a_forked_child_is_recorded_however_it_ends() -> None:
     assert family_calls()["in_child"] == 4
 
 
+@pytest.mark.parametrize("kind", ["isolated", "legacy"])
+def test_a_subinterpreter_is_no_child(kind: str) -> None:
+    pytest.importorskip("_interpreters", reason="this Python has no such module")
+    write(
+        "script.py",
+        """
+        import _interpreters, subprocess, sys
+        made = _interpreters.create(sys.argv[1])
+        _interpreters.run_string(made, "pass")
+        _interpreters.destroy(made)
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        """,
+    )
+
+    same_as_python("script.py", kind)
+
+    assert len(processes()) == 2
+
+
 def test_a_killed_child_shows_nothing_of_the_one_whose_live_file_it_got() -> None:
     write(
         "script.py",
