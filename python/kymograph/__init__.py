@@ -409,7 +409,7 @@ def _record(
     if wanted:
         try:
             wanted.watch()
-        except ValueError:
+        except BaseException:
             _core.stop()
             raise
     facts = costs.metadata() if costs else {}

@@ -33,6 +33,8 @@ MODES = ("exact", "sampled", "live")
 DOMAINS = {"native": 1, "mappings": 2, "python": 4, "tracked": 8}
 STACKS = {"none": 0, "native": 1, "python": 2, "both": 3}
 _MOST_RATE = 1 << 40
+# Nobody can handle the first two; after the others the program cannot go on.
+_NO_SNAPSHOT = ("KILL", "STOP", "SEGV", "BUS", "FPE", "ILL", "ABRT", "TRAP", "SYS")
 
 _session_now: _session.Session | None = None  # started by `start`
 _capture: str | None = None  # the capture of the last `start`
@@ -57,11 +59,13 @@ def signal_from(signal: int | str) -> int:
     """Return the number of `signal`: "USR2", "SIGUSR2" or a number. Raises ValueError."""
     import _signal  # type: ignore[import-not-found]
 
-    if isinstance(signal, int):
-        return signal
-    number = getattr(_signal, "SIG" + signal.upper().removeprefix("SIG"), None)
-    if not isinstance(number, int):
+    number = signal
+    if isinstance(signal, str):
+        number = getattr(_signal, "SIG" + signal.upper().removeprefix("SIG"), 0)
+    if not isinstance(number, int) or number not in _signal.valid_signals():
         raise ValueError(f"there is no signal {signal!r}")
+    if number in (getattr(_signal, "SIG" + name, 0) for name in _NO_SNAPSHOT):
+        raise ValueError(f"signal {signal} cannot take snapshots; use another, such as USR2")
     return number
 
 
@@ -202,7 +206,11 @@ def _join(options: Options, path: Path | None) -> kymograph.Session:
     began = kymograph.start(path if path is not None else "memory")
     if state == 0:
         began._at_end = _core.memory_leave
-        options.watch()
+        try:
+            options.watch()
+        except BaseException:
+            began.stop()
+            raise
     outer = _session.outermost_path()
     _session_now = _session.apart(began)
     _capture = None if outer is None else os.path.abspath(os.fsdecode(outer))

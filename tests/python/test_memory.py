@@ -369,6 +369,10 @@ def test_memory_and_calls_share_a_session(capture_path: Path) -> None:
         ({"domains": "heap"}, "a domain must be 'native' or 'mappings' or"),
         ({"stacks": "all"}, "stacks must be 'none' or 'native' or"),
         ({"snapshot_signal": "NONE"}, "there is no signal 'NONE'"),
+        ({"snapshot_signal": "_BLOCK"}, "there is no signal '_BLOCK'"),
+        ({"snapshot_signal": 999}, "there is no signal 999"),
+        ({"snapshot_signal": "KILL"}, "signal KILL cannot take snapshots"),
+        ({"snapshot_signal": "SEGV"}, "signal SEGV cannot take snapshots"),
         ({"snapshot_signal": signal.SIGINT}, "handles or ignores signal 2 itself"),
     ],
 )
@@ -379,6 +383,13 @@ def test_wrong_options_are_refused(
         memory.start(capture_path, **options)
     assert message in str(refused.value)
     assert not kymograph.running()
+
+
+def test_a_signal_that_the_program_handles_leaves_nothing_running(capture_path: Path) -> None:
+    with kymograph.start(capture_path):
+        with pytest.raises(ValueError, match="handles or ignores signal 2 itself"):
+            memory.start(snapshot_signal="INT")
+        assert not memory.running() and _core.memory_wrapped() == 0
 
 
 def test_an_unknown_option_of_kymograph_start_is_named(capture_path: Path) -> None:

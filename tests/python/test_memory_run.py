@@ -67,6 +67,7 @@ def test_the_program_is_recorded_without_the_frames_of_its_runner() -> None:
         (["--memory", "--memory-rate", "1M"], "--memory-rate works only with --memory=sampled"),
         (["--memory", "--memory-domains", "x"], "--memory-domains x is not a list of native"),
         (["--memory", "--memory-signal", "x"], "--memory-signal x is not a signal like USR2"),
+        (["--memory", "--memory-signal", "KILL"], "--memory-signal KILL is not a signal like"),
     ],
 )
 def test_wrong_options_are_refused(words: list[str], message: str) -> None:
