@@ -78,7 +78,9 @@ static void raise_unknown(PyObject *format, PyObject *path)
     if (list && format)
         PyErr_Format(PyExc_ValueError, "unknown format %R; expected one of %U", format, list);
     else if (list)
-        PyErr_Format(PyExc_ValueError, "cannot tell the format from %R; set format= to one of %U",
+        PyErr_Format(PyExc_ValueError,
+                     "cannot tell the format from %R; use an extension such as .html, .json or "
+                     ".pb.gz, or set format= to one of %U",
                      path, list);
     Py_XDECREF(list);
 }

@@ -257,8 +257,9 @@ def snapshot(reason: str = "") -> int:
 def export_memory_history(path: Path) -> None:
     """Write what was recorded since `start`; the extension of `path` chooses the format.
 
-    .kymo is the capture itself; the others are those of `Capture.export`. While recording, the file
-    has what was written so far.
+    .kymo is the capture itself, with its permissions; the others are those of `Capture.export`.
+    While recording, the file has only what was written so far, which may be little: call `stop`
+    first.
 
     Raises ValueError for an unknown extension, and SessionError if `start` was not called.
     """
@@ -269,7 +270,7 @@ def export_memory_history(path: Path) -> None:
         import shutil
 
         if os.path.abspath(target) != _capture:
-            shutil.copyfile(_capture, target)
+            shutil.copy(_capture, target)  # with its permissions
         return
     with kymograph.open(_capture) as capture:
         capture.export(target)

@@ -90,10 +90,14 @@ int kymo__history_stop(void *user)
     return rc;
 }
 
+/* The copy may be read by those who may read the capture. */
 static int copy_capture(const char *from, const char *to)
 {
+    struct stat status;
     int in = open(from, O_RDONLY | O_CLOEXEC);
-    int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int out = in < 0 || fstat(in, &status) < 0
+                  ? -1
+                  : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, status.st_mode & 0777);
     int rc = out < 0 ? -errno : 0;
     char bytes[1 << 16];
     for (ssize_t n = 1; rc == 0 && n != 0;) {

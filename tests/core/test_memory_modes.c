@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <kymo/kymo.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "allocations.h"
 #include "fault.h"
@@ -168,6 +169,9 @@ static void memory_is_recorded_without_a_session_and_exported(void)
     allocations_free(allocations_one(7001));
     CHECK_OK(kymo_memory_stop());
     CHECK_OK(kymo_memory_export(path));
+    struct stat status;
+    CHECK_OK(stat(path, &status));
+    CHECK_EQ(status.st_mode & 0777, 0600); /* as captures are */
     CHECK_EQ(kymo_memory_export("x.nothing"), KYMO_EFORMAT);
     struct heaped heaped = heaped_read(path);
     CHECK_EQ(heaped_count(&heaped, "memory.alloc", 7001), 1);

@@ -510,12 +510,13 @@ def test_without_a_path_the_history_can_still_be_exported(tmp_path: Path) -> Non
         hold(range(1000, 1010))
     memory.export_memory_history(tmp_path / "history.kymo")
     assert any(b.size == OVERHEAD + 1000 for b in replay(tmp_path / "history.kymo").allocated)
+    assert (tmp_path / "history.kymo").stat().st_mode == os.stat(session.path).st_mode
     os.unlink(session.path)
 
 
 def test_other_extensions_are_refused(capture_path: Path, tmp_path: Path) -> None:
     recorded(capture_path, hold, range(1000, 1010))
-    with pytest.raises(ValueError, match="cannot tell the format"):
+    with pytest.raises(ValueError, match="cannot tell the format .* use an extension"):
         memory.export_memory_history(tmp_path / "history.unknown")
 
 
