@@ -246,7 +246,8 @@ static int tell_alive(const struct replaying *p)
     }
     for (size_t i = 0; rc >= 0 && v->alive && i < p->ranges.count; i++) {
         struct kymo_heap_block block = block_of_range(&p->ranges.all[i]);
-        block.whole = p->ranges.pieces[p->ranges.all[i].mapping] == 1;
+        /* A mapping counts once, with the last of its pieces. */
+        block.whole = --p->ranges.pieces[p->ranges.all[i].mapping] == 0;
         rc = v->alive(v->arg, &block);
     }
     return rc < 0 ? rc : 0;

@@ -57,7 +57,7 @@ struct kymo_heap_block {
     uint64_t born;   /* ticks */
     uint32_t site;   /* for replay->sites */
     uint32_t thread; /* that allocated it; UINT16_MAX if the capture has more threads than that */
-    bool whole;      /* born: always. died: nothing is left of it */
+    bool whole;      /* born: always. died: nothing is left of it. alive: its last piece */
     bool mapping;
     bool temporary; /* died: as in enum kymo_heap_set */
     bool renamed;   /* died: the next that is born is the same block under a better name */
