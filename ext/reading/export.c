@@ -202,7 +202,10 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
         raise_unknown(options.format ? format : NULL, path);
     else if (code == -ENODATA)
         PyErr_Format(PyExc_ValueError, "%U has no %s", kymo__capture_path(object),
-                     options.of == KYMO_OF_SAMPLES ? "samples" : "memory events");
+                     options.of == KYMO_OF_SAMPLES ? "samples"
+                     : options.set == KYMO_HEAP_AT_TIME
+                         ? "memory events or snapshots before that time"
+                         : "memory events");
     else if (code == -ENOTSUP)
         PyErr_Format(PyExc_ValueError,
                      "this format can hold only calls, not the samples or memory of %U",

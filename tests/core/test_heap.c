@@ -371,6 +371,40 @@ static void live_mode_has_its_sums_from_rows(void)
     done();
 }
 
+static void live_mode_knows_what_was_held_at_snapshots(void)
+{
+    struct kymo_heap_options options = {.size = sizeof(options), .at = INT64_MAX};
+    struct kymo_heap_snapshot shot = {.size = sizeof(shot)};
+    heapmade_begin(check_path("shots"), "live");
+    heapmade_map(10, "mmap", 0x100000, 0x5000, 0);
+    heapmade_snapshot(1000, 2, "one");
+    heapmade_held(1010, 2, 500, 5, 0, "malloc");
+    heapmade_unmap(2000, 0x100000, 0x5000);
+    heapmade_snapshot(3000, 3, "two");
+    heapmade_held(3010, 3, 700, 7, 0, "malloc");
+    heapmade_held(4000, 0, 100, 1, 0, "malloc");
+    heapmade_held(4010, 1, 900, 9, 0, "malloc");
+    look("shots");
+    /* Whether the mapping was there at the peak is not known. */
+    CHECK_EQ(info.set[KYMO_HEAP_AT_PEAK].bytes, 900);
+    CHECK_EQ(info.peak_by[KYMO_HEAP_MAPPINGS], 0);
+    CHECK_EQ(info.peak_time, 0);
+    CHECK_OK(kymo_heap_snapshot(heap, 0, &shot));
+    kymo_ns first = shot.time;
+    const struct {
+        kymo_ns at;
+        uint64_t bytes;
+    } cases[] = {{first - 500000, 0x5000}, {first, 500 + 0x5000}, {first + 2500000, 700}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        kymo_heap_free(heap);
+        options.at = cases[i].at;
+        CHECK_OK(kymo_heap_new(capture, &options, &heap));
+        kymo_heap_info(heap, &info);
+        CHECK_EQ(info.set[KYMO_HEAP_AT_TIME].bytes, cases[i].bytes);
+    }
+    done();
+}
+
 static void surviving_objects_are_listed(void)
 {
     struct kymo_heap_object object = {.size = sizeof(object)};
@@ -524,6 +558,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(few_points_still_show_the_peak),
     CHECK_CASE(samples_are_weighed),
     CHECK_CASE(live_mode_has_its_sums_from_rows),
+    CHECK_CASE(live_mode_knows_what_was_held_at_snapshots),
     CHECK_CASE(surviving_objects_are_listed),
     CHECK_CASE(random_programs_on_threads_give_what_a_plain_sum_gives),
     CHECK_CASE(memory_that_runs_out_is_reported),

@@ -516,7 +516,7 @@ def test_without_a_path_the_history_can_still_be_exported(tmp_path: Path) -> Non
 
 def test_other_extensions_are_refused(capture_path: Path, tmp_path: Path) -> None:
     recorded(capture_path, hold, range(1000, 1010))
-    with pytest.raises(ValueError, match="cannot tell the format .* use an extension"):
+    with pytest.raises(ValueError, match=r"cannot tell the format .* use an extension"):
         memory.export_memory_history(tmp_path / "history.unknown")
 
 

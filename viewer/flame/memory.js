@@ -25,8 +25,10 @@ function drawMemory(memory, duration, figure) {
   }
   const measured = times.map((time, i) => [time, resident[i]]).filter(([, bytes]) => bytes);
   svg.append(shape("polyline", { points: measured.map(([time, bytes]) => `${x(time)},${y(bytes)}`).join(" "), fill: "none", stroke: "currentColor", "vector-effect": "non-scaling-stroke" }, "resident memory"));
-  svg.append(shape("line", { x1: x(at), x2: x(at), y1: 0, y2: HEIGHT, stroke: "red", "vector-effect": "non-scaling-stroke" }, "the flame graph is of this moment"));
+  if (at !== null) svg.append(shape("line", { x1: x(at), x2: x(at), y1: 0, y2: HEIGHT, stroke: "red", "vector-effect": "non-scaling-stroke" }, "the flame graph is of this moment"));
   const names = [...series.map(([name]) => name), ...(measured.length ? ["resident (line)"] : [])].join(", ");
-  caption.textContent = `Live memory over ${formatTime(duration)}, at most ${formatBytes(Math.max(0, ...sums))}: ${names}`;
+  caption.textContent = series.length
+    ? `Live memory over ${formatTime(duration)}, at most ${formatBytes(Math.max(0, ...sums))}: ${names}`
+    : `Resident memory over ${formatTime(duration)}, at most ${formatBytes(Math.max(0, ...resident))}`;
   figure.hidden = false;
 }

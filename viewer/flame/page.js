@@ -47,6 +47,7 @@ class CapturePage extends Page {
     const notes = endingNotes(data, "The");
     if (inBytes) notes.push("Sizes are what the program requested; of mappings, what it mapped. Neither is resident memory.");
     else if (data.samples) notes.push("Times are estimates: how often threads were found there, times the time between two samples.");
+    if (inBytes && data.memory.rate) notes.push(`Figures are estimates from samples, one for each ${formatBytes(data.memory.rate)} on average.`);
     if (data.hidden) notes.push(`${hiddenNote(data)} The table of all threads has them all.`);
     if (this.model.waiting) notes.push(`${formatTime(this.model.waiting)} of waiting (locks, sleep, sockets, ...) are not drawn.`);
     if (this.model.folded) notes.push("Calls inside libraries and imports count for the call that led there.");

@@ -11,6 +11,7 @@
 #include "export.h"
 #include "formats.h"
 #include "handover.h"
+#include "heapview.h"
 #include "interrupt.h"
 #include "memory.h"
 #include "message.h"
@@ -49,6 +50,12 @@ static int progress(void *arg, uint64_t done, uint64_t all)
 static int refuse_export(const struct kymo_capture *capture, const char *path, const char *format,
                          int of, int error)
 {
+    if (error == -ENODATA && of != KYMO_OF_SAMPLES && kymo__heap_mode(capture) == KYMO_HEAP_LIVE) {
+        kymo__cli_complain("%s has no snapshot before that time; 'kymograph report --memory' lists "
+                           "them",
+                           path);
+        return CLI_BAD;
+    }
     if (error == -ENODATA && of != KYMO_OF_SAMPLES)
         return kymo__cli_capture_no_memory(path, capture);
     if (error == -ENODATA)

@@ -58,7 +58,7 @@ static void write_totals(struct kymo_jsonout *json, const struct cli_heap_report
     if (r->held == KYMO_HEAP_AT_TIME)
         kymo__jsonout_int(json, "at_ns", r->at);
     for (unsigned set = 0; set < KYMO_HEAP_SETS; set++)
-        if (set == KYMO_HEAP_TEMPORARY && info->mode != KYMO_HEAP_EXACT)
+        if (!kymo__cli_heap_knows(r, set))
             kymo__jsonout_null(json, set_words[set]);
         else if (set != KYMO_HEAP_AT_TIME || r->held == set)
             write_sum(json, set_words[set], &info->set[set]);
@@ -93,12 +93,12 @@ static void write_group(struct kymo_jsonout *json, const struct kymo_heap_group 
     kymo__jsonout_end(json);
 }
 
-/* Those that held something at the peak first, then those with something at the end, then the
-   others; the largest of each first. */
+/* Those that held something at the time of --at or at the peak first, then those with something at the
+   end, then the others; the largest of each first. */
 static void write_groups(struct kymo_jsonout *json, const struct cli_heap_report *r,
                          const char *key, enum kymo_heap_by by)
 {
-    static const unsigned sets[] = {KYMO_HEAP_AT_PEAK, KYMO_HEAP_AT_END, KYMO_HEAP_ALL};
+    const unsigned sets[] = {r->held, KYMO_HEAP_AT_PEAK, KYMO_HEAP_AT_END, KYMO_HEAP_ALL};
     struct kymo_heap_groups groups;
     uint64_t written = 0;
     kymo__jsonout_array(json, key);
@@ -165,7 +165,10 @@ static void write_timeline(struct kymo_jsonout *json, const struct cli_heap_repo
     for (size_t i = 0; kymo_heap_point(r->heap, i, &point) == 0; i++) {
         kymo__jsonout_object(json, NULL);
         kymo__jsonout_int(json, "time_ns", point.time - r->file.start);
-        write_categories(json, "bytes", point.bytes);
+        if (r->info.mode == KYMO_HEAP_LIVE)
+            kymo__jsonout_null(json, "bytes");
+        else
+            write_categories(json, "bytes", point.bytes);
         kymo__jsonout_uint(json, "resident", point.resident);
         kymo__jsonout_end(json);
     }

@@ -68,6 +68,51 @@ int kymo__cli_heap_gaps(const struct cli_heap_report *r)
     return gaps;
 }
 
+bool kymo__cli_heap_knows(const struct cli_heap_report *r, unsigned set)
+{
+    switch (set) {
+    case KYMO_HEAP_AT_PEAK:
+    case KYMO_HEAP_AT_END:
+        return !r->cut_off;
+    case KYMO_HEAP_TEMPORARY:
+        return r->info.mode == KYMO_HEAP_EXACT;
+    case KYMO_HEAP_OLD:
+    case KYMO_HEAP_ALL:
+        return r->info.mode != KYMO_HEAP_LIVE;
+    default:
+        return true;
+    }
+}
+
+/* Is what was held at the end missing? */
+static bool is_cut_off(const struct cli_heap_report *r)
+{
+    struct kymo_heap_snapshot shot = {.size = sizeof shot};
+    for (size_t i = 0; kymo_heap_snapshot(r->heap, i, &shot) == 0; i++)
+        if (shot.number == 0)
+            return false;
+    return r->info.mode == KYMO_HEAP_LIVE && r->file.ending != KYMO_ENDED_CLEAN;
+}
+
+/* A live set has no history, but snapshots. False after a message if none was taken by r->at. */
+static bool has_snapshot(const struct cli_heap_report *r)
+{
+    struct kymo_heap_snapshot shot = {.size = sizeof shot};
+    kymo_ns first = INT64_MAX;
+    for (size_t i = 0; kymo_heap_snapshot(r->heap, i, &shot) == 0; i++)
+        if (shot.number > 1 && shot.time < first)
+            first = shot.time;
+    if (first == INT64_MAX)
+        kymo__cli_complain("%s has only the live set at its end and its peak, so --at does not "
+                           "apply; take snapshots, or record without --memory=live",
+                           r->path);
+    else if (first - r->file.start > r->at)
+        kymo__cli_complain("%s has no snapshot before %s; the first is at %s", r->path,
+                           kymo__cli_duration(r->at).text,
+                           kymo__cli_duration(first - r->file.start).text);
+    return first <= kymo__cli_moment(r->file.start, r->at);
+}
+
 static bool read_time(const char *option, const char *text, kymo_ns *time)
 {
     if (!text || kymo__cli_read_duration(text, time))
@@ -92,6 +137,7 @@ static int read_heap(struct cli_heap_report *r, bool at)
         kymo_heap_info(r->heap, &r->info);
         /* Damage is found while reading. */
         kymo_capture_info(r->capture, &r->file);
+        r->cut_off = is_cut_off(r);
         error = kymo__stack_names_init(&r->names, r->capture, KYMO_SYMBOL_FULL);
     }
     kymo__cli_progress_end(&line);
@@ -102,11 +148,12 @@ static int show_heap(struct cli_heap_report *r, const struct cli_heap_wish *wish
 {
     if (r->info.mode == KYMO_HEAP_NONE)
         return kymo__cli_capture_no_memory(r->path, r->capture);
-    if (wish->at && r->info.mode == KYMO_HEAP_LIVE) {
-        kymo__cli_complain("%s has only the live set at its end and its peak, so --at does not "
-                           "apply; record without --memory live",
-                           r->path);
+    if (wish->at && r->info.mode == KYMO_HEAP_LIVE && !has_snapshot(r))
         return CLI_BAD;
+    if (wish->at && r->at > r->file.end - r->file.start) {
+        kymo__cli_complain("%s ends at %s, before --at %s", r->path,
+                           kymo__cli_duration(r->file.end - r->file.start).text, wish->at);
+        r->at = r->file.end - r->file.start;
     }
     if (wish->json)
         kymo__cli_heap_json(r);

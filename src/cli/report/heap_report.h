@@ -21,6 +21,7 @@ struct cli_heap_report {
     double threshold;
     const char *filter; /* or NULL */
     bool unfold, tree;
+    bool cut_off; /* only the live set was to be recorded, and the process ended before that */
 };
 
 /* Options of `kymograph report` as text, or NULL. */
@@ -37,6 +38,9 @@ int kymo__cli_report_memory(const char *path, const struct cli_heap_wish *wish);
 void kymo__cli_heap_text(const struct cli_heap_report *report);
 void kymo__cli_heap_tables(const struct cli_heap_report *report);
 void kymo__cli_heap_json(const struct cli_heap_report *report);
+
+/* Does the capture say what is in SET? */
+bool kymo__cli_heap_knows(const struct cli_heap_report *report, unsigned set);
 
 /* "requested", "requested and mapped": the kind of the bytes in SET. */
 const char *kymo__cli_heap_kind(const struct cli_heap_report *report, unsigned set);

@@ -59,6 +59,10 @@ static void print_groups(const struct cli_heap_report *r, const struct kymo_heap
     };
     uint32_t *order;
     size_t count, shown = 0, left = 0;
+    if (!kymo__cli_heap_knows(r, set)) {
+        printf("%*sunknown\n", CLI_INDENT, "");
+        return;
+    }
     if (kymo__heap_groups_order(groups, set, &order, &count) < 0)
         return;
     struct cli_table *table = kymo__cli_table_new(other_title ? with : without);
@@ -150,9 +154,13 @@ static void print_churn(const struct cli_heap_report *r, const struct kymo_heap_
 
 static void print_libraries(const struct cli_heap_report *r)
 {
-    static const struct cli_column columns[] = {
-        {"AT PEAK", true, CLI_KEEP},      {"%", true, CLI_KEEP},       {"AT END", true, CLI_KEEP},
-        {"ALLOCATED", true, CLI_DROP(1)}, {"LIBRARY", false, CLI_CUT}, {0},
+    const struct cli_column columns[] = {
+        {r->held == KYMO_HEAP_AT_TIME ? "AT TIME" : "AT PEAK", true, CLI_KEEP},
+        {"%", true, CLI_KEEP},
+        {"AT END", true, CLI_KEEP},
+        {"ALLOCATED", true, CLI_DROP(1)},
+        {"LIBRARY", false, CLI_CUT},
+        {0},
     };
     struct kymo_heap_groups groups;
     uint32_t *order = NULL;
@@ -169,7 +177,13 @@ static void print_libraries(const struct cli_heap_report *r)
                 kymo__cli_percent((kymo_ns)group->amount[by].bytes, (kymo_ns)r->info.set[by].bytes);
             struct cli_text end = kymo__cli_bytes(group->amount[KYMO_HEAP_AT_END].bytes);
             struct cli_text all = kymo__cli_bytes(group->amount[KYMO_HEAP_ALL].bytes);
-            const char *const cells[] = {peak.text, share.text, end.text, all.text, group->name};
+            const char *const cells[] = {
+                peak.text,
+                share.text,
+                kymo__cli_heap_knows(r, KYMO_HEAP_AT_END) ? end.text : "-",
+                kymo__cli_heap_knows(r, KYMO_HEAP_ALL) ? all.text : "-",
+                group->name,
+            };
             kymo__cli_table_add(table, cells);
         }
         head("By library that allocates", kymo__cli_heap_kind(r, by));
@@ -237,14 +251,40 @@ static char *birth(const struct cli_heap_report *r, uint32_t stack)
     return kymo__cli_where(&at);
 }
 
+/* The objects of which snapshot to show: the one that --at shows, otherwise those alive at the end, or
+   at the last snapshot if the process ended before that. */
+static struct kymo_heap_snapshot objects_shown(const struct cli_heap_report *r)
+{
+    struct kymo_heap_snapshot shot = {.size = sizeof shot}, last = {0};
+    struct kymo_heap_object object = {.size = sizeof object};
+    bool at_end = false;
+    for (size_t i = 0; kymo_heap_object(r->heap, i, &object) == 0 && !at_end; i++)
+        at_end = object.snapshot == 0;
+    for (size_t i = 0; kymo_heap_snapshot(r->heap, i, &shot) == 0; i++) {
+        bool wanted = r->held == KYMO_HEAP_AT_TIME ? shot.time - r->file.start <= r->at : !at_end;
+        if (shot.number > 1 && wanted)
+            last = shot;
+    }
+    return last;
+}
+
 static void print_objects(const struct cli_heap_report *r)
 {
     struct kymo_heap_object object = {.size = sizeof object};
+    const struct kymo_heap_snapshot shot = objects_shown(r);
     size_t count = 0;
-    for (; kymo_heap_object(r->heap, count, &object) == 0; count++) {
-        if (count == 0)
-            kymo__cli_heading("Surviving objects, and what keeps them alive");
-        if (count >= r->limit)
+    for (size_t i = 0; kymo_heap_object(r->heap, i, &object) == 0; i++) {
+        if (object.snapshot != shot.number)
+            continue;
+        if (count == 0) {
+            char *title = kymo__cli_format(
+                shot.number ? "Objects at the snapshot at %s, and what keeps them alive"
+                            : "Surviving objects, and what keeps them alive",
+                kymo__cli_duration(shot.time - r->file.start).text);
+            kymo__cli_heading(title);
+            kymo__cli_free(title);
+        }
+        if (count++ >= r->limit)
             continue;
         char *place = birth(r, object.stack);
         printf("%*s%s%s ", CLI_INDENT, "", kymo__cli_colour(CLI_BOLD),
@@ -275,12 +315,11 @@ static void print_snapshots(const struct cli_heap_report *r)
         printf("%*s%s  ", CLI_INDENT, "", kymo__cli_duration(time).text);
         kymo__cli_put_clean(stdout, shot.reason);
         if (shot.rows)
-            printf("  %s in %s", kymo__cli_bytes(shot.sum.bytes).text,
+            printf("%s%s in %s", *shot.reason ? "  " : "",
+                   kymo__cli_estimate(shot.sum.bytes, shot.sum.error).text,
                    kymo__cli_count(shot.sum.count, "block", "blocks").text);
-        else
-            printf("  %s--at %lldns shows it%s", kymo__cli_colour(CLI_DIM), (long long)time,
-                   kymo__cli_colour(CLI_PLAIN));
-        putchar('\n');
+        printf("%s%s--at %lldns shows it%s\n", *shot.reason || shot.rows ? "  " : "",
+               kymo__cli_colour(CLI_DIM), (long long)time, kymo__cli_colour(CLI_PLAIN));
     }
 }
 

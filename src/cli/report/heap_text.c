@@ -89,12 +89,20 @@ static void print_peak(const struct cli_heap_report *r)
     const struct kymo_heap_sum *peak = &r->info.set[KYMO_HEAP_AT_PEAK];
     const struct kymo_heap_sum *end = &r->info.set[KYMO_HEAP_AT_END];
     kymo__cli_label("peak");
+    if (r->cut_off) {
+        puts("unknown: the process ended before it was written");
+        kymo__cli_label("at end");
+        puts("unknown");
+        return;
+    }
     printf("%s%s%s %s in %s", kymo__cli_colour(CLI_BOLD),
            kymo__cli_estimate(peak->bytes, peak->error).text, kymo__cli_colour(CLI_PLAIN),
            kymo__cli_heap_kind(r, KYMO_HEAP_AT_PEAK),
            kymo__cli_count(peak->count, "block", "blocks").text);
     if (r->info.peak_time)
         printf(", at %s", since(r, r->info.peak_time).text);
+    if (r->info.mode == KYMO_HEAP_LIVE && r->info.mappings)
+        fputs(", without mappings", stdout);
     putchar('\n');
     print_categories(r->info.peak_by);
     kymo__cli_label("at end");
@@ -103,20 +111,27 @@ static void print_peak(const struct cli_heap_report *r)
            kymo__cli_count(end->count, "block", "blocks").text);
 }
 
-/* How much of the process's resident memory the recorded blocks are. */
+/* How much of the process's resident memory the recorded blocks are: at the peak, or at the end if
+   the time of the peak is not known. */
 static void print_resident(const struct cli_heap_report *r)
 {
-    uint64_t resident = r->info.resident_at_peak, bytes = r->info.set[KYMO_HEAP_AT_PEAK].bytes;
+    bool live = r->info.mode == KYMO_HEAP_LIVE;
+    uint64_t resident = live ? r->info.resident_end : r->info.resident_at_peak;
+    uint64_t bytes = r->info.set[live ? KYMO_HEAP_AT_END : KYMO_HEAP_AT_PEAK].bytes;
     kymo__cli_label("resident");
     if (!r->info.resident_most) {
         puts("not measured");
         return;
     }
-    printf("%s at most, at %s; %s at the end\n", kymo__cli_bytes(r->info.resident_most).text,
-           since(r, r->info.resident_most_time).text, kymo__cli_bytes(r->info.resident_end).text);
-    if (!resident)
+    bool compared = resident && !r->cut_off;
+    printf("%s at most, at %s; %s at the end%s\n", kymo__cli_bytes(r->info.resident_most).text,
+           since(r, r->info.resident_most_time).text, kymo__cli_bytes(r->info.resident_end).text,
+           live && compared ? "," : "");
+    if (!compared)
         return;
-    printf("%*s%s at the peak, ", CLI_INDENT + CLI_LABEL, "", kymo__cli_bytes(resident).text);
+    printf("%*s", CLI_INDENT + CLI_LABEL, "");
+    if (!live) /* the end is in the line above */
+        printf("%s at the peak, ", kymo__cli_bytes(resident).text);
     if (bytes <= resident)
         printf("of which this report explains %s %%\n",
                kymo__cli_percent((kymo_ns)bytes, (kymo_ns)resident).text);

@@ -1,6 +1,7 @@
 /* heapheld.c — what the recorder wrote besides single allocations: live sets as a whole, requests
    for them, and surviving Python objects. */
 #include <errno.h>
+#include <string.h>
 
 #include "alloc.h"
 #include "heapview.h"
@@ -99,16 +100,52 @@ static void take_row(struct kymo_heap *h, const struct kymo_heap_held_row *row, 
     (peak ? h->peak_bytes : h->bytes)[h->replay.sites.all[row->site].category] += row->bytes;
 }
 
-/* The sums of a capture without single allocations. */
-void kymo__heap_take_held(struct kymo_heap *h)
+const struct kymo_heap_shot *kymo__heap_shot_at(const struct kymo_heap *h)
+{
+    const struct kymo_heap_shot *last = NULL;
+    size_t hint = 0;
+    /* In nanoseconds: who asks for the time of a snapshot gets it. */
+    for (size_t i = 0; i < h->shot_count; i++)
+        if (h->shots[i].number > AT_PEAK &&
+            kymo__timebase_ns(&h->capture->base, h->shots[i].ticks, &hint) <= h->options.at)
+            last = &h->shots[i];
+    return last;
+}
+
+/* At a time there are the mappings, which are taken already, and what the last snapshot has. */
+static int take_shot(struct kymo_heap *h)
+{
+    const struct kymo_heap_shot *shot = kymo__heap_shot_at(h);
+    size_t count = h->replay.sites.count;
+    struct kymo_heap_amount *at = kymo__realloc(h->at, (count + 1) * sizeof(*at));
+    if (!at)
+        return -ENOMEM;
+    memset(at + h->at_count, 0, (count - h->at_count) * sizeof(*at));
+    h->at = at;
+    h->at_count = count;
+    for (size_t i = 0; shot && i < shot->rows; i++) {
+        const struct kymo_heap_held_row *row = &h->held[shot->row + i];
+        at[row->site].bytes += row->bytes;
+        at[row->site].units += row->count * KYMO__HEAP_UNIT;
+    }
+    return 0;
+}
+
+/* Mappings are not part of the peak, which is that of blocks: when it was is not known. */
+int kymo__heap_take_held(struct kymo_heap *h)
 {
     h->mark = 1; /* every figure's peak is set here */
-    for (size_t i = 0; i < h->replay.sites.count; i++)
+    h->peak_ticks = h->resident_at_peak = 0;
+    memset(h->peak_bytes, 0, sizeof(h->peak_bytes));
+    for (size_t i = 0; i < h->replay.sites.count; i++) {
         h->sites[i].mark = h->mark;
+        h->sites[i].peak = (struct kymo_heap_part){0};
+    }
     for (size_t s = 0; s < h->shot_count; s++) {
         const struct kymo_heap_shot *shot = &h->shots[s];
         for (size_t i = shot->row; i < shot->row + shot->rows; i++)
             if (shot->number == AT_END || shot->number == AT_PEAK)
                 take_row(h, &h->held[i], shot->number == AT_PEAK);
     }
+    return h->at ? take_shot(h) : 0;
 }

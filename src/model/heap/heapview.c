@@ -324,7 +324,7 @@ static int view(struct kymo_heap *h)
     kymo__heap_times_turn(&h->times, UINT64_MAX, h->total, h->bytes);
     rc = kymo__heap_reach(h);
     if (rc == 0 && h->mode == KYMO_HEAP_LIVE)
-        kymo__heap_take_held(h);
+        rc = kymo__heap_take_held(h);
     return rc < 0 ? rc : kymo__heap_sort(h);
 }
 

@@ -125,8 +125,12 @@ void kymo__heap_kept_free(struct kymo_heap *heap);
 /* The variance of the bytes of ROW: 0 unless the capture is sampled. */
 double kymo__heap_row_variance(const struct kymo_heap *heap, const struct kymo_heap_held_row *row);
 
-/* In live mode: take the sums by site from what was held at the end and at the peak. */
-void kymo__heap_take_held(struct kymo_heap *heap);
+/* In live mode: take the sums by site from what was held at the end, at the peak, and at the last
+   snapshot before the time that is asked for. Returns 0 or -ENOMEM. */
+int kymo__heap_take_held(struct kymo_heap *heap);
+
+/* The last snapshot on request by the time of KYMO_HEAP_AT_TIME, or NULL. */
+const struct kymo_heap_shot *kymo__heap_shot_at(const struct kymo_heap *heap);
 
 /* heaprows.c: sort the rows of all sets. Returns 0 or -ENOMEM. */
 int kymo__heap_sort(struct kymo_heap *heap);

@@ -162,6 +162,9 @@ static int gather_memory(struct kymo_gathered *g, const struct kymo_survey_optio
     if (!kymo__may_have_heap(g->capture))
         return -ENODATA;
     int rc = o->set < KYMO_HEAP_SETS ? kymo_heap_new(g->capture, &wanted, &g->heap) : -EINVAL;
+    if (rc == 0 && o->set == KYMO_HEAP_AT_TIME && g->heap->mode == KYMO_HEAP_LIVE &&
+        !kymo__heap_shot_at(g->heap))
+        rc = -ENODATA; /* only snapshots say what was held at a time */
     if (rc == 0)
         rc = kymo__heap_tallies(g->heap, o->set, &tallies);
     if (rc == 0)

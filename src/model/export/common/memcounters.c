@@ -54,6 +54,9 @@ void kymo__memcounters_each(const struct kymo_memcounters *c,
     if (file.end < options->from || file.end >= options->to)
         return;
     memcpy(values, info.end_by, sizeof(info.end_by));
+    /* A live set says how large its blocks were at the end, but of no time before. */
+    for (unsigned i = 0; info.mode == KYMO_HEAP_LIVE && i < KYMO_HEAP_MAPPINGS; i++)
+        values[i] = 0;
     values[KYMO__COUNTER_RESIDENT] = info.resident_end;
     each(arg, file.end, values);
 }

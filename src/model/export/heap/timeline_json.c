@@ -14,6 +14,7 @@ struct column {
     struct kymo_outfile *out;
     kymo_ns start;
     int counter; /* -1: times */
+    bool known;  /* false: a live set does not say it */
     bool more;
 };
 
@@ -24,7 +25,7 @@ static void print_item(void *arg, kymo_ns time, const uint64_t *values)
     c->more = true;
     if (c->counter < 0)
         kymo__print_int(c->out, time - c->start);
-    else if (c->counter == KYMO__COUNTER_RESIDENT && !values[c->counter])
+    else if (!c->known || (c->counter == KYMO__COUNTER_RESIDENT && !values[c->counter]))
         kymo__print(c->out, "null"); /* it was not measured then */
     else
         kymo__print_uint(c->out, values[c->counter]);
@@ -51,7 +52,10 @@ static void write_head(const struct kymo_memcounters *counters, const struct kym
     kymo__print(out, ",\n\"duration_ns\": ");
     kymo__print_int(out, file->end - file->start);
     kymo__print(out, ",\n\"peak\": {\"time_ns\": ");
-    kymo__print_int(out, info.peak_time ? info.peak_time - file->start : 0);
+    if (info.peak_time || info.mode != KYMO_HEAP_LIVE)
+        kymo__print_int(out, info.peak_time ? info.peak_time - file->start : 0);
+    else
+        kymo__print(out, "null");
     kymo__print(out, ", \"bytes\": ");
     kymo__print_uint(out, info.set[KYMO_HEAP_AT_PEAK].bytes);
     kymo__print(out, ", \"blocks\": ");
@@ -69,20 +73,22 @@ int kymo__timeline_json_write(struct kymo_capture *capture,
     if (!kymo__may_have_heap(capture))
         return -ENODATA;
     int rc = kymo__memcounters_init(&counters, capture, options);
+    bool live = kymo__heap_mode(capture) == KYMO_HEAP_LIVE;
     if (rc == 0) {
         kymo_capture_info(capture, &file);
         write_head(&counters, &file, out);
-        write_column(&counters, options, (struct column){out, file.start, -1, false});
+        write_column(&counters, options, (struct column){out, file.start, -1, true, false});
         kymo__print(out, ",\n\"bytes\": {");
         for (int i = 0; i < KYMO_HEAP_CATEGORIES; i++) {
             kymo__print(out, i ? ",\n" : "\n");
             kymo__print_json(out, kymo__memcounter_word((unsigned)i));
             kymo__print(out, ": ");
-            write_column(&counters, options, (struct column){out, file.start, i, false});
+            bool known = !live || i >= KYMO_HEAP_MAPPINGS;
+            write_column(&counters, options, (struct column){out, file.start, i, known, false});
         }
         kymo__print(out, "},\n\"resident\": ");
         write_column(&counters, options,
-                     (struct column){out, file.start, KYMO__COUNTER_RESIDENT, false});
+                     (struct column){out, file.start, KYMO__COUNTER_RESIDENT, true, false});
         kymo__print(out, "}\n");
     }
     kymo__memcounters_fini(&counters);

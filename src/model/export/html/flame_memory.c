@@ -29,22 +29,29 @@ static bool occurs(const struct kymo_heap *heap, unsigned category)
     return false;
 }
 
-static kymo_ns time_of(const struct kymo_gathered *g)
+/* Write when the graph was taken; null if it is not known. */
+static void write_time(const struct kymo_gathered *g, const struct kymo_heap_info *info)
 {
-    struct kymo_heap_info info = {.size = sizeof(info)};
-    kymo_heap_info(g->heap, &info);
-    if (g->options->set == KYMO_HEAP_AT_PEAK && info.peak_time)
-        return info.peak_time;
-    return g->options->set == KYMO_HEAP_AT_TIME ? g->options->at : g->info.end;
+    unsigned set = g->options->set;
+    kymo_ns time = set == KYMO_HEAP_AT_TIME                      ? g->options->at
+                   : set == KYMO_HEAP_AT_PEAK && info->peak_time ? info->peak_time
+                                                                 : g->info.end;
+    if (set == KYMO_HEAP_AT_PEAK && info->mode == KYMO_HEAP_LIVE)
+        kymo__print(g->out, "null");
+    else
+        kymo__print_int(g->out, time - g->info.start);
 }
 
 void kymo__flame_memory(const struct kymo_gathered *g)
 {
+    struct kymo_heap_info info = {.size = sizeof(info)};
+    kymo_heap_info(g->heap, &info);
     kymo__print(g->out, ",\n\"unit\":\"bytes\",\"memory\":{\"times\":");
     write_column(g, TIMES);
     kymo__print(g->out, ",\n\"series\":[");
     bool more = false;
-    for (unsigned i = 0; i < KYMO_HEAP_CATEGORIES; i++) {
+    /* Of blocks, a live set has no history. */
+    for (unsigned i = 0; info.mode != KYMO_HEAP_LIVE && i < KYMO_HEAP_CATEGORIES; i++) {
         /* The objects in arenas are there already. */
         if (!occurs(g->heap, i) || (i == KYMO_HEAP_ARENAS && !g->heap->arenas_count))
             continue;
@@ -58,6 +65,8 @@ void kymo__flame_memory(const struct kymo_gathered *g)
     kymo__print(g->out, "],\n\"resident\":");
     write_column(g, RESIDENT);
     kymo__print(g->out, ",\"at\":");
-    kymo__print_int(g->out, time_of(g) - g->info.start);
+    write_time(g, &info);
+    kymo__print(g->out, ",\"rate\":");
+    kymo__print_uint(g->out, info.rate);
     kymo__print(g->out, "}");
 }
