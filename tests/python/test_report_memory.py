@@ -296,3 +296,42 @@ def test_python_sees_no_memory_in_other_captures(tmp_path: Path):
     assert start_recorder(path, NESTED).wait(60) == 0
     with library.open(path) as capture:
         assert len(capture.memory()) == 0
+
+
+def test_at_also_takes_the_peak_and_the_end(stories: dict[str, Path]):
+    text = good("report", "--memory", "--at", "end", stories["exact"])
+    assert "Who held memory at the peak" not in text
+    assert text.count("Alive at the end, in bytes") == 1
+    tree = good("report", "--memory", "--at", "end", "--tree", stories["exact"])
+    assert "setup" in tree and "worker" not in tree
+    assert good("report", "--memory", "--at", "peak", stories["exact"]) == good(
+        "report", "--memory", stories["exact"]
+    )
+    assert of(stories["exact"], "--at", "end") == of(stories["exact"])
+
+
+def test_a_tree_says_that_memory_is_folded(tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text("import json\nkept = json.loads('[' + '1.5,' * 100000 + '1]')\n")
+    capture = tmp_path / "program.kymo"
+    good("run", "-q", "--memory", "--calls", "off", "-o", capture, program)
+    text = good("report", "--memory", "--tree", capture)
+    assert "Memory inside libraries is counted for the call into them" in text
+
+
+def test_a_report_of_calls_points_to_memory(stories: dict[str, Path]):
+    done = kymograph("report", stories["exact"])
+    assert "memory    every allocation; --memory shows it" in done.stdout
+    assert "were calls switched off" not in done.stdout
+    assert "has no calls; 'kymograph report --memory' shows its memory" in done.stderr
+
+
+def test_sizes_that_are_not_shown_are_counted(tmp_path: Path):
+    capture = tmp_path / "sizes.kymo"
+    code = "kept = [bytearray(1 << i) for i in range(20)]"
+    good("run", "-q", "--memory", "--calls", "off", "-o", capture, "-c", code)
+    sizes = of(capture)["sizes"]
+    text = good("report", "--memory", capture)
+    table = text[text.index("By size of blocks") :].partition("\n\n")[0].splitlines()[2:]
+    (left,) = (line for line in table if "more; --json has them all" in line)
+    assert len(sizes) == len(table) - 1 + int(left.split()[2])

@@ -250,7 +250,7 @@ static void print_functions(const struct cli_comparison *c)
                kymo__cli_colour(CLI_DIM), kymo__cli_grouped(all - shown).text,
                kymo__cli_colour(CLI_PLAIN));
     if (c->fold[0] && (c->fold[0]->folded || c->fold[1]->folded))
-        kymo__cli_print_folded();
+        kymo__cli_print_folded("Time");
 }
 
 static void print_paths(const struct cli_comparison *c)

@@ -148,9 +148,10 @@ static int show_heap(struct cli_heap_report *r, const struct cli_heap_wish *wish
 {
     if (r->info.mode == KYMO_HEAP_NONE)
         return kymo__cli_capture_no_memory(r->path, r->capture);
-    if (wish->at && r->info.mode == KYMO_HEAP_LIVE && !has_snapshot(r))
+    bool at = r->held == KYMO_HEAP_AT_TIME;
+    if (at && r->info.mode == KYMO_HEAP_LIVE && !has_snapshot(r))
         return CLI_BAD;
-    if (wish->at && r->at > r->file.end - r->file.start) {
+    if (at && r->at > r->file.end - r->file.start) {
         kymo__cli_complain("%s ends at %s, before --at %s", r->path,
                            kymo__cli_duration(r->file.end - r->file.start).text, wish->at);
         r->at = r->file.end - r->file.start;
@@ -162,11 +163,21 @@ static int show_heap(struct cli_heap_report *r, const struct cli_heap_wish *wish
     return wish->check && kymo__cli_heap_gaps(r) ? CLI_NO : CLI_OK;
 }
 
+/* Which set --at TEXT asks for. JSON has those at the peak and at the end in any case. */
+static unsigned set_of(const char *text, bool json)
+{
+    if (!text || strcmp(text, "peak") == 0)
+        return KYMO_HEAP_AT_PEAK;
+    if (strcmp(text, "end") == 0)
+        return json ? KYMO_HEAP_AT_PEAK : KYMO_HEAP_AT_END;
+    return KYMO_HEAP_AT_TIME;
+}
+
 int kymo__cli_report_memory(const char *path, const struct cli_heap_wish *wish)
 {
     struct cli_heap_report r = {
         .path = path,
-        .held = wish->at ? KYMO_HEAP_AT_TIME : KYMO_HEAP_AT_PEAK,
+        .held = set_of(wish->at, wish->json),
         .limit = wish->json   ? UINT64_MAX
                  : wish->tree ? TREE_LIMIT
                               : LIMIT,
@@ -175,14 +186,15 @@ int kymo__cli_report_memory(const char *path, const struct cli_heap_wish *wish)
         .unfold = wish->unfold,
         .tree = wish->tree,
     };
-    if (!read_time("--at", wish->at, &r.at) ||
+    bool at = r.held == KYMO_HEAP_AT_TIME;
+    if (!read_time("--at", at ? wish->at : NULL, &r.at) ||
         !read_time("--older-than", wish->older_than, &r.older_than) ||
         !kymo__cli_choose_limit(wish->limit, &r.limit))
         return CLI_BAD;
     int code = kymo__cli_capture_open_uncounted(path, &r.capture, &r.file);
     if (code != CLI_OK)
         return code;
-    code = read_heap(&r, wish->at != NULL);
+    code = read_heap(&r, at);
     if (code == CLI_OK)
         code = show_heap(&r, wish);
     kymo__stack_names_fini(&r.names);

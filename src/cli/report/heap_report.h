@@ -14,7 +14,7 @@ struct cli_heap_report {
     struct kymo_heap *heap;
     struct kymo_heap_info info;
     struct kymo_stack_names names;
-    unsigned held;      /* the set to show first: KYMO_HEAP_AT_PEAK, or AT_TIME with --at */
+    unsigned held;      /* the set to show first: KYMO_HEAP_AT_PEAK, _AT_END or _AT_TIME */
     kymo_ns at;         /* of --at, since the start of the capture */
     kymo_ns older_than; /* of --older-than; 0: none */
     uint64_t limit;

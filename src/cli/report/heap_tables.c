@@ -113,6 +113,8 @@ static void print_held(const struct cli_heap_report *r, const struct kymo_heap_g
                              kymo__cli_count(r->info.set[r->held].count, "block", "blocks").text);
         head(title, kymo__cli_heap_kind(r, r->held));
         kymo__cli_free(title);
+    } else if (r->held == KYMO_HEAP_AT_END) {
+        head("Alive at the end", kymo__cli_heap_kind(r, r->held));
     } else {
         head("Who held memory at the peak", kymo__cli_heap_kind(r, r->held));
     }
@@ -122,6 +124,8 @@ static void print_held(const struct cli_heap_report *r, const struct kymo_heap_g
 static void print_leaks(const struct cli_heap_report *r, const struct kymo_heap_groups *lines)
 {
     unsigned set = r->older_than ? KYMO_HEAP_OLD : KYMO_HEAP_AT_END;
+    if (set == r->held)
+        return;
     if (r->info.mode == KYMO_HEAP_LIVE && r->older_than) {
         kymo__cli_heading("Alive at the end");
         printf("%*sages are not known: only the live set was recorded\n", CLI_INDENT, "");
@@ -165,7 +169,7 @@ static void print_libraries(const struct cli_heap_report *r)
     struct kymo_heap_groups groups;
     uint32_t *order = NULL;
     size_t count = 0;
-    unsigned by = r->held;
+    unsigned by = r->held == KYMO_HEAP_AT_TIME ? r->held : KYMO_HEAP_AT_PEAK;
     if (kymo__heap_groups(&groups, r->heap, &r->names, KYMO__BY_LIBRARY, r->unfold) == 0)
         kymo__heap_groups_order(&groups, by, &order, &count);
     if (count) {
@@ -204,7 +208,7 @@ static void print_sizes(const struct cli_heap_report *r)
     enum { SIZES = 8 };
     struct kymo_heap_class class = {.size = sizeof class};
     uint64_t least = 0;
-    size_t count = 0;
+    size_t count = 0, left = 0;
     if (r->info.mode == KYMO_HEAP_LIVE)
         return;
     /* The eight classes with the most bytes, in order of size. */
@@ -219,13 +223,13 @@ static void print_sizes(const struct cli_heap_report *r)
     struct cli_table *table = kymo__cli_table_new(columns);
     bool any = false;
     for (size_t i = 0; kymo_heap_class(r->heap, i, &class) == 0; i++) {
+        if (class.all.count && class.peak.bytes + class.all.bytes / 64 < least)
+            left++;
         if (!class.all.count || class.peak.bytes + class.all.bytes / 64 < least)
             continue;
         char range[80];
-        if (class.least > 1)
-            snprintf(range, sizeof range, "%s and more", kymo__cli_bytes(class.least).text);
-        else
-            snprintf(range, sizeof range, "%u B", (unsigned)class.least);
+        snprintf(range, sizeof range, "%s%s", kymo__cli_bytes(class.least).text,
+                 class.least > 1 ? " and more" : "");
         struct cli_text at = kymo__cli_grouped(class.peak.count);
         struct cli_text bytes = kymo__cli_bytes(class.peak.bytes);
         struct cli_text all = kymo__cli_grouped(class.all.count);
@@ -237,6 +241,7 @@ static void print_sizes(const struct cli_heap_report *r)
     if (any) {
         kymo__cli_heading("By size of blocks, in bytes requested");
         kymo__cli_table_print(table, CLI_INDENT);
+        kymo__cli_left_out(count + left, count);
     }
     kymo__cli_table_free(table);
 }

@@ -162,6 +162,11 @@ static void print_unknown(const struct cli_heap_report *r)
         printf("%s of libraries that were just being loaded, freed unseen\n",
                kymo__cli_count(r->info.unseen_frees, "block", "blocks").text);
     }
+    if (r->file.expired_records) {
+        kymo__cli_label("dropped");
+        printf("%s, by the flight recorder; what they allocated is unknown\n",
+               kymo__cli_count(r->file.expired_records, "older event", "older events").text);
+    }
     if (r->info.lost || r->info.disorder || (*r->info.missed && strcmp(r->info.missed, "0") != 0)) {
         kymo__cli_label("missing");
         printf("%sthis capture is incomplete; --check says why%s\n", kymo__cli_colour(CLI_YELLOW),

@@ -210,7 +210,7 @@ void kymo__cli_print_tree(const struct cli_report *report)
     print_left_out(report, tree->count ? tree->count - 1 - count : 0,
                    count > report->limit ? count - report->limit : 0);
     if (report->fold->folded)
-        kymo__cli_print_folded();
+        kymo__cli_print_folded(report->of_memory ? "Memory" : "Time");
     print_full(report);
     kymo__cli_free(b.level);
     kymo__cli_free(b.more);

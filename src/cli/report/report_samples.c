@@ -83,7 +83,7 @@ static void print_functions(const struct cli_report *report)
                kymo__cli_grouped(sampled->function_count - report->limit).text,
                kymo__cli_colour(CLI_PLAIN));
     if (sampled->fold->folded)
-        kymo__cli_print_folded();
+        kymo__cli_print_folded("Time");
     if (report->sorted)
         return;
     uint32_t *functions = kymo__cli_report_by(sampled, CLI_BY_TOTAL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "absent.h"
+#include "heapview.h"
 #include "memory.h"
 #include "naming.h"
 #include "report.h"
@@ -100,7 +101,8 @@ static void print_absent(const struct cli_report *report)
     uint64_t found = s->counts.slices + (report->samples ? report->samples->tallies.samples : 0);
     const struct cli_absent absent = {
         .children = count_children(s),
-        .nothing = whole && kymo__cli_hardly_any(report->capture, &report->info, found),
+        .nothing = whole && !kymo__may_have_heap(report->capture) &&
+                   kymo__cli_hardly_any(report->capture, &report->info, found),
     };
     kymo__cli_print_absent(report->capture, &report->info, &absent);
     if (s->counts.lost_args) {
@@ -183,6 +185,10 @@ void kymo__cli_print_summary(const struct cli_report *report)
         kymo__cli_label("samples");
         printf("%s on %s\n", kymo__cli_grouped(report->samples->tallies.samples).text,
                kymo__cli_count(threads, "thread", "threads").text);
+    }
+    if (kymo__may_have_heap(report->capture)) {
+        kymo__cli_label("memory");
+        printf("%s; --memory shows it\n", kymo__heap_mode_phrase(report->capture));
     }
     print_losses(report);
     print_off(report);

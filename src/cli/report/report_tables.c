@@ -79,7 +79,7 @@ void kymo__cli_print_functions(const struct cli_report *report)
                kymo__cli_colour(CLI_DIM), kymo__cli_grouped(report->function_count - shown).text,
                kymo__cli_colour(CLI_PLAIN));
     if (report->fold->folded)
-        kymo__cli_print_folded();
+        kymo__cli_print_folded("Time");
     if (report->sorted || shown == 0)
         return;
     uint32_t *functions = kymo__cli_report_by(report, CLI_BY_TOTAL);

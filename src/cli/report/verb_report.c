@@ -110,6 +110,14 @@ static int survey(struct cli_report *report, bool as_json, int native)
     return error < 0 ? kymo__cli_capture_broken(report->path, error) : CLI_OK;
 }
 
+static bool is_whole(const struct cli_report *report)
+{
+    bool whole = report->part.from <= 0 && report->part.to == INT64_MAX;
+    for (uint32_t i = 0; i < report->threads.count; i++)
+        whole &= report->threads.chosen[i];
+    return whole;
+}
+
 /* Explain an empty report when the user can do something about it. */
 static int explain_empty(const struct cli_report *report)
 {
@@ -117,6 +125,10 @@ static int explain_empty(const struct cli_report *report)
         kymo__cli_report_only_samples(report) ? report->sampled : report;
     if (report->info.records == 0)
         kymo__cli_complain("%s has no records; 'kymograph info' says how the recording ended",
+                           report->path);
+    else if (what->survey->counts.slices == 0 && is_whole(report) &&
+             kymo__may_have_heap(report->capture))
+        kymo__cli_complain("%s has no calls; 'kymograph report --memory' shows its memory",
                            report->path);
     else if (what->survey->counts.slices == 0)
         kymo__cli_complain("%s: no %s in that part; the capture has %s and lasts %s", report->path,
@@ -296,8 +308,8 @@ static const struct cli_option options[] = {
     [OPTION_MEMORY] = {"memory", 'm', NULL,
                        "show who held memory, what is still alive and what was allocated, of a "
                        "capture recorded with --memory"},
-    [OPTION_AT] = {"at", 0, "TIME",
-                   "with --memory: what was alive at this time, instead of at the peak"},
+    [OPTION_AT] = {"at", 0, "peak|end|TIME",
+                   "with --memory: what was alive then (default: at the peak)"},
     [OPTION_OLDER_THAN] = {"older-than", 0, "TIME",
                            "with --memory: of what is alive at the end, only blocks this old"},
     [OPTION_CHECK] = {"check", 0, NULL,

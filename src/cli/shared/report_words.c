@@ -81,10 +81,10 @@ void kymo__cli_left_out(size_t count, size_t most)
                kymo__cli_colour(CLI_PLAIN));
 }
 
-void kymo__cli_print_folded(void)
+void kymo__cli_print_folded(const char *what)
 {
-    printf("%*s%sTime inside libraries is counted for the call into them; --unfold shows them%s\n",
-           CLI_INDENT, "", kymo__cli_colour(CLI_DIM), kymo__cli_colour(CLI_PLAIN));
+    printf("%*s%s%s inside libraries is counted for the call into them; --unfold shows them%s\n",
+           CLI_INDENT, "", kymo__cli_colour(CLI_DIM), what, kymo__cli_colour(CLI_PLAIN));
 }
 
 void kymo__cli_print_rest_end(const char *text, int used)

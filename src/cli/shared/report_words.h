@@ -29,8 +29,8 @@ struct cli_text kymo__cli_percent(kymo_ns part, kymo_ns whole);
 /* Below a table of at most MOST rows: print how many of COUNT are not shown. */
 void kymo__cli_left_out(size_t count, size_t most);
 
-/* Print a note below a table or tree in which libraries are folded. */
-void kymo__cli_print_folded(void);
+/* Print a note below a table or tree of WHAT, "Time" or "Memory", in which libraries are folded. */
+void kymo__cli_print_folded(const char *what);
 
 /* Print TEXT as the rest of a line from column USED; it loses its beginning to fit the terminal. */
 void kymo__cli_print_rest_end(const char *text, int used);
