@@ -392,7 +392,7 @@ def test_completion_offers_the_values_of_an_option(shell: str, tmp_path: Path) -
     assert offers(shell, "kymograph report --sort ", tmp_path) == sorts
     assert offers(shell, "kymograph report -s p", tmp_path) == ["p99"]
     assert offers(shell, "kymograph report --native ", tmp_path) == ["all", "brief", "none"]
-    assert offers(shell, "kymograph diff --of ", tmp_path) == ["calls", "samples"]
+    assert offers(shell, "kymograph diff --of ", tmp_path) == ["calls", "memory", "samples"]
     assert offers(shell, "kymograph run --c-calls ", tmp_path) == ["off", "on"]
     assert offers(shell, "kymograph run --source ", tmp_path) == []
     assert offers(shell, "kymograph help ex", tmp_path) == ["export"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import snapshots
 from judges import Browser
-from program import good, refused
+from program import good, refused, run
 
 import kymograph
 
@@ -329,3 +329,27 @@ def test_perfetto_has_the_same_counters(few: Path) -> None:
         "memory: mappings (mapped)": MAPPED,
         "memory: resident": 8192,
     }
+
+
+def test_of_memory_is_the_same_as_memory(tmp_path: Path) -> None:
+    capture = make(tmp_path / "few.kymo", "few")
+    for format_ in ("collapsed", "html"):
+        wanted = good("export", "--memory", "--to", format_, "-o", "-", capture)
+        assert good("export", "--of", "memory", "--to", format_, "-o", "-", capture) == wanted
+    wanted = good("diff", "--memory", capture, capture)
+    assert good("diff", "--of", "memory", capture, capture) == wanted
+    for verb in (["export", "--to", "html", "-o", tmp_path / "x.html"], ["diff", capture]):
+        done = run(*verb, "--memory", "--of", "samples", capture)
+        assert done.returncode == 2 and "--of samples works only without" in done.stderr
+
+
+@pytest.mark.parametrize("format_", ["speedscope", "pstats", "callgrind"])
+def test_formats_that_cannot_hold_memory_refuse_it(tmp_path: Path, format_: str) -> None:
+    capture = tmp_path / "only.kymo"
+    good("run", "-q", "--memory", "--calls", "off", "-o", capture, "-c", "kept = [1] * 1000")
+    for of in ([], ["--memory"], ["--of", "memory"]):
+        done = run("export", *of, "--to", format_, "-o", tmp_path / "out", capture)
+        assert done.returncode == 2 and f"{format_} cannot hold memory" in done.stderr
+        assert not (tmp_path / "out").exists()
+    with kymograph.open(capture) as opened, pytest.raises(ValueError, match="memory"):
+        opened.export(tmp_path / "out", format_)

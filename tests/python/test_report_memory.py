@@ -232,7 +232,7 @@ def test_options_of_time_and_of_memory_do_not_mix(stories: dict[str, Path]):
     )
     assert bad("report", "--check", path) == "--check works only with --memory"
     assert bad("diff", "--memory", "--of", "calls", path, path) == (
-        "--of works only without --memory"
+        "--of calls works only without --memory"
     )
     assert "is not a time" in bad("report", "--memory", "--at", "noon", path)
 

@@ -178,10 +178,17 @@ static bool page_allowed(const char *output, bool as_json, const char *const *pa
     return !output || kymo__cli_may_replace(output, forced);
 }
 
+/* --of memory is the same as --memory. */
+static bool is_of_memory(const struct cli_arguments *arguments)
+{
+    const char *of = arguments->value[OPTION_OF];
+    return of ? strcmp(of, "memory") == 0 : arguments->value[OPTION_MEMORY] != NULL;
+}
+
 static int run_memory(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
-    static const int of_time[] = {OPTION_SORT, OPTION_MIN,    OPTION_THREAD, OPTION_HTML,
-                                  OPTION_OF,   OPTION_NATIVE, OPTION_UNFOLD};
+    static const int of_time[] = {OPTION_SORT, OPTION_MIN,    OPTION_THREAD,
+                                  OPTION_HTML, OPTION_NATIVE, OPTION_UNFOLD};
     bool as_json = arguments->value[OPTION_JSON] != NULL;
     uint64_t limit = as_json ? UINT64_MAX : LIMIT;
     for (size_t i = 0; i < sizeof of_time / sizeof *of_time; i++) {
@@ -198,8 +205,12 @@ static int run_memory(const struct cli_verb *verb, const struct cli_arguments *a
 static int run_diff(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
     kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
-    if (arguments->value[OPTION_MEMORY])
+    if (is_of_memory(arguments))
         return run_memory(verb, arguments);
+    if (arguments->value[OPTION_MEMORY]) {
+        kymo__cli_complain("--of %s works only without --memory", arguments->value[OPTION_OF]);
+        return CLI_BAD;
+    }
     const char *page = arguments->value[OPTION_HTML];
     bool as_json = arguments->value[OPTION_JSON] != NULL;
     struct cli_comparison c = {
@@ -249,13 +260,14 @@ static const struct cli_option options[] = {
     [OPTION_HTML] = {"html", 0, "OUT",
                      "write an HTML page instead: the table and flame graphs coloured by change; "
                      "- for stdout"},
-    [OPTION_OF] = {"of", 0, "calls|samples",
-                   "compare calls or samples (default: calls, unless both have only samples)"},
+    [OPTION_OF] = {"of", 0, "calls|samples|memory",
+                   "compare calls, samples or memory (default: calls, unless both have only "
+                   "samples)"},
     [OPTION_NATIVE] = {"native", 0, "brief|all|none",
                        "native frames of samples: brief hides the interpreter's own; all; none"},
     [OPTION_FORCE] = {"force", 0, NULL, "let --html overwrite a file that kymograph did not write"},
     [OPTION_MEMORY] = {"memory", 'm', NULL,
-                       "compare memory instead of time: at the peak and at the end, growth first"},
+                       "the same as --of memory: at the peak and at the end, growth first"},
     [OPTION_UNFOLD] = {"unfold", 'u', NULL,
                        "show every function; by default, time inside the standard library, "
                        "installed packages and imports is counted for the call into them"},

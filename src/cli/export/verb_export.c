@@ -60,7 +60,7 @@ static int refuse_export(const struct kymo_capture *capture, const char *path, c
         return kymo__cli_capture_no_memory(path, capture);
     if (error == -ENODATA)
         kymo__cli_complain("%s has no samples; remove --of samples", path);
-    else if (of == KYMO_OF_MEMORY)
+    else if (of == KYMO_OF_MEMORY || (of == KYMO_OF_EITHER && kymo__may_have_heap(capture)))
         kymo__cli_complain("%s: %s cannot hold memory; export it to html, pprof, collapsed, "
                            "snapshot or timeline",
                            path, format);
@@ -125,18 +125,23 @@ static bool has_operators(const struct kymo_capture *capture, const char *path, 
 static bool choose_memory(const struct cli_arguments *arguments, const struct kymo_info *info,
                           struct kymo_export_options *options)
 {
-    static const int of_time[] = {OPTION_THREAD, OPTION_FROM, OPTION_UNTIL, OPTION_OF};
-    static const char *const names[] = {"thread", "from", "until", "of"};
+    static const int of_time[] = {OPTION_THREAD, OPTION_FROM, OPTION_UNTIL};
+    static const char *const names[] = {"thread", "from", "until"};
     const char *at = arguments->value[OPTION_AT], *entries = arguments->value[OPTION_ENTRIES];
     struct cli_part part;
-    if (arguments->value[OPTION_MEMORY])
+    bool memory = arguments->value[OPTION_MEMORY] || options->of == KYMO_OF_MEMORY;
+    if (memory && options->of != KYMO_OF_MEMORY && options->of != KYMO_OF_EITHER) {
+        kymo__cli_complain("--of %s works only without --memory", arguments->value[OPTION_OF]);
+        return false;
+    }
+    if (memory)
         options->of = KYMO_OF_MEMORY;
-    for (size_t i = 0; arguments->value[OPTION_MEMORY] && i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; memory && i < sizeof names / sizeof *names; i++)
         if (arguments->value[of_time[i]]) {
             kymo__cli_complain("--%s works only without --memory", names[i]);
             return false;
         }
-    if (at && !arguments->value[OPTION_MEMORY]) {
+    if (at && !memory) {
         kymo__cli_complain("--at works only with --memory");
         return false;
     }
@@ -292,13 +297,13 @@ static const struct cli_option options[] = {
     [OPTION_PROCESS] = CLI_PROCESS_OPTION,
     [OPTION_FROM] = CLI_FROM_OPTION,
     [OPTION_UNTIL] = {"until", 0, "TIME", "stop before this time"},
-    [OPTION_OF] = {"of", 0, "calls|samples",
-                   "export calls or samples, for formats that hold only one of them (default: "
-                   "calls, unless there are only samples)"},
+    [OPTION_OF] = {"of", 0, "calls|samples|memory",
+                   "export calls, samples or memory, for formats that hold only one of them "
+                   "(default: calls, unless there are none)"},
     [OPTION_NATIVE] = {"native", 0, "brief|all|none",
                        "native frames of samples: brief hides the interpreter's own; all; none"},
     [OPTION_MEMORY] = {"memory", 'm', NULL,
-                       "export who held memory, of a capture recorded with --memory; snapshot and "
+                       "the same as --of memory: who held it, if it was recorded; snapshot and "
                        "timeline always do"},
     [OPTION_AT] = {"at", 0, "peak|end|TIME",
                    "with --memory: what was alive then (default: at the peak)"},

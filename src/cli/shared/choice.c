@@ -32,8 +32,10 @@ bool kymo__cli_choose(const char *option, const char *text, const char *const *w
 
 bool kymo__cli_choose_of(const char *text, unsigned *of)
 {
-    static const char *const words[] = {
-        [KYMO_OF_EITHER] = "either", [KYMO_OF_CALLS] = "calls", [KYMO_OF_SAMPLES] = "samples"};
+    static const char *const words[] = {[KYMO_OF_EITHER] = "either",
+                                        [KYMO_OF_CALLS] = "calls",
+                                        [KYMO_OF_SAMPLES] = "samples",
+                                        [KYMO_OF_MEMORY] = "memory"};
     return kymo__cli_choose("--of", text, words, sizeof words / sizeof *words, of);
 }
 

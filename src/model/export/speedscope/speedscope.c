@@ -237,6 +237,8 @@ static int write_none(struct speedscope *s)
     struct kymo_buffer b = {0};
     if (s->profiles)
         return 0; /* readers require one */
+    if (s->options->of == KYMO_OF_EITHER && kymo__may_have_heap(s->capture))
+        return -ENOTSUP; /* there is nothing but memory */
     int rc = begin_profile(&b, s, "no calls", true) | kymo__json_text(&b, "]}");
     if (rc == 0)
         kymo__outfile_add(s->out, b.bytes, b.len);
@@ -265,7 +267,9 @@ int kymo__speedscope_write(struct kymo_capture *capture, const struct kymo_expor
         .to = options->to < info.end ? options->to : info.end,
         .first = -1,
     };
-    int rc = options->of == KYMO_OF_SAMPLES && !info.samples ? -ENODATA : 0;
+    int rc = options->of == KYMO_OF_MEMORY                     ? -ENOTSUP
+             : options->of == KYMO_OF_SAMPLES && !info.samples ? -ENODATA
+                                                               : 0;
     if (rc == 0)
         rc = kymo__callables_init(&s.callables, capture);
     if (rc == 0 && info.samples && options->of != KYMO_OF_CALLS)
