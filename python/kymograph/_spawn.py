@@ -145,7 +145,7 @@ def _is_recorded(pid: int) -> bool:
 
 
 def _note_unrecorded(name: str) -> None:
-    name = name.removeprefix("process ")
+    name = name.removeprefix("process ").strip("()")  # "process (fork)" has no command
     if name not in _others and len(_others) >= _NAMED:
         name = _REST
     _others[name] = _others.get(name, 0) + 1

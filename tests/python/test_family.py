@@ -16,6 +16,7 @@ from family import family_calls, processes, same_as_python
 from ran import RUN, execute, recorded, write
 
 import kymograph
+from kymograph import _spawn
 
 pytestmark = [
     pytest.mark.usefixtures("folder"),
@@ -42,6 +43,14 @@ def test_the_summary_counts_processes() -> None:
 
     assert re.search(r"recorded .* on 1 thread, and 3 child processes, in ", said), said
     assert "; not in it: 1 child process (true)\n" in said
+
+
+def test_a_forked_child_that_is_not_recorded_has_no_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_spawn, "_others", {})
+    monkeypatch.setattr(_spawn, "_children", {1: ("process (fork)", 0)})
+    assert _spawn.unrecorded() == "1 child process (fork)"
 
 
 def test_a_child_that_is_not_python_is_a_span_with_its_command_pid_and_status() -> None:
