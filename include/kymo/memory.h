@@ -67,7 +67,8 @@ struct kymo_memory_options {
     int mode;            /* enum kymo_memory_mode */
     unsigned what;       /* enum kymo_memory_what bits; 0: everything */
     uint64_t rate;       /* sampled: mean number of bytes between samples; 0: 512 KiB */
-    unsigned stacks;     /* enum kymo_stack_part bits; 0: KYMO_STACK_MANAGED */
+    unsigned stacks;     /* enum kymo_stack_part bits; 0: those of the interpreter, or native ones
+                            in a program without one */
     int no_stacks;       /* not 0: record no stacks */
     kymo_ns resident_ns; /* time between two samples of resident memory; 0: 10 ms, negative: none */
 };

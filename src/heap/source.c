@@ -43,8 +43,17 @@ static int complete(const struct kymo_memory_options *options, struct kymo_memor
         o->rate = 512 << 10;
     if (!o->resident_ns)
         o->resident_ns = 10 * 1000000;
-    o->stacks = o->no_stacks ? 0 : o->stacks ? o->stacks : KYMO_STACK_MANAGED;
     return 0;
+}
+
+/* The kinds of frames to record. Known only when a session starts: an interpreter may come late. */
+static unsigned stacks_of(const struct kymo_memory_options *o)
+{
+    if (o->no_stacks)
+        return 0;
+    if (o->stacks)
+        return o->stacks;
+    return kymo__interpreter() ? KYMO_STACK_MANAGED : KYMO_STACK_NATIVE;
 }
 
 int kymo_memory_configure(const struct kymo_memory_options *options)
@@ -209,6 +218,7 @@ static int prepare_heap(struct kymo_heaprec *heap, const struct kymo_source_sess
     if (rc == 0 && heap->options.mode != KYMO_MEMORY_EXACT)
         rc = kymo__live_held_begin(heap->options.mode == KYMO_MEMORY_SAMPLED ? heap->options.rate
                                                                              : 0);
+    heap->options.stacks = stacks_of(&heap->options);
     heap->parts = heap->options.stacks;
     heap->fine = fine_bits();
     if (!kymo__interpreter())

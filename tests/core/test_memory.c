@@ -156,6 +156,21 @@ static void blocks_that_a_library_reports_are_held_once(void)
     free(heaped.all);
 }
 
+static void stacks_are_native_in_a_program_without_an_interpreter(void)
+{
+    const char *path = check_path("native");
+    heaped_start(path, NULL);
+    allocations_free(allocations_one(7019));
+    CHECK_OK(kymo_stop());
+
+    struct heaped heaped = heaped_read(path);
+    size_t found = 0;
+    for (size_t i = 0; i < heaped.count; i++)
+        found += heaped.all[i].size == 7019 && heaped.all[i].stack;
+    CHECK_EQ(found, 1);
+    free(heaped.all);
+}
+
 /* ---- nothing is left behind ---- */
 
 struct slots {
@@ -534,6 +549,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(mappings_alone_are_recorded_alone),
     CHECK_CASE(what_a_library_reports_names_a_block_or_is_one_of_its_own),
     CHECK_CASE(blocks_that_a_library_reports_are_held_once),
+    CHECK_CASE(stacks_are_native_in_a_program_without_an_interpreter),
     CHECK_CASE(every_slot_and_protection_is_put_back),
     CHECK_CASE(no_address_is_allocated_twice_while_it_is_live),
     CHECK_CASE(destructors_of_threads_are_recorded),
