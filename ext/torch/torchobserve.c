@@ -63,7 +63,7 @@ static void add_observation(const void *record, unsigned scope, bool end)
     const char *name = lib->name(record);
     strncpy(o->name, name, TEXT_BYTES - 1);
     if (end) {
-        kymo__torch_read_outputs(l, record, &values);
+        kymo__torch_read_outputs(l, lib, record, &values);
     } else {
         kymo__torch_read_head(l, record, name, NULL, &o->head);
         kymo__torch_read_inputs(l, lib, record, &values);

@@ -224,7 +224,7 @@ static bool end_op(const void *record, const struct kymo__torch_layout *l, struc
                    struct kymo_op_value *room, size_t most, uint64_t ticks)
 {
     struct kymo__torch_values values = {.at = room, .end = room + most};
-    kymo__torch_read_outputs(l, record, &values);
+    kymo__torch_read_outputs(l, kymo__torch_known(), record, &values);
     if (values.cut && most == FEW)
         return false;
     kymo_op_end_at(op, room, (size_t)(values.at - room), ticks);

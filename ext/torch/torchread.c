@@ -223,11 +223,15 @@ void kymo__torch_read_inputs(const struct kymo__torch_layout *l, const struct ky
         read_all(l, from + (have - count), count, values, 0);
 }
 
-void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const void *record,
-                              struct kymo__torch_values *values)
+void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
+                              const void *record, struct kymo__torch_values *values)
 {
     const struct ivalue *from = kymo__torch_pointer(record, l->outputs),
                         *end = kymo__torch_pointer(record, l->outputs + 8);
-    if (from <= end && end - from < INPUTS_MOST)
-        read_all(l, from, (uint64_t)(end - from), values, 0);
+    if (from >= end || end - from >= INPUTS_MOST)
+        return;
+    /* Of a boxed call they are on top of what the caller had on the stack. */
+    uint64_t have = (uint64_t)(end - from), count = lib->outputs(record);
+    if (count <= have)
+        read_all(l, end - count, count, values, 0);
 }

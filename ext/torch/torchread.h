@@ -66,8 +66,8 @@ struct kymo__torch_values {
 /* Read the inputs or outputs of RECORD. */
 void kymo__torch_read_inputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
                              const void *record, struct kymo__torch_values *values);
-void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const void *record,
-                              struct kymo__torch_values *values);
+void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
+                              const void *record, struct kymo__torch_values *values);
 
 /* Read what TENSOR, a TensorImpl, has. */
 void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *tensor,

@@ -157,6 +157,16 @@ def test_every_operator_ends_and_has_outputs(tmp_path: Path) -> None:
     assert addmm.note["schema"] == "aten::addmm"
 
 
+def test_outputs_of_boxed_operators_are_their_own(tmp_path: Path) -> None:
+    """They are on a stack, above what the caller has there."""
+    x = torch.ones(3)
+    found = record(tmp_path / "t.kymo", lambda: torch.func.grad(lambda t: (t * t).sum())(x))
+
+    products = [operator for operator in found if operator.name == "aten::mul"]
+    assert len(products) > 2
+    assert {operator.out["kinds"] for operator in products} == {(1,)}
+
+
 def test_whole_schemas_are_recorded_at_the_end(tmp_path: Path) -> None:
     record(tmp_path / "t.kymo", lambda: torch.ones(2) + torch.ones(2))
 
