@@ -41,7 +41,8 @@ def test_warm_up_is_not_shown(tmp_path: Path) -> None:
             prof.step()
 
     assert names_of(prof, tmp_path / "t.json") == ["step 2", "ProfilerStep#2"]
-    assert [event.name for event in prof.events()] == ["ProfilerStep#2", "step 2"]
+    assert [event.name for event in prof.events()] == ["ProfilerStep*", "step 2"]
+    assert [event.trace_name for event in prof.events()] == ["ProfilerStep#2", "step 2"]
     assert [row.key for row in prof.key_averages()] == ["ProfilerStep*", "step 2"]
 
 

@@ -103,6 +103,36 @@ def test_averages_have_the_names_and_counts_of_torch(program: Callable[[], Any])
     assert flops == {row.key: row.flops for row in theirs.key_averages()}
 
 
+def test_a_tensor_without_a_shape_has_no_operations() -> None:
+    nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+    ours, theirs = both(lambda: nested + nested, record_shapes=True, with_flops=True)
+
+    rows = [{row.key: row.flops for row in prof.key_averages()} for prof in (ours, theirs)]
+    assert rows[0] == rows[1]  # not 1 for each, as for a tensor of no dimensions
+
+
+def test_steps_and_blocks_of_memory_have_the_names_and_shapes_of_torch() -> None:
+    found = []
+    for module in (kymograph, TORCH):
+        plan = module.schedule(wait=0, warmup=1, active=2, repeat=1)
+        with module.profile(
+            activities=[module.ProfilerActivity.CPU],
+            schedule=plan,
+            record_shapes=True,
+            profile_memory=True,
+        ) as prof:
+            for _ in range(3):
+                held = torch.ones(3)
+                prof.step()
+                del held
+        events = [(e.name, e.key, e.trace_name) for e in prof.events() if "Step" in e.name]
+        rows = prof.key_averages(group_by_input_shape=True)
+        found.append((events, {(row.key, str(row.input_shapes)) for row in rows}))
+
+    assert found[0] == found[1]
+    assert found[0][0][0] == ("ProfilerStep*", "ProfilerStep*", "ProfilerStep#1")
+
+
 def test_events_say_what_those_of_torch_say() -> None:
     config = torch._C._profiler._ExperimentalConfig(capture_overload_names=True)
     ours, theirs = both(convolution(), record_shapes=True, experimental_config=config)

@@ -10,7 +10,7 @@ import kymograph
 from kymograph import _core
 from kymograph.profiler._deadline import Deadline
 from kymograph.profiler._events import Grouping, Options, Part, has_operators
-from kymograph.profiler._names import FUNCTION, NAME, OPERATOR, Callee, display, is_marked, is_step
+from kymograph.profiler._names import FUNCTION, NAME, OPERATOR, Callee, display, is_marked, key_of
 from kymograph.profiler._table import Rows
 from kymograph.profiler._times import Times
 
@@ -82,10 +82,6 @@ class FunctionEventAvg(Times):
         )
 
 
-def _key(callee: Callee) -> str:
-    return "ProfilerStep*" if is_step(callee) else display(callee)
-
-
 # Shares of the time that is left: for functions and annotations, which the library adds up, with
 # and without operators after them; and to read operators and memory, before they are added up.
 _FOR_FUNCTIONS, _FOR_FUNCTIONS_ALONE, _FOR_CALLS, _FOR_MEMORY_TOO = 0.25, 0.75, 0.5, 0.75
@@ -103,7 +99,7 @@ def _add_operators(
         callee, start, end, self_ns, parent, thread, *_ = timeline[number]
         if callee[3] != OPERATOR:
             continue
-        key: tuple[Any, ...] = (_key(callee), part.is_annotation(number))
+        key: tuple[Any, ...] = (key_of(callee), part.is_annotation(number))
         op = None
         if grouping.shapes or grouping.overloads or part.options.flops:
             op = part.operator(number)
@@ -150,7 +146,7 @@ def _add_memory(merged: Merged, part: Part, stack: int) -> None:
             if stack < 0 or len(callers) < stack:
                 callers.append(display(above))
             parent = part.timeline[parent][4]
-        row = merged.get((_key(callee), callee[3] == NAME, *callers))
+        row = merged.get((key_of(callee), callee[3] == NAME, *callers))
         if row is not None:
             row.add_memory(part, number, total=not inside)
     for i, block in enumerate(part.usages.outside):
@@ -191,7 +187,7 @@ def rows_of(
             if callee[3] == OPERATOR:
                 continue
             shown = [display(caller) for caller in callers]
-            name = _key(callee)
+            name = key_of(callee)
             key = (name, callee[3] == NAME, *shown)
             row = merged.get(key)
             if row is None:
@@ -208,6 +204,9 @@ def rows_of(
             _add_operators(merged, part, stack, grouping, in_time)
             if options.memory:
                 _add_memory(merged, part, stack)
+    if grouping.shapes:
+        for row in merged.values():
+            row.input_shapes = row.input_shapes or []
     rows = Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))
     rows.memory = options.memory
     return rows

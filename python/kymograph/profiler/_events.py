@@ -19,6 +19,7 @@ from kymograph.profiler._names import (
     Callee,
     display,
     is_marked,
+    key_of,
 )
 from kymograph.profiler._operators import HIDDEN, USER_SCOPE, Operator
 from kymograph.profiler._table import Rows, table
@@ -66,7 +67,8 @@ class FunctionEvent(Times):
 
     @property
     def name(self) -> str:
-        return display(self._part.entry(self.id)[0])
+        """The same for all steps of a profiler, `ProfilerStep*`."""
+        return key_of(self._part.entry(self.id)[0])
 
     @property
     def key(self) -> str:
@@ -74,7 +76,8 @@ class FunctionEvent(Times):
 
     @property
     def trace_name(self) -> str:
-        return self.name
+        """Its name in the trace, such as `ProfilerStep#3`."""
+        return display(self._part.entry(self.id)[0])
 
     # ---- operators
 

@@ -82,7 +82,9 @@ def is_marked(callee: Callee) -> bool:
     return callee[3] in (NAME, OPERATOR)
 
 
-def is_step(callee: Callee) -> bool:
-    """Is it one of the steps that `profile.step` marks?"""
+def key_of(callee: Callee) -> str:
+    """Return the name that events and rows have. All steps that `profile.step` marks share one."""
     name = callee[0]
-    return callee[3] == NAME and name.startswith("ProfilerStep#") and name[13:].isdigit()
+    if callee[3] == NAME and name.startswith("ProfilerStep#") and name[13:].isdigit():
+        return "ProfilerStep*"
+    return display(callee)

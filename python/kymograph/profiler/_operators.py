@@ -9,6 +9,7 @@ from typing import Any
 _TENSOR, _INT, _BOOL, _FLOAT, _TEXT, _DEVICE, _LIST, _TUPLE, _OTHER, _COMPLEX = range(1, 11)
 _UNDEFINED = 11
 _SCALARS = {_INT, _BOOL, _FLOAT, _COMPLEX}
+_OPAQUE = 2  # of enum kymo_op_mark
 
 USER_SCOPE = 7
 
@@ -28,7 +29,7 @@ Shape = list[int]
 class Value:
     """An argument, with those in it if it is a list."""
 
-    __slots__ = ("dtype", "inside", "kind", "plain", "shape", "strides")
+    __slots__ = ("dtype", "inside", "kind", "opaque", "plain", "shape", "strides")
 
     def __init__(self, kind: int) -> None:
         self.kind = kind
@@ -37,6 +38,7 @@ class Value:
         self.shape: Shape = []
         self.strides: Shape = []
         self.dtype = ""
+        self.opaque = False  # a tensor without a shape of its own
 
     def all_are(self, kinds: set[int]) -> bool:
         return self.kind == _LIST and all(value.kind in kinds for value in self.inside)
@@ -68,13 +70,14 @@ def _read(note: dict[str, Any]) -> tuple[list[Value], list[str]]:
     """Return the top-level values of a note, and their keywords."""
     kinds, ints, floats = iter(note["kinds"]), iter(note["ints"]), iter(note["floats"])
     texts, dtypes = iter(note["texts"]), iter(note["dtypes"])
-    shapes, strides = iter(note["shapes"]), iter(note["strides"])
+    shapes, strides, marks = iter(note["shapes"]), iter(note["strides"]), iter(note["marks"])
 
     def one(kind: int) -> Value:
         value = Value(kind)
         if kind == _TENSOR:
             value.shape, value.strides = list(next(shapes, ())), list(next(strides, ()))
             value.dtype = next(dtypes, "")
+            value.opaque = bool(next(marks, 0) & _OPAQUE)
         elif kind in (_INT, _BOOL):
             number = next(ints, 0)
             value.plain = bool(number) if kind == _BOOL else number
@@ -181,9 +184,9 @@ def _product(shape: Shape) -> int:
 
 
 def _elements(op: Operator) -> int:
-    # A scalar has no shape, and torch counts nothing for it.
-    shape = op.inputs[0].shape
-    return _product(shape) if op.inputs[0].kind == _TENSOR else 0
+    # A number has no shape, and torch counts nothing for it.
+    first = op.inputs[0]
+    return _product(first.shape) if first.kind == _TENSOR and not first.opaque else 0
 
 
 def _of_product(op: Operator, first: int) -> int:

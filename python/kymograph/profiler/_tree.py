@@ -88,7 +88,7 @@ class TorchOpFields(_Fields):
 
     def __init__(self, event: FunctionEvent) -> None:
         self._event = event
-        self.name = event.name
+        self.name = event.trace_name
         self.sequence_number = event.sequence_nr
 
     @property
@@ -249,7 +249,7 @@ class KinetoEvent:
         self._event, self._shift = event, shift
 
     def name(self) -> str:
-        return self._event.name
+        return self._event.trace_name
 
     def overload_name(self) -> str:
         return self._event.overload_name
