@@ -234,6 +234,17 @@ def test_a_directory_that_does_not_exist_is_an_error_at_once(tmp_path):
         ExecutionTraceObserver().register_callback(tmp_path / "no" / "et.json")
 
 
+def test_an_observer_that_cannot_start_leaves_no_recording():
+    class Broken:
+        def start(self):
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        kymograph.profile(execution_trace_observer=Broken()).start()
+
+    assert not kymograph.running()
+
+
 def test_an_observer_that_is_dropped_writes_its_file(tmp_path):
     path = tmp_path / "dropped.json"
     observer = ExecutionTraceObserver().register_callback(path)

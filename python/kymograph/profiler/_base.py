@@ -171,15 +171,18 @@ class _KinetoProfile:
         if self.execution_trace_observer:
             if not isinstance(self.execution_trace_observer, ExecutionTraceObserver):
                 _core.torch_others(True)
-            self.execution_trace_observer.start()
+            try:
+                self.execution_trace_observer.start()
+            except BaseException:
+                self._end(self._release())
+                raise
         # Last, so that the work above is not recorded.
         assert self._recording is not None
         self._recording.open_window()
 
     def stop_trace(self) -> None:
         """End the recording. Its results are available from now on."""
-        recording, self._recording = self._recording, None
-        _active.pop(id(self), None)
+        recording = self._release()
         if recording is None:
             return
         recording.close_window()
@@ -187,14 +190,24 @@ class _KinetoProfile:
             if self.execution_trace_observer:
                 self.execution_trace_observer.stop()
         finally:
-            if self.execution_trace_observer:
-                _core.torch_others(False)
-            _torch.after_stop()
             # If writing failed, results for what was written are still available.
             try:
-                recording.stop()
+                self._end(recording)
             finally:
                 self._take(recording)
+
+    def _release(self) -> Recording | None:
+        """Return the recording, which this profiler has no longer."""
+        recording, self._recording = self._recording, None
+        _active.pop(id(self), None)
+        return recording
+
+    def _end(self, recording: Recording | None) -> None:
+        if self.execution_trace_observer:
+            _core.torch_others(False)
+        _torch.after_stop()
+        if recording is not None:
+            recording.stop()
 
     def _take(self, recording: Recording) -> None:
         """`recording` is complete: take results from it."""
