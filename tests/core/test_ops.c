@@ -360,6 +360,92 @@ static void what_an_inner_operator_made_is_what_the_outer_one_returns(void)
     kymo_close(capture);
 }
 
+/* What torch does in addmm: it makes the result itself, and calls operators that fill it in. */
+static void what_an_operator_returns_is_what_those_inside_it_took(void)
+{
+    static struct opmade_values none, outputs;
+    struct opmade_op outer = {.name = "outer", .rf_id = 1, .seq = -1},
+                     inner = {.name = "inner", .rf_id = 2, .seq = -1},
+                     span = {.name = "span", .rf_id = 3, .seq = -1, .scope = 7};
+    memset(&outputs, 0, sizeof(outputs));
+    opmade_tensor(&outputs, 0x1000, 0x9000, 2, 2);
+    opmade_start(check_path("filled.kymo"));
+    call(10, "before", 0, 0, 0x1000, 0x9000); /* something older was at that address */
+    opmade_enter(20, &span, &none);
+    opmade_enter(30, &outer, &none);
+    opmade_enter(40, &inner, &none);
+    call(50, "fill_", 0x1000, 0x9000, 0x1000, 0x9000);
+    opmade_leave(60, &inner, &none);
+    opmade_leave(70, &outer, &outputs);
+    call(80, "after", 0x1000, 0x9000, 0, 0);
+    opmade_leave(90, &span, &none);
+    read_all("filled.kymo");
+
+    const struct kymo_opdatum *made = find("outer")->outputs, *older = find("before")->outputs;
+    const struct kymo_opdatum *same[] = {find("fill_")->inputs, find("fill_")->outputs,
+                                         find("after")->inputs};
+    CHECK(made->tensor_id > older->tensor_id);
+    CHECK(made->storage_id > older->storage_id);
+    for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
+        CHECK_EQ(same[i]->tensor_id, made->tensor_id);
+        CHECK_EQ(same[i]->storage_id, made->storage_id);
+    }
+    CHECK_STR(seen[1].name, "fill_");
+    CHECK_STR(seen[2].name, "inner");
+    CHECK_STR(seen[3].name, "outer");
+    CHECK_STR(seen[5].name, "span");
+    kymo_close(capture);
+}
+
+/* Memory is bounded: not all of them wait for the outermost. */
+static void an_operator_with_very_many_inside_has_them_all(void)
+{
+    enum { INSIDE = 1500 };
+    static struct opmade_values none;
+    struct opmade_op outer = {.name = "outer", .rf_id = 1, .seq = -1};
+    opmade_start(check_path("many.kymo"));
+    opmade_enter(5, &outer, &none);
+    for (uint64_t i = 0; i < INSIDE; i++)
+        call(10 * i + 10, "inner", 0x1000, 0x9000, 0x2000, 0x9100);
+    opmade_leave(10 * INSIDE + 10, &outer, &none);
+    read_all("many.kymo");
+
+    CHECK_EQ(seen_count, INSIDE + 1);
+    CHECK_STR(seen[INSIDE].name, "outer");
+    for (size_t i = 1; i < INSIDE; i++)
+        CHECK(seen[i].id > seen[i - 1].id);
+    kymo_close(capture);
+}
+
+static void a_tensor_of_another_size_at_a_known_address_is_another_one(void)
+{
+    static struct opmade_values small, large;
+    struct opmade_op out = {.name = "out", .rf_id = 2000, .seq = -1},
+                     fill = {.name = "fill", .rf_id = 2001, .seq = -1},
+                     neg = {.name = "neg", .rf_id = 2002, .seq = -1};
+    memset(&small, 0, sizeof(small));
+    memset(&large, 0, sizeof(large));
+    opmade_tensor(&small, 0x1000, 0x9000, 2, 2);
+    opmade_tensor(&large, 0x1000, 0x9000, 2, 3);
+    opmade_start(check_path("sizes.kymo"));
+    call(10, "mul", 0x1000, 0x9000, 0, 0);
+    opmade_enter(20, &out, &small); /* resizes what it was given */
+    opmade_enter(30, &fill, &large);
+    opmade_leave(40, &fill, &large);
+    opmade_leave(50, &out, &large);
+    opmade_enter(60, &neg, &small);
+    opmade_leave(70, &neg, NULL);
+    read_all("sizes.kymo");
+
+    uint64_t first = find("mul")->inputs->tensor_id;
+    CHECK_EQ(find("out")->inputs->tensor_id, first);
+    CHECK_EQ(find("fill")->inputs->tensor_id, first);
+    CHECK_EQ(find("fill")->outputs->tensor_id, first);
+    CHECK_EQ(find("out")->outputs->tensor_id, first);
+    CHECK(find("neg")->inputs->tensor_id > first);
+    kymo_close(capture);
+}
+
 static void a_tensor_of_another_type_at_a_known_address_is_another_one(void)
 {
     static struct opmade_values inputs;
@@ -488,13 +574,16 @@ static void a_part_has_what_began_in_it_with_the_same_ids(void)
 static void running_out_of_memory_is_an_error(void)
 {
     static struct opmade_values v;
-    struct opmade_op op = {.name = "custom", .rf_id = 1, .seq = 3, .thread = 1};
+    struct opmade_op op = {.name = "custom", .rf_id = 1, .seq = 3, .thread = 1},
+                     outer = {.name = "outer", .rf_id = 2, .seq = -1, .thread = 1};
     struct kymo_export_options options = everything();
     opmade_start(check_path("memory.kymo"));
     make_values(&v);
+    opmade_enter(5, &outer, &v);
     opmade_enter(10, &op, &v);
     opmade_attribute(15, &op, "kernel_file", "a.py", 0);
     opmade_leave(20, &op, &v);
+    opmade_leave(30, &outer, &v);
     read_all("memory.kymo");
     int rc = -ENOMEM, n = 0;
     for (; rc < 0 && n < 1000; n++) {
@@ -506,7 +595,7 @@ static void running_out_of_memory_is_an_error(void)
     }
     CHECK_EQ(rc, 0);
     CHECK_LE(10, n);
-    CHECK_EQ(seen_count, 1);
+    CHECK_EQ(seen_count, 2);
     kymo_close(capture);
 }
 
@@ -519,6 +608,9 @@ static const struct check_case cases[] = {
     CHECK_CASE(an_address_used_again_is_another_tensor),
     CHECK_CASE(a_view_shares_the_storage_and_in_place_keeps_both),
     CHECK_CASE(what_an_inner_operator_made_is_what_the_outer_one_returns),
+    CHECK_CASE(what_an_operator_returns_is_what_those_inside_it_took),
+    CHECK_CASE(an_operator_with_very_many_inside_has_them_all),
+    CHECK_CASE(a_tensor_of_another_size_at_a_known_address_is_another_one),
     CHECK_CASE(a_tensor_of_another_type_at_a_known_address_is_another_one),
     CHECK_CASE(a_backward_operator_finds_the_forward_one_that_began_last),
     CHECK_CASE(spans_are_operators_of_user_scope),

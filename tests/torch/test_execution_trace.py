@@ -57,3 +57,22 @@ def test_a_trace_has_what_torch_s_own_has(tmp_path: Path) -> None:
     assert sum(node["name"].startswith("## LOOP") for node in found) == 3
     for mine, other_s in zip(found, expected, strict=True):
         assert facts(mine) == facts(other_s)
+
+
+def test_a_result_has_one_id_inside_its_operator_and_after_it(tmp_path: Path) -> None:
+    """`aten::addmm` makes its result itself, and copies the bias into it."""
+    model = torch.nn.Linear(16, 32)
+    observer = kymograph.ExecutionTraceObserver().register_callback(tmp_path / "et.json")
+    observer.start()
+    for _ in range(3):
+        model(torch.ones(2, 16) + 1)
+    observer.unregister_callback()
+
+    results = []
+    for node in nodes(tmp_path / "et.json"):
+        if node["name"] == "aten::addmm":
+            results.append((node["id"], node["outputs"]["values"][0][:2]))
+        elif node["name"] == "aten::copy_" and results and node["ctrl_deps"] == results[-1][0]:
+            assert node["inputs"]["values"][0][:2] == results[-1][1]
+            results.append((0, None))
+    assert len(results) == 6

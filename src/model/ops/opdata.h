@@ -56,4 +56,13 @@ static inline bool kymo__op_is_tensor(const struct kymo_opdatum *value)
     return value->kind == KYMO_OP_TENSOR || value->kind == KYMO_OP_UNDEFINED;
 }
 
+/* Is the tensor at ADDRESS among VALUES? */
+static inline bool kymo__op_takes_tensor(const struct kymo_opdata *values, uint64_t address)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (values->all[i].kind == KYMO_OP_TENSOR && values->all[i].tensor == address)
+            return true;
+    return false;
+}
+
 #endif

@@ -142,6 +142,21 @@ static int carry(struct kymo_op_lane *lane, uint32_t key, const struct kymo_op_o
     return rc;
 }
 
+/* Report OPEN, which has ended, now or when those around it have ended. */
+static int report_ended(struct pass *p, struct kymo_op_lane *lane, struct kymo_op_open *open)
+{
+    bool wait =
+        p->visitor->end && kymo__op_lane_may_return(lane) && lane->held.count < KYMO__OP_HELD_MOST;
+    int rc = open->reported ? tell_thread(p, lane) : 0;
+    if (rc == 0 && !wait)
+        rc = kymo__op_held_report(&lane->held, p->visitor);
+    if (rc < 0 || !open->reported)
+        return rc;
+    if (wait)
+        return kymo__op_hold(&lane->held, &open->op);
+    return p->visitor->end ? p->visitor->end(p->visitor->arg, &open->op) : 0;
+}
+
 static int on_leave(void *arg, const struct kymo_slice *slice)
 {
     struct kymo_op_lane *lane = arg;
@@ -159,12 +174,9 @@ static int on_leave(void *arg, const struct kymo_slice *slice)
         lane->open[lane->count - 1].inside += op->end - slice->frame->start;
     if (slice->leave == KYMO__LEAVE_YIELD && !slice->frame->id)
         return carry(lane, slice->frame->key, open);
-    if (!open->reported)
-        return 0;
     if (!op->rf_id)
         op->rf_id = kymo__op_own_rf_id(op->number, op->thread, p->lane_count);
-    int rc = tell_thread(p, lane);
-    return rc < 0 ? rc : p->visitor->end ? p->visitor->end(p->visitor->arg, op) : 0;
+    return report_ended(p, lane, open);
 }
 
 /* ---- payloads ---- */
@@ -217,7 +229,7 @@ static int take_in(struct pass *p, struct kymo_op_lane *lane, const struct kymo_
     if (op->tid)
         lane->tid = op->tid;
     if (rc == 0)
-        rc = kymo__op_ids_inputs(&p->ids, lane->process, &op->inputs);
+        rc = kymo__op_ids_inputs(&p->ids, lane, op);
     return rc < 0 ? rc : link_forward(p, lane, op, open->reported);
 }
 
@@ -227,8 +239,7 @@ static int take_out(struct pass *p, struct kymo_op_lane *lane, const struct kymo
     if (!op)
         return 0;
     int rc = kymo__op_values_read(&op->outputs, fields, p->capture->reader);
-    return rc < 0 ? rc
-                  : kymo__op_ids_outputs(&p->ids, lane->process, op->id, &op->inputs, &op->outputs);
+    return rc < 0 ? rc : kymo__op_ids_outputs(&p->ids, lane, op);
 }
 
 static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event,

@@ -1,4 +1,5 @@
-/* operators.h — the operators of a capture, in the order in which they ended.
+/* operators.h — the operators of a capture, those of a thread in the order in which they ended. An
+   operator comes together with those in it, unless they are very many.
 
    Reads all threads together in order of time, because ids of tensors depend on it. Spans that the
    program marked are operators with scope 7, as annotations are in PyTorch. Memory is proportional

@@ -30,19 +30,20 @@ struct met {
     struct kymo_op_objects *objects;
     uint64_t key;
     const char *device, *dtype;
+    uint64_t numel;
 };
 
 static struct met meet_tensor(struct kymo_op_ids *ids, uint32_t process,
                               const struct kymo_opdatum *value)
 {
     return (struct met){&ids->tensors, place_of(value->tensor, process), value->device,
-                        value->dtype};
+                        value->dtype, value->numel};
 }
 
 static struct met meet_storage(struct kymo_op_ids *ids, uint32_t process,
                                const struct kymo_opdatum *value)
 {
-    return (struct met){&ids->storages, place_of(value->storage, process), value->device, ""};
+    return (struct met){&ids->storages, place_of(value->storage, process), value->device, "", 0};
 }
 
 /* Names of a reader are mostly at the same address if they are the same. */
@@ -75,50 +76,67 @@ static uint64_t add_object(struct kymo_op_ids *ids, const struct met *met, uint3
             return 0;
         old = (uint32_t)++objects->count;
     }
-    objects->all[old - 1] = (struct kymo_op_object){ids->next, met->device, met->dtype};
+    objects->all[old - 1] = (struct kymo_op_object){ids->next, met->device, met->dtype, met->numel};
     return ids->next++;
 }
 
-/* The id of MET, which an operator takes. */
-static uint64_t id_taken(struct kymo_op_ids *ids, struct met met)
+/* The id of MET, which an operator takes. RESIZED: it may have another number of elements than
+   before. */
+static uint64_t id_taken(struct kymo_op_ids *ids, struct met met, bool resized)
 {
     uint32_t old, at = find_object(&met, &old);
-    return at ? met.objects->all[at - 1].id : add_object(ids, &met, old);
+    struct kymo_op_object *known = at ? &met.objects->all[at - 1] : NULL;
+    if (!known || (known->numel != met.numel && !resized))
+        return add_object(ids, &met, old);
+    known->numel = met.numel;
+    return known->id;
 }
 
-/* The id of MET, which operator OP returns. */
-static uint64_t id_returned(struct kymo_op_ids *ids, struct met met, uint64_t op, bool was_input)
+/* The id of MET, which operator OP returns. *BEFORE is what operators inside it took it for, if that
+   was another object; else 0. */
+static uint64_t id_returned(struct kymo_op_ids *ids, struct met met, uint64_t op, bool was_input,
+                            uint64_t *before)
 {
     uint32_t old, at = find_object(&met, &old);
-    if (at && (was_input || met.objects->all[at - 1].id > op))
-        return met.objects->all[at - 1].id;
+    struct kymo_op_object *known = at ? &met.objects->all[at - 1] : NULL;
+    *before = 0;
+    if (known && (was_input || known->id > op)) {
+        known->numel = met.numel;
+        return known->id;
+    }
+    if (known)
+        *before = known->id;
     return add_object(ids, &met, old);
 }
 
-int kymo__op_ids_inputs(struct kymo_op_ids *ids, uint32_t process, struct kymo_opdata *inputs)
+/* An operator around it may resize a tensor that it was given, without an operator for that. */
+static uint64_t tensor_taken(struct kymo_op_ids *ids, const struct kymo_op_lane *lane,
+                             const struct kymo_opdatum *value)
 {
-    for (size_t i = 0; i < inputs->count; i++) {
-        struct kymo_opdatum *value = &inputs->all[i];
+    struct met met = meet_tensor(ids, lane->process, value);
+    uint32_t old, at = find_object(&met, &old);
+    bool resized = at && met.objects->all[at - 1].numel != met.numel &&
+                   kymo__op_lane_takes(lane, value->tensor);
+    return id_taken(ids, met, resized);
+}
+
+int kymo__op_ids_inputs(struct kymo_op_ids *ids, const struct kymo_op_lane *lane,
+                        struct kymo_opcall *op)
+{
+    for (size_t i = 0; i < op->inputs.count; i++) {
+        struct kymo_opdatum *value = &op->inputs.all[i];
         if (value->kind != KYMO_OP_TENSOR)
             continue;
-        value->tensor_id = id_taken(ids, meet_tensor(ids, process, value));
+        value->tensor_id = tensor_taken(ids, lane, value);
         if (value->storage)
-            value->storage_id = id_taken(ids, meet_storage(ids, process, value));
+            value->storage_id = id_taken(ids, meet_storage(ids, lane->process, value), false);
         if (!value->tensor_id || (value->storage && !value->storage_id))
             return -ENOMEM;
     }
     return 0;
 }
 
-static bool has_tensor(const struct kymo_opdata *values, uint64_t address)
-{
-    for (size_t i = 0; i < values->count; i++)
-        if (values->all[i].kind == KYMO_OP_TENSOR && values->all[i].tensor == address)
-            return true;
-    return false;
-}
-
-static bool has_storage(const struct kymo_opdata *values, uint64_t address)
+static bool takes_storage(const struct kymo_opdata *values, uint64_t address)
 {
     for (size_t i = 0; i < values->count; i++)
         if (values->all[i].kind == KYMO_OP_TENSOR && values->all[i].storage == address)
@@ -126,19 +144,28 @@ static bool has_storage(const struct kymo_opdata *values, uint64_t address)
     return false;
 }
 
-int kymo__op_ids_outputs(struct kymo_op_ids *ids, uint32_t process, uint64_t op,
-                         const struct kymo_opdata *inputs, struct kymo_opdata *outputs)
+int kymo__op_ids_outputs(struct kymo_op_ids *ids, struct kymo_op_lane *lane, struct kymo_opcall *op)
 {
-    for (size_t i = 0; i < outputs->count; i++) {
-        struct kymo_opdatum *value = &outputs->all[i];
+    for (size_t i = 0; i < op->outputs.count; i++) {
+        struct kymo_opdatum *value = &op->outputs.all[i];
+        uint64_t before;
         if (value->kind != KYMO_OP_TENSOR)
             continue;
-        value->tensor_id = id_returned(ids, meet_tensor(ids, process, value), op,
-                                       has_tensor(inputs, value->tensor));
-        if (value->storage)
-            value->storage_id = id_returned(ids, meet_storage(ids, process, value), op,
-                                            has_storage(inputs, value->storage));
-        if (!value->tensor_id || (value->storage && !value->storage_id))
+        value->tensor_id = id_returned(ids, meet_tensor(ids, lane->process, value), op->id,
+                                       kymo__op_takes_tensor(&op->inputs, value->tensor), &before);
+        if (before)
+            kymo__op_lane_correct(lane, &(struct kymo_op_mistaken){op->id, value->tensor, 0, before,
+                                                                   value->tensor_id});
+        if (!value->tensor_id)
+            return -ENOMEM;
+        if (!value->storage)
+            continue;
+        value->storage_id = id_returned(ids, meet_storage(ids, lane->process, value), op->id,
+                                        takes_storage(&op->inputs, value->storage), &before);
+        if (before)
+            kymo__op_lane_correct(lane, &(struct kymo_op_mistaken){op->id, 0, value->storage,
+                                                                   before, value->storage_id});
+        if (!value->storage_id)
             return -ENOMEM;
     }
     return 0;

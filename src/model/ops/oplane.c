@@ -21,6 +21,7 @@ void kymo__op_lane_fini(struct kymo_op_lane *lane)
     for (size_t i = 0; i < lane->capacity; i++)
         kymo__opcall_fini(&lane->open[i].op);
     kymo__free(lane->open);
+    kymo__op_held_fini(&lane->held);
     kymo__free(lane->carried);
 }
 
@@ -53,6 +54,30 @@ struct kymo_opcall *kymo__op_lane_find(struct kymo_op_lane *lane, uint64_t rf_id
         if (!rf_id || lane->open[i].op.rf_id == rf_id)
             return &lane->open[i].op;
     return NULL;
+}
+
+bool kymo__op_lane_may_return(const struct kymo_op_lane *lane)
+{
+    for (size_t i = 0; i < lane->count; i++)
+        if (lane->open[i].op.scope != KYMO__OP_USER_SCOPE)
+            return true;
+    return false;
+}
+
+bool kymo__op_lane_takes(const struct kymo_op_lane *lane, uint64_t tensor)
+{
+    for (size_t i = 0; i + 1 < lane->count; i++)
+        if (kymo__op_takes_tensor(&lane->open[i].op.inputs, tensor))
+            return true;
+    return false;
+}
+
+void kymo__op_lane_correct(struct kymo_op_lane *lane, const struct kymo_op_mistaken *mistaken)
+{
+    kymo__op_held_correct(&lane->held, mistaken);
+    for (size_t i = lane->count; i-- > 0;)
+        if (!kymo__opcall_correct(&lane->open[i].op, mistaken))
+            break;
 }
 
 int kymo__op_take_in(struct kymo_opcall *op, const struct kymo_op_fields *fields,

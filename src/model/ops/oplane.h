@@ -4,6 +4,7 @@
 
 #include "nest.h"
 #include "operators.h"
+#include "opheld.h"
 
 /* An operator that has not been reported yet. Its buffers are reused by the next one at the same
    depth. */
@@ -22,6 +23,7 @@ struct kymo_op_lane {
     struct kymo_nest nest;
     struct kymo_op_open *open; /* outermost first */
     size_t count, capacity;
+    struct kymo_op_held held; /* inside the outermost of these that is not a span */
     uint32_t index, process;
     uint64_t id;     /* of the thread; 0: it had no operator yet */
     uint64_t tid;    /* the framework's number if known, else the system's */
@@ -46,6 +48,15 @@ struct kymo_op_open *kymo__op_lane_push(struct kymo_op_lane *lane);
 /* The operator that a payload with RF_ID belongs to: the innermost with that id or, for 0, the
    innermost. NULL if there is none. */
 struct kymo_opcall *kymo__op_lane_find(struct kymo_op_lane *lane, uint64_t rf_id);
+
+/* Is an operator open that may return tensors? Spans do not. */
+bool kymo__op_lane_may_return(const struct kymo_op_lane *lane);
+
+/* Does an operator take the tensor at this address that is open, other than the innermost one? */
+bool kymo__op_lane_takes(const struct kymo_op_lane *lane, uint64_t tensor);
+
+/* Correct what has ended, or is about to, inside an operator. */
+void kymo__op_lane_correct(struct kymo_op_lane *lane, const struct kymo_op_mistaken *mistaken);
 
 /* Fill in OP from FIELDS of its payload. Returns 0 or -ENOMEM. */
 int kymo__op_take_in(struct kymo_opcall *op, const struct kymo_op_fields *fields,
