@@ -208,10 +208,18 @@ def test_the_environment_may_name_the_file(tmp_path, monkeypatch):
     assert loops(path) == ["## LOOP 1 ##"]
 
 
-def test_a_value_that_is_neither_0_nor_1_is_off_with_a_warning(monkeypatch):
-    monkeypatch.setenv("ENABLE_PYTORCH_EXECUTION_TRACE", "yes")
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("ENABLE_PYTORCH_EXECUTION_TRACE", "yes", "1 or 0$"),
+        ("ENABLE_PYTORCH_EXECUTION_TRACE", "et.json", "1 or 0$"),  # only ours may be a file
+        ("KYMO_EXECUTION_TRACE", "et.txt", "1, 0 or a file that ends in .json or .json.gz$"),
+    ],
+)
+def test_a_value_that_has_no_meaning_is_off_with_a_warning(monkeypatch, name, value, allowed):
+    monkeypatch.setenv(name, value)
 
-    with pytest.warns(UserWarning, match="ENABLE_PYTORCH_EXECUTION_TRACE is 'yes'"):
+    with pytest.warns(UserWarning, match=f"{name} is '{value}'; set it to {allowed}"):
         assert ExecutionTraceObserver.build_execution_trace_obs_from_env() is None
 
 

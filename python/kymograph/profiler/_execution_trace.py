@@ -402,8 +402,11 @@ def _shift(node: dict[str, Any], shift: int) -> None:
 
 def _is_on(name: str) -> bool:
     value = os.environ.get(name, "")
-    if value not in ("", "0", "1") and not value.endswith((".json", ".json.gz")):
-        warnings.warn(f"{name} is {value!r}; set it to 1 or 0", stacklevel=3)
+    if value not in ("", "0", "1"):
+        allowed = (
+            "1, 0 or a file that ends in .json or .json.gz" if name == _ENABLE[1] else "1 or 0"
+        )
+        warnings.warn(f"{name} is {value!r}; set it to {allowed}", stacklevel=3)
     return value == "1"
 
 
