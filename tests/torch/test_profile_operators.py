@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -109,6 +110,28 @@ def test_a_tensor_without_a_shape_has_no_operations() -> None:
 
     rows = [{row.key: row.flops for row in prof.key_averages()} for prof in (ours, theirs)]
     assert rows[0] == rows[1]  # not 1 for each, as for a tensor of no dimensions
+
+
+def test_products_have_the_operations_of_torch() -> None:
+    sizes = [((2, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (5, 7)), ((0, 3), (3, 4))]
+    sizes += [((2, 3, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5))]
+
+    def work() -> None:
+        for left, right in sizes:
+            with contextlib.suppress(RuntimeError):  # some do not fit
+                (torch.mm if len(left) == 2 else torch.bmm)(torch.ones(left), torch.ones(right))
+
+    ours, theirs = both(work, record_shapes=True, with_flops=True)
+    rows = [
+        {
+            (row.key, str(row.input_shapes)): row.flops
+            for row in prof.key_averages(group_by_input_shape=True)
+        }
+        for prof in (ours, theirs)
+    ]
+    assert rows[0] == rows[1]
+    assert rows[0]["aten::mm", "[[2, 3], [3, 4]]"] == 48
+    assert rows[0]["aten::bmm", "[[2, 3, 4], [2, 4, 5]]"] == 240
 
 
 def test_steps_and_blocks_of_memory_have_the_names_and_shapes_of_torch() -> None:

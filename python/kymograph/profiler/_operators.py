@@ -194,7 +194,9 @@ def _of_product(op: Operator, first: int) -> int:
     left, right = op.inputs[first].shape, op.inputs[first + 1].shape
     if len(left) < 2 or len(right) < 2:
         return 0
-    return 2 * _product(left) * right[-1]
+    # As torch counts, which matters if the shapes do not fit and the operator raised.
+    shared = left[-1] * _product(left[:-2])
+    return 2 * _product(left) // shared * _product(right) if shared else 0
 
 
 def _pair(value: Any) -> tuple[int, int]:
