@@ -304,6 +304,20 @@ def test_memory_is_bounded_over_a_schedule_that_never_ends(
 # ---- captures
 
 
+def test_a_second_start_begins_again() -> None:
+    prof = kymograph.profile()
+    prof.start()
+    with kymograph.record_function("dropped"):
+        pass
+    prof.start()
+    with kymograph.record_function("kept"):
+        pass
+    prof.stop()
+
+    assert [event.name for event in prof.events()] == ["kept"]
+    assert not kymograph.running()
+
+
 def test_the_capture_can_be_kept(tmp_path: Path) -> None:
     with kymograph.profile() as prof:
         with kymograph.record_function("work"):

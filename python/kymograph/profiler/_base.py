@@ -128,6 +128,8 @@ class _KinetoProfile:
         self._begin()
 
     def _begin(self) -> None:
+        if self._recording is not None:  # started twice: what was recorded is dropped
+            self._end(self._release())
         recording = Recording()
         calls = self.with_stack and self._wants("PYTHON_FUNCTION")
         gc = bool(option(self.experimental_config, "record_python_gc_info"))
