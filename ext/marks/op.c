@@ -106,11 +106,13 @@ static PyObject *attribute_text(PyObject *value, uint32_t *kind)
         return PyUnicode_FromString(value == Py_None   ? "null"
                                     : value == Py_True ? "true"
                                                        : "false");
-    if (PyFloat_CheckExact(value) && Py_IS_FINITE(PyFloat_AS_DOUBLE(value)))
+    if (PyFloat_CheckExact(value)) {
+        if (!Py_IS_FINITE(PyFloat_AS_DOUBLE(value))) /* JSON has no such number */
+            *kind = KYMO_OP_ATTRIBUTE_TEXT;
         return PyObject_Repr(value);
+    }
     return PyErr_Format(PyExc_TypeError,
-                        "an attribute must be a str, int, bool, None or finite float, not %R",
-                        value);
+                        "an attribute must be a str, int, bool, None or float, not %R", value);
 }
 
 /* Record the attributes of an operator that is about to end. -1 with an exception. */
@@ -154,14 +156,19 @@ static int put_attributes(struct op *self)
     return good ? 0 : -1;
 }
 
-static PyObject *op_exit(PyObject *object, PyObject *Py_UNUSED(args))
+static PyObject *op_exit(PyObject *object, PyObject *args)
 {
     struct op *self = (struct op *)object;
     struct kymo_op op = self->op;
+    bool raised = PyTuple_GET_SIZE(args) > 0 && PyTuple_GET_ITEM(args, 0) != Py_None;
     int rc = 0;
     if (op.key) {
         if (self->attributes && PyDict_GET_SIZE(self->attributes))
             rc = put_attributes(self);
+        if (rc < 0 && raised) { /* the program's exception must not be replaced */
+            PyErr_Clear();
+            rc = 0;
+        }
         uint64_t ticks = kymo__stamp_begin(); /* gathering is our work */
         struct kymo__gather g;
         kymo__gather_init(&g, self->outputs);

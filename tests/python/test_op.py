@@ -235,7 +235,21 @@ def test_attributes_have_kinds(record: Record, read: Read) -> None:
     assert note["kinds"] == [0, 1, 2, 2]
 
 
-@pytest.mark.parametrize("value", [[], math.nan, object()])
+def test_attributes_may_be_any_float(record: Record, read: Read) -> None:
+    with record(), kymograph.op("step", attributes={"loss": math.nan, "least": -math.inf}):
+        pass
+
+    (note,) = notes(read, "operator.attributes")
+    assert note["texts"] == ["nan", "-inf"]
+    assert note["kinds"] == [0, 0]
+
+
+def test_attributes_that_cannot_be_kept_do_not_hide_an_exception(record: Record) -> None:
+    with record(), pytest.raises(KeyError), kymograph.op("x", attributes={"a": []}):
+        raise KeyError("of the program")
+
+
+@pytest.mark.parametrize("value", [[], object()])
 def test_attributes_that_cannot_be_kept_raise(record: Record, read: Read, value: object) -> None:
     with (
         record(),
