@@ -117,7 +117,7 @@ static bool has_operators(const struct kymo_capture *capture, const char *path, 
     for (uint32_t key = 1; key < r->key_count; key++)
         if (r->keys[key].class == KYMO_CLASS_OPERATOR)
             return true;
-    kymo__cli_complain("%s has no operators; record them with 'kymograph run --ops'", path);
+    kymo__cli_complain("%s has no operators: the program called none, or ran without --ops", path);
     return false;
 }
 
