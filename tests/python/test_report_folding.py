@@ -104,6 +104,30 @@ def test_program_functions_called_by_a_library_are_shown_below_it(shop: Path) ->
     assert re.search(r"(.*)loads  json.*\n.*called_from_a_library", lines), lines
 
 
+def test_an_operator_begun_inside_a_library_is_called_where_it_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "trace.kymo"
+    script = tmp_path / "steps.py"
+    script.write_text(
+        "import contextlib, kymograph, sys\n"
+        "def work(): pass\n"
+        "def train():\n"
+        "    with contextlib.ExitStack() as stack:\n"
+        "        stack.enter_context(kymograph.op('step'))\n"
+        "        work()\n"
+        "kymograph.start(sys.argv[1])\n"
+        "for _ in range(5): train()\n"
+        "kymograph.stop()\n",
+        "utf-8",
+    )
+    subprocess.run([sys.executable, script, path], check=True, timeout=400)
+
+    table = section(text_of("-n", 1000, path), "Functions by self time")
+
+    (row,) = [line for line in table if line.endswith("(operator)")]
+    end = table[0].index("CALLS") + len("CALLS")
+    assert row[:end].split()[-1] == "5", row
+
+
 def test_imports_are_one_row(shop: Path) -> None:
     text = text_of("-n", 1000, shop)
 

@@ -167,6 +167,44 @@ static int add_node(struct folding *f, uint32_t at)
     return 0;
 }
 
+/* The child of NODE for CALLABLE, or NULL. */
+static struct kymo_node *child_of(struct kymo_tree *tree, uint32_t node, uint32_t callable)
+{
+    for (uint32_t at = tree->nodes[node].child; at; at = tree->nodes[at].sibling)
+        if (tree->nodes[at].callable == callable)
+            return &tree->nodes[at];
+    return NULL;
+}
+
+/* An operator may begin inside a library's function, such as the __enter__ of a context manager, and
+   continue in the program. Where only what follows is shown, that is where it was called. */
+static void move_calls(struct folding *f, const struct kymo_node *begun, uint32_t shown_in)
+{
+    struct kymo_tree *tree = &f->fold->shown.tree;
+    uint64_t left = begun->calls;
+    for (uint32_t at = shown_in; left && at; at = tree->nodes[at].parent) {
+        struct kymo_node *on = child_of(tree, tree->nodes[at].parent, begun->callable);
+        uint64_t moved = !on ? 0 : left < on->resumes ? left : on->resumes;
+        if (moved) {
+            on->calls += moved;
+            on->resumes -= moved;
+            left -= moved;
+        }
+    }
+}
+
+static void move_all_calls(struct folding *f)
+{
+    const struct kymo_tree *from = &f->from->tree;
+    for (size_t i = 1; i < from->count; i++) {
+        const struct kymo_node *node = &from->nodes[i];
+        bool hidden = f->here[i] == f->here[node->parent];
+        if (hidden && node->calls &&
+            f->from->callables.all[node->callable].class == KYMO_CLASS_OPERATOR)
+            move_calls(f, node, f->here[i]);
+    }
+}
+
 /* Fold the tree. Parents come before children, so one pass finds the shown nodes and one sums
    up. */
 static int fold_tree(struct folding *f)
@@ -179,6 +217,8 @@ static int fold_tree(struct folding *f)
         return -ENOMEM;
     for (size_t i = 1; rc == 0 && i < from->count; i++)
         rc = add_node(f, (uint32_t)i);
+    if (rc == 0)
+        move_all_calls(f);
     for (size_t i = tree->count; rc == 0 && i-- > 1;) {
         struct kymo_node *node = &tree->nodes[i], *caller = &tree->nodes[node->parent];
         node->total = kymo__ns_add(node->total, node->self);
