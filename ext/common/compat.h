@@ -116,6 +116,13 @@ static inline PyObject *KYMO_TYPE_DICT(PyTypeObject *type)
 #define KYMO_MAY_RESUME(code, offset) ((void)(code), (void)(offset), 0)
 #endif
 
+/* How many code units a code object has. */
+#if PY_VERSION_HEX >= 0x030B0000
+#define KYMO_CODE_UNITS(code) ((int64_t)Py_SIZE(code))
+#else
+#define KYMO_CODE_UNITS(code) ((int64_t)PyBytes_GET_SIZE((code)->co_code) / 2)
+#endif
+
 /* 3.11 added qualified names of code objects, and the thread's system id. */
 #if PY_VERSION_HEX >= 0x030B0000
 #define KYMO_CODE_QUALNAME(code) ((code)->co_qualname)

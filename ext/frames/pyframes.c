@@ -172,7 +172,7 @@ static const struct kymo_interpreter python = {
     .collector = "gc_collect_main",
 };
 
-PyObject **kymo__frames_codes(PyThreadState *state, size_t *count)
+struct kymo__running *kymo__frames_of(PyThreadState *state, size_t *count)
 {
     enum { FEW = 64 };
     struct kymo_managed_frame few[FEW], *many = NULL;
@@ -185,15 +185,16 @@ PyObject **kymo__frames_codes(PyThreadState *state, size_t *count)
         walk = (struct kymo_managed_walk){.frames = many = more, .capacity = walk.capacity * 2};
         kymo__stack_walk(state, &walk, NULL);
     }
-    PyObject **codes = walk.count ? malloc(sizeof(PyObject *) * walk.count) : NULL;
+    struct kymo__running *found = walk.count ? malloc(sizeof(*found) * walk.count) : NULL;
     *count = 0;
-    for (size_t i = 0; codes && i < walk.count; i++) {
+    for (size_t i = 0; found && i < walk.count; i++) {
         const PyCodeObject *code = kymo__stack_code(&walk.frames[i]);
-        if (kymo__stack_unit(&walk.frames[i], code) >= 0)
-            codes[(*count)++] = (PyObject *)(uintptr_t)code;
+        int64_t unit = kymo__stack_unit(&walk.frames[i], code);
+        if (unit >= 0)
+            found[(*count)++] = (struct kymo__running){(PyObject *)(uintptr_t)code, unit};
     }
     free(many);
-    return codes;
+    return found;
 }
 
 /* Does the walk find the same frames as the interpreter reports? */

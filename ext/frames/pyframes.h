@@ -5,6 +5,7 @@
 #include "compat.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Add Python's frames to stacks if this interpreter's frames have the expected layout; otherwise
    warn and leave them out. Once per process. Returns 0, or -1 with an exception. */
@@ -17,10 +18,15 @@ int kymo__walk_check(unsigned skew);
 bool kymo__frames_known(void);
 void kymo__frames_know(bool known);
 
-/* The code objects of STATE's frames, innermost first, borrowed; *COUNT of them, to be freed. The
-   frames keep them alive; STATE is of the calling thread, or of one that waits for the GIL. Creates no
+/* A frame: its code object, borrowed, and its instruction, in code units. */
+struct kymo__running {
+    PyObject *code;
+    int64_t unit;
+};
+
+/* STATE's frames, innermost first; *COUNT of them, to be freed. The frames keep the code objects alive; STATE is of the calling thread, or of one that waits for the GIL. Creates no
    object, and touches none: in a forked child, each would be copied with its page. Only if the layout
    is known. NULL if there are none, or no memory. */
-PyObject **kymo__frames_codes(PyThreadState *state, size_t *count);
+struct kymo__running *kymo__frames_of(PyThreadState *state, size_t *count);
 
 #endif

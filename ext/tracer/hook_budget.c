@@ -68,7 +68,7 @@ static PyObject *throttled_enter(PyObject *const *args, unsigned detail, bool ma
         const void *frame = KYMO_CURRENT_FRAME();
         site->key = f->key;
         if (f->slices)
-            kymo__enter_special(f, detail);
+            kymo__enter_special(f, args, detail);
         else
             kymo__trace_enter(detail, f->key);
         kymo__throttle_push(site, frame, kymo_ticks());

@@ -7,6 +7,7 @@
 #if KYMO_HAS_MONITORING
 
 #include "awaits.h"
+#include "callsites.h"
 #include "greenlets.h"
 #include "hook_events.h"
 #include "loops.h"
@@ -46,17 +47,39 @@ void kymo__enter_watched(const struct function *f)
         kymo__loop_runs(KYMO_FRAME_LOCAL(KYMO_CURRENT_FRAME(), 0));
 }
 
-void kymo__enter_special(const struct function *f, unsigned detail)
+/* The instruction of the event of ARGS. */
+KYMO_INLINE struct code_place place_of_event(PyObject *const *args)
+{
+    return (struct code_place){args[0], kymo__event_offset(args) / 2};
+}
+
+/* Record that the running frame is entered with the event of ARGS: KEY, and ID for a slice. */
+static void enter_with_lines(uint32_t key, uint64_t id, PyObject *const *args, unsigned detail)
+{
+    const struct _PyInterpreterFrame *frame = KYMO_CURRENT_FRAME();
+    const bool first = detail == 0 && kymo__begins_at_first_line(args[0]);
+    struct call_lines lines = kymo__lines_of_call(place_of_event(args), first, frame->previous);
+    kymo__trace_enter_lines(detail, key, id, &lines, 0);
+}
+
+void kymo__enter_special(const struct function *f, PyObject *const *args, unsigned detail)
 {
     if (f->slices != 1) {
-        kymo__trace_enter(detail, f->key);
+        if (kymo__tracing.lines)
+            enter_with_lines(f->key, 0, args, detail);
+        else
+            kymo__trace_enter(detail, f->key);
         kymo__enter_watched(f);
         if (kymo__function_named(f))
             kymo__named_argument(f);
         return;
     }
     const void *frame = KYMO_CURRENT_FRAME();
-    kymo__trace_enter_slice(detail, f->key, kymo__life(frame, detail == 0));
+    uint64_t id = kymo__life(frame, detail == 0);
+    if (kymo__tracing.lines)
+        enter_with_lines(f->key, id, args, detail);
+    else
+        kymo__trace_enter_slice(detail, f->key, id);
     if (kymo__tasks)
         kymo__task_enter(frame, f->key, detail == 0);
 }
@@ -123,7 +146,9 @@ KYMO_INLINE PyObject *enter_call(PyObject *const *args, unsigned detail, bool ma
     }
     if (!kymo__too_deep_enter()) {
         if (__builtin_expect(f->slices, 0))
-            kymo__enter_special(f, detail);
+            kymo__enter_special(f, args, detail);
+        else if (__builtin_expect(kymo__tracing.lines, 0))
+            enter_with_lines(f->key, 0, args, detail);
         else
             kymo__trace_enter(detail, f->key);
     } else {
@@ -259,10 +284,16 @@ static __attribute__((noinline)) PyObject *call_slowly(PyObject *const *args)
     const struct function *f = kymo__event_callable(args);
     if (!f || f->key == KYMO_LEFT_OUT)
         Py_RETURN_NONE;
+    struct call_lines lines = {0};
+    if (kymo__tracing.lines)
+        lines = kymo__lines_of_c_call(place_of_event(args));
     if (kymo__end_is_unseen(args)) {
-        kymo__unseen_begin(f->key);
+        kymo__unseen_begin(f->key, kymo__tracing.lines ? &lines : NULL);
     } else if (!kymo__too_deep_enter()) {
-        kymo__trace_enter(0, f->key);
+        if (kymo__tracing.lines)
+            kymo__trace_enter_lines(0, f->key, 0, &lines, 0);
+        else
+            kymo__trace_enter(0, f->key);
         if (f->slices == TASK_TYPE)
             kymo__task_created(args[3]);
         kymo__recent_add(f);

@@ -70,7 +70,7 @@ bool kymo__end_is_unseen(PyObject *const *args);
 
 /* F, whose `slices` is not 0, is entered: usually a slice of a generator or coroutine. Also
    called where it is too deep to be recorded: the lanes of tasks are separate from the calls. */
-void kymo__enter_special(const struct function *f, unsigned detail);
+void kymo__enter_special(const struct function *f, PyObject *const *args, unsigned detail);
 void kymo__enter_deep(const struct function *f, unsigned detail);
 
 /* F is entered: if it belongs to an event loop, see what it is about to do. */

@@ -383,11 +383,12 @@ static __attribute__((noinline)) PyObject *evaluate_slowly(PyThreadState *state,
     if (state->c_profilefunc != kymo__on_profile_event && unprofiled(state)) {
         close_frames(kymo__caller(state));
         kymo__frames_check(false); /* the new frame is not on the stack yet */
-        kymo__call_enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame);
+        kymo__call_enter(code, throwing ? 2 : kymo__eval_resumes(frame), frame,
+                         kymo__current(state));
         mine.entered = true;
     } else if (!throwing && kymo__eval_resumes_unseen(frame)) {
         kymo__frames_check(false);
-        kymo__call_enter(code, 1, frame);
+        kymo__call_enter(code, 1, frame, kymo__current(state));
         mine.entered = true;
     }
     /* The first frame of a thread is not on the stack yet; the frames it calls come here, too. */

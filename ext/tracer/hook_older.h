@@ -48,9 +48,9 @@ static inline PyInterpreterState *kymo__interpreter_here(void)
 
 /* ---- hook_profile.c */
 
-/* A call of CODE, or a slice of one, begins in FRAME; it ends at TICKS, returning or yielding
+/* A call of CODE, or a slice of one, begins in FRAME, called by CALLER; it ends at TICKS, returning or yielding
    RESULT, or NULL with an exception. */
-void kymo__call_enter(PyObject *code, unsigned detail, const void *frame);
+void kymo__call_enter(PyObject *code, unsigned detail, const void *frame, const void *caller);
 void kymo__call_leave(PyObject *code, unsigned detail, const void *frame, PyObject *result,
                       uint64_t ticks);
 

@@ -6,6 +6,7 @@
 #if !KYMO_HAS_MONITORING
 
 #include "awaits.h"
+#include "callsites.h"
 #include "ccalls.h"
 #include "greenlets.h"
 #include "hook_older.h"
@@ -58,7 +59,23 @@ static void suspend(const struct function *f, PyObject *code, const kymo_eval_fr
     kymo__task_suspend(frame, &place, awaited);
 }
 
-void kymo__call_enter(PyObject *code, unsigned detail, const void *frame)
+/* Record that CODE is entered in FRAME: KEY, and ID for a slice. */
+static void record_enter(uint32_t key, uint64_t id, PyObject *code, unsigned detail,
+                         const kymo_eval_frame *frame, const void *caller)
+{
+    if (kymo__tracing.lines) {
+        const struct code_place own = {code, kymo__eval_offset(frame) / 2};
+        const bool first = own.unit < 0 || (detail == 0 && kymo__begins_at_first_line(code));
+        struct call_lines lines = kymo__lines_of_call(own, first, caller);
+        kymo__trace_enter_lines(detail, key, id, &lines, 0);
+    } else if (id) {
+        kymo__trace_enter_slice(detail, key, id);
+    } else {
+        kymo__trace_enter(detail, key);
+    }
+}
+
+void kymo__call_enter(PyObject *code, unsigned detail, const void *frame, const void *caller)
 {
     const struct function *f = kymo__function_called(code);
     struct site *site = NULL;
@@ -69,10 +86,9 @@ void kymo__call_enter(PyObject *code, unsigned detail, const void *frame)
         return;
     }
     bool deep = kymo__too_deep_enter();
-    if (!deep && f->slices == 1)
-        kymo__trace_enter_slice(detail, f->key, kymo__life(frame, detail == 0));
-    else if (!deep)
-        kymo__trace_enter(detail, f->key);
+    if (!deep)
+        record_enter(f->key, f->slices == 1 ? kymo__life(frame, detail == 0) : 0, code, detail,
+                     frame, caller);
     if (f->slices == 1 && kymo__tasks)
         kymo__task_enter(frame, f->key, detail == 0);
     enter_watched(f, frame);
@@ -202,8 +218,15 @@ static void on_c_call(PyFrameObject *object, PyObject *callable, uint64_t ticks)
         .site = site,
         .ticks = ticks,
     };
-    if (!deep)
+    if (deep)
+        return;
+    if (kymo__tracing.lines) {
+        const struct code_place caller = {kymo__frame_code(object), kymo__eval_offset(frame) / 2};
+        struct call_lines lines = kymo__lines_of_c_call(caller);
+        kymo__trace_enter_lines(0, f->key, 0, &lines, 0);
+    } else {
         kymo__trace_enter(0, f->key);
+    }
 }
 
 static void on_c_return(PyFrameObject *object, PyObject *callable, unsigned detail, uint64_t ticks)
@@ -263,7 +286,8 @@ static void on_call(PyFrameObject *frame)
     if (mine && mine->entered)
         return; /* the evaluator has recorded it */
     unsigned detail = mine && mine->throwing ? 2 : kymo__frame_resumes(frame);
-    kymo__call_enter(kymo__frame_code(frame), detail, kymo__frame_eval(frame));
+    kymo__call_enter(kymo__frame_code(frame), detail, kymo__frame_eval(frame),
+                     kymo__eval_back(kymo__frame_eval(frame)));
     if (mine)
         mine->entered = true;
 }

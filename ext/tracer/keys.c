@@ -9,6 +9,7 @@
 #include <kymo/lane.h>
 
 #include "awaits.h"
+#include "callsites.h"
 #include "ccalls.h"
 #include "codewatch.h"
 #include "core.h"
@@ -125,7 +126,8 @@ static void clear_recent(void)
 void kymo__recent_add(const struct function *f)
 {
 #ifndef Py_GIL_DISABLED
-    if (!recent_stopped && f->key != KYMO_LEFT_OUT && !kymo__tracing.max_depth)
+    if (!recent_stopped && f->key != KYMO_LEFT_OUT && !kymo__tracing.max_depth &&
+        !kymo__tracing.lines)
         *kymo__recent_slot(f->address) = *f;
 #else
     (void)f;
@@ -200,6 +202,8 @@ static void on_code_end(PyCodeObject *code)
 {
     kymo__function_forget(code);
     kymo__function_forget((const char *)code + INSIDE_PARTIAL);
+    if (kymo__tracing.lines)
+        kymo__callsites_forget(code);
     kymo__throttle_forget(code);
 }
 

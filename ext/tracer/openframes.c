@@ -2,6 +2,7 @@
 
    The interpreter will not report their start, but will report their end. They are recorded as
    open from the start, so that later calls nest correctly. */
+#include "callsites.h"
 #include "ccalls.h"
 #include "core.h"
 #include "greenlets.h"
@@ -16,37 +17,38 @@
 #include <unistd.h>
 
 #if KYMO_HAS_MONITORING
-static PyObject **codes_of(PyThreadState *state, size_t *count)
+static struct kymo__running *frames_of(PyThreadState *state, size_t *count)
 {
-    return kymo__frames_codes(state, count);
+    return kymo__frames_of(state, count);
 }
 #else
 /* With frame objects: before 3.12, calls of a thread whose profile function the program removes nest
    wrongly otherwise. */
-static PyObject **codes_of(PyThreadState *state, size_t *count)
+static struct kymo__running *frames_of(PyThreadState *state, size_t *count)
 {
     size_t capacity = 0;
-    PyObject **codes = NULL;
+    struct kymo__running *found = NULL;
     PyFrameObject *frame = PyThreadState_GetFrame(state);
     *count = 0;
     while (frame) {
         if (*count == capacity) {
             capacity = capacity ? capacity * 2 : 64;
-            PyObject **grown = realloc(codes, capacity * sizeof *codes);
+            struct kymo__running *grown = realloc(found, capacity * sizeof *found);
             if (!grown) {
                 Py_DECREF(frame);
                 break;
             }
-            codes = grown;
+            found = grown;
         }
         PyCodeObject *code = PyFrame_GetCode(frame);
-        codes[(*count)++] = (PyObject *)code;
+        int offset = KYMO_FRAME_LASTI(frame);
+        found[(*count)++] = (struct kymo__running){(PyObject *)code, offset < 0 ? 0 : offset / 2};
         Py_DECREF(code);
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
         frame = back;
     }
-    return codes;
+    return found;
 }
 #endif
 
@@ -57,19 +59,50 @@ uint32_t kymo__frames_key(PyObject *code)
     return kymo__function_of(code)->key;
 }
 
+/* The lines of FRAMES[I], of COUNT, if they are recorded. */
+static struct call_lines lines_of(const struct kymo__running *frames, size_t i, size_t count)
+{
+    struct code_place own = {frames[i].code, frames[i].unit}, caller = {0};
+    if (!kymo__tracing.lines)
+        return (struct call_lines){.line = -1};
+    if (i + 1 < count)
+        caller = (struct code_place){frames[i + 1].code, frames[i + 1].unit};
+    return kymo__lines_of_frame(own, false, caller);
+}
+
+/* The innermost recorded frame of this thread when its frames were last recorded. */
+static __thread struct innermost {
+    size_t depth; /* frames around it, and itself */
+    const PyObject *code;
+    int64_t unit;
+} innermost_then;
+static __thread uint64_t entered_then;
+
+static struct innermost find_innermost(const struct kymo__running *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (kymo__frames_key(frames[i].code) != KYMO_LEFT_OUT)
+            return (struct innermost){count - i, frames[i].code, frames[i].unit};
+    return (struct innermost){0};
+}
+
 /* Record this thread's open frames with DETAIL; SKIP leaves out the innermost. */
 static void record_own(bool skip, unsigned detail)
 {
     size_t count;
-    PyObject **codes = codes_of(PyThreadState_Get(), &count);
+    struct kymo__running *frames = frames_of(PyThreadState_Get(), &count);
     uint64_t ticks = kymo__stamp_begin();
-    while (count-- > (size_t)skip) {
-        uint32_t key = kymo__frames_key(codes[count]);
-        if (key != KYMO_LEFT_OUT)
-            kymo__trace_at(KYMO_ENTER, detail, key, ticks);
+    for (size_t i = count; i-- > (size_t)skip;) {
+        uint32_t key = kymo__frames_key(frames[i].code);
+        if (key == KYMO_LEFT_OUT)
+            continue;
+        struct call_lines lines = lines_of(frames, i, count);
+        kymo__trace_enter_lines(detail, key, 0, &lines, ticks);
     }
     kymo__stamp_end();
-    free(codes);
+    innermost_then = find_innermost(frames, count);
+    entered_then = kymo__lines_entered;
+    free(frames);
 }
 
 void kymo__frames_open_call(PyObject *callable)
@@ -150,36 +183,41 @@ static uint32_t system_id(PyThreadState *state)
 /* Record the open frames of another thread, unless it must do so itself. */
 static void record_other(PyThreadState *state, uint32_t tid, uint64_t ticks)
 {
+    struct entered {
+        uint32_t key;
+        struct call_lines lines;
+    };
     size_t count;
-    PyObject **codes = codes_of(state, &count);
-    uint32_t *keys = count ? malloc(count * sizeof *keys) : NULL;
+    struct kymo__running *frames = frames_of(state, &count);
+    struct entered *entered = count ? malloc(count * sizeof *entered) : NULL;
     /* Keys first: they cannot be defined inside a claim. */
-    for (size_t i = 0; keys && i < count; i++)
-        keys[i] = kymo__frames_key(codes[i]);
+    for (size_t i = 0; entered && i < count; i++)
+        entered[i] = (struct entered){kymo__frames_key(frames[i].code), lines_of(frames, i, count)};
     struct kymo_record *at = NULL;
-    struct kymo_lane *lane = keys ? kymo_lane_of_thread(tid, 1, &at) : NULL;
+    struct kymo_lane *lane = entered ? kymo_lane_of_thread(tid, 1, &at) : NULL;
     for (size_t i = count; lane && i-- > 0;) {
-        if (keys[i] == KYMO_LEFT_OUT)
+        if (entered[i].key == KYMO_LEFT_OUT)
             continue;
-        at = kymo_lane_more(lane, at, 1);
+        at = kymo_lane_more(lane, at, 1 + KYMO_LINES_MOST);
         if (!at) {
             lane = NULL;
             break;
         }
-        kymo_lane_store(at++, ticks, kymo_word(KYMO_ENTER, 3, keys[i]));
+        kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 3, entered[i].key));
+        at = kymo__lines_store(at + 1, ticks, &entered[i].lines);
     }
     if (lane)
         kymo_lane_commit(lane, at);
     size_t recorded = 0;
     for (size_t i = 0; lane && i < count; i++)
-        if (keys[i] != KYMO_LEFT_OUT) {
-            kymo__throttle_expect(codes[i]);
+        if (entered[i].key != KYMO_LEFT_OUT) {
+            kymo__throttle_expect(frames[i].code);
             recorded++;
         }
     if (lane)
         remember_recorded(tid, recorded);
-    free(keys);
-    free(codes);
+    free(entered);
+    free(frames);
 }
 
 static void record_others(void)
@@ -231,10 +269,10 @@ static PyFrameObject *outermost(void)
 static bool is_of_threading(void)
 {
     size_t count;
-    PyObject **codes = codes_of(PyThreadState_Get(), &count);
-    const PyCodeObject *first = count ? (const PyCodeObject *)codes[count - 1] : NULL;
+    struct kymo__running *frames = frames_of(PyThreadState_Get(), &count);
+    const PyCodeObject *first = count ? (const PyCodeObject *)frames[count - 1].code : NULL;
     bool is = first && PyUnicode_CompareWithASCIIString(first->co_name, "_bootstrap") == 0;
-    free(codes);
+    free(frames);
     return is;
 }
 
@@ -327,6 +365,24 @@ void kymo__frames_record_again(void)
         kymo__throttle_close_all();
         kymo__hook_frames_recorded(false, 0);
     }
+}
+
+/* Is a frame of this thread at another line than when they were last recorded? If no call was
+   entered since, only the innermost can be, or it has ended. */
+static bool frames_moved(void)
+{
+    size_t count;
+    struct kymo__running *frames = frames_of(PyThreadState_Get(), &count);
+    struct innermost now = find_innermost(frames, count), then = innermost_then;
+    free(frames);
+    return kymo__lines_entered != entered_then || now.depth != then.depth ||
+           now.code != then.code || now.unit != then.unit;
+}
+
+void kymo__frames_renew(void)
+{
+    if (frames_moved())
+        kymo__frames_record_again();
 }
 
 void kymo__frames_prepare(void)

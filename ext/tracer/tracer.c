@@ -3,6 +3,7 @@
 
 #include <kymo/source.h>
 
+#include "callsites.h"
 #include "core.h"
 #include "interpreters.h"
 #include "named.h"
@@ -44,6 +45,8 @@ static int begin_tracing(const struct kymo__python_options *options)
     paused = left = false;
     kymo__tracing = options->tracing;
     kymo__tracing.on = 1;
+    kymo__tracing.lines &=
+        !(options->tracing.overhead > 0); /* which counts on a record per event */
     if (!options->origin || !kymo__filters_are_of(options->origin))
         kymo__filters_use(options->filters ? *options->filters : NULL, options->origin);
     if (options->filters)
@@ -51,6 +54,8 @@ static int begin_tracing(const struct kymo__python_options *options)
     if (kymo__functions_begin() < 0 ||
         kymo__named_begin(options->named, options->watched, options->named_prefix) < 0)
         return -1;
+    if (kymo__tracing.lines)
+        kymo__callsites_begin();
     kymo__frames_prepare();
     /* The hook last, so that our set-up is not recorded. */
     if (kymo__tracing.gc && kymo__collector_install() < 0)
@@ -244,10 +249,10 @@ int kymo__python_options_from(PyObject *tuple, struct kymo__python_options *opti
     PyObject *include, *exclude, *named, *watched;
     int chosen;
     *options = (struct kymo__python_options){.size = sizeof *options, .filters = filters};
-    if (!PyArg_ParseTuple(tuple, "ppiOOpd(ddddd)OOs:python", &t->c_calls, &t->gc, &t->max_depth,
+    if (!PyArg_ParseTuple(tuple, "ppiOOpd(ddddd)OOsp:python", &t->c_calls, &t->gc, &t->max_depth,
                           &include, &exclude, &chosen, &t->overhead, &t->cost, &t->c_cost,
                           &t->cost_alone, &t->own_ticks, &t->start_cost, &named, &watched,
-                          &options->named_prefix))
+                          &options->named_prefix, &t->lines))
         return -1;
     if ((named != Py_None && !PyCode_Check(named)) ||
         (watched != Py_None && !PyCode_Check(watched))) {
@@ -314,6 +319,14 @@ static PyObject *tracing_resume(PyObject *module, PyObject *Py_UNUSED(ignored))
     return NULL;
 }
 
+/* trace_renew(): this thread's open calls begin again, with the lines they are at now. */
+static PyObject *tracing_renew(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    if (kymo__tracing.lines && !paused)
+        kymo__frames_renew();
+    Py_RETURN_NONE;
+}
+
 PyMethodDef kymo__tracing_methods[] = {
     {"pause", tracing_pause, METH_NOARGS,
      "pause($module, /)\n--\n\n"
@@ -324,6 +337,7 @@ PyMethodDef kymo__tracing_methods[] = {
      "Resume the session's sources after pause; frames open at that time are read again.\n\n"
      "Raises SessionError if no session is running, and RuntimeError if calls cannot be recorded:\n"
      "then the session is still paused."},
+    {"trace_renew", tracing_renew, METH_NOARGS, "trace_renew()"},
     {"trace_own_ticks", tracing_own_ticks, METH_NOARGS, "trace_own_ticks()"},
     {"named_watch", kymo__named_watch, METH_O, "named_watch(callable)"},
     {"named_objects", kymo__named_objects, METH_NOARGS, "named_objects()"},

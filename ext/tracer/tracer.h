@@ -3,6 +3,7 @@
    keys.c       map code objects and C callables to keys of the capture
    ccalls.c     name a C callable without running any of its code
    filters.c    which functions are recorded
+   callsites.c  the lines from which calls are made
    openframes.c the frames that are open when tracing begins
    collector.c  garbage collections
    tasks.c      asyncio tasks
@@ -35,6 +36,7 @@ struct tracing {
     int on;              /* 0: calls are not traced */
     int c_calls;         /* C callables too */
     int gc;              /* garbage collections */
+    int lines;           /* the lines from which calls are made; not with a budget */
     int max_depth;       /* calls nested deeper are not recorded; 0: no limit */
     double overhead;     /* the budget, 0.05 for five percent; 0: none, record everything */
     double cost, c_cost; /* of an event of a Python call and of a C call, in nanoseconds */
@@ -196,6 +198,10 @@ void kymo__frames_record_stack(bool going_on);
 /* This thread reports its frames again, whatever was recorded about them before. */
 void kymo__frames_record_again(void);
 
+/* The same, if lines are recorded and this thread's frames are at others than were recorded last: what
+   was recorded until now will not be shown. */
+void kymo__frames_renew(void);
+
 /* Call this before recording an event of this thread; ENTERING when the event is about to report
    its innermost frame. */
 KYMO_INLINE void kymo__frames_check(bool entering)
@@ -255,8 +261,8 @@ struct kymo__python_options {
 
 /* Fill OPTIONS from a tuple (c_calls, gc, max_depth, include, exclude, whether the user chose
    those, overhead, (cost, c_cost, cost_alone, own_ticks, start_cost), named code or None, watched
-   code or None, the prefix of names); the caller frees *FILTERS, which is NULL if those of the last session are of the same
-   tuple. 0, or -1 with an exception. */
+   code or None, the prefix of names, lines); the caller frees *FILTERS, which is NULL if those of
+   the last session are of the same tuple. 0, or -1 with an exception. */
 int kymo__python_options_from(PyObject *tuple, struct kymo__python_options *options,
                               struct kymo__filters **filters);
 

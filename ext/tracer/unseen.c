@@ -3,6 +3,7 @@
 
 #if KYMO_HAS_MONITORING
 
+#include "callsites.h"
 #include "tracer.h"
 
 /* They nest when one calls back code that makes another. Beyond this number, a call ends at
@@ -25,9 +26,12 @@ static void end_unseen(uint32_t key)
         kymo__trace_at(KYMO_LEAVE, 0, key, kymo_ticks());
 }
 
-void kymo__unseen_begin(uint32_t key)
+void kymo__unseen_begin(uint32_t key, const struct call_lines *lines)
 {
-    if (!kymo__too_deep_enter())
+    bool deep = kymo__too_deep_enter();
+    if (!deep && lines)
+        kymo__trace_enter_lines(0, key, 0, lines, 0);
+    else if (!deep)
         kymo__trace_enter(0, key);
     struct kymo_lane *lane = kymo__lane;
     if (!lane || kymo__unseen == MOST) {

@@ -10,11 +10,13 @@
 
 #include <stdint.h>
 
+struct call_lines;
+
 /* How many are open on this thread; while it is 0, only `begin` has to be called. */
 extern __thread unsigned kymo__unseen;
 
-/* The running frame calls KEY: record the enter. */
-void kymo__unseen_begin(uint32_t key);
+/* The running frame calls KEY: record the enter, with LINES if they are not NULL. */
+void kymo__unseen_begin(uint32_t key, const struct call_lines *lines);
 
 /* An event is about to be recorded: calls whose caller has moved on have ended. */
 void kymo__unseen_settle(void);

@@ -338,13 +338,15 @@ def _record(
     command: bool = True,
     brief: bool = False,
     watched: CodeType | None = None,
+    lines: bool = False,
     clock_rate: str | None = None,
 ) -> None:
     """Start recording. Calls of the code `named`, if any, are named after the type of their first
     argument, as calls of torch's modules are: "nn.Module: Linear_0". The function given to
     `_core.named_watch` is called with each such argument when it is first seen, and with the first
     argument of every call of the code `watched`.
-    brief: the process may end soon. clock_rate: `_core.clock_rate` of another process."""
+    lines: record from which line each call is made. brief: the process may end soon.
+    clock_rate: `_core.clock_rate` of another process."""
     if not 1 <= level <= 19:
         raise ValueError(f"level must be 1 to 19, not {level}")
     if isinstance(c_calls, str):
@@ -387,6 +389,7 @@ def _record(
             named,
             watched,
             "nn.Module: ",
+            lines,
         )
     arguments = (
         room,

@@ -86,7 +86,7 @@ def _measure(c_calls: bool, with_budget: bool) -> Costs:
     # The budget is never reached; it only selects the hooks of a session with a budget.
     budget = 1e9 if with_budget else 0.0
     events = (1.0, 1.0, 0.0, 0.0, 0.0)
-    options = (c_calls, False, 0, (), (), False, budget, events, None, None, "")
+    options = (c_calls, False, 0, (), (), False, budget, events, None, None, "", False)
     try:
         traced_python, traced_c = _core.trial(path, options, _usual_calls)
         lengths = _lengths(path)
