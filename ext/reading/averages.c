@@ -114,16 +114,16 @@ struct timeline {
     struct kymo_timeline *library;
 };
 
-/* timeline(capture, start, end, functions, whole=False, until=0) */
+/* timeline(capture, start, end, functions, whole=False, until=0, first_lines=False) */
 static PyObject *timeline_new(PyObject *module, PyObject *args)
 {
     struct core *core = kymo__core_of_module(module);
     PyObject *capture, *start, *end;
-    int functions, whole = 0;
+    int functions, whole = 0, first_lines = 0;
     kymo_ns from, to;
     long long until = 0;
-    if (!PyArg_ParseTuple(args, "O!OOp|pL:timeline", core->capture_type, &capture, &start, &end,
-                          &functions, &whole, &until) ||
+    if (!PyArg_ParseTuple(args, "O!OOp|pLp:timeline", core->capture_type, &capture, &start, &end,
+                          &functions, &whole, &until, &first_lines) ||
         part_from(start, end, &from, &to) < 0)
         return NULL;
     PyTypeObject *type = core->timeline_type;
@@ -135,8 +135,9 @@ static PyObject *timeline_new(PyObject *module, PyObject *args)
     self->capture = Py_NewRef(capture);
     struct kymo_capture *library = kymo__capture_lock(capture);
     PyThreadState *thread = PyEval_SaveThread();
-    const unsigned what =
-        (functions ? KYMO_TIMELINE_FUNCTIONS : 0u) | (whole ? KYMO_TIMELINE_WHOLE : 0u);
+    const unsigned what = (functions ? KYMO_TIMELINE_FUNCTIONS : 0u) |
+                          (whole ? KYMO_TIMELINE_WHOLE : 0u) |
+                          (first_lines ? KYMO_TIMELINE_FIRST_LINES : 0u);
     kymo_capture_until(library, until);
     int code = kymo_timeline_new(library, from, to, what, &self->library);
     kymo_capture_until(library, 0);
@@ -168,7 +169,7 @@ static Py_ssize_t timeline_length(PyObject *object)
     return (Py_ssize_t)kymo_timeline_count(((struct timeline *)object)->library);
 }
 
-/* (callee, start, end, self, parent, thread, id, enter, leave, open, number) */
+/* (callee, start, end, self, parent, thread, id, enter, leave, open, number, from, call) */
 static PyObject *timeline_item(PyObject *object, Py_ssize_t index)
 {
     struct kymo_call call = {.size = sizeof call};
@@ -177,10 +178,11 @@ static PyObject *timeline_item(PyObject *object, Py_ssize_t index)
     PyObject *callee = callee_new(&call.callee);
     if (!callee)
         return NULL;
-    return Py_BuildValue("(NLLLLIKIIIK)", callee, (long long)call.start, (long long)call.end,
+    return Py_BuildValue("(NLLLLIKIIIKIK)", callee, (long long)call.start, (long long)call.end,
                          (long long)call.self, (long long)call.parent, call.thread,
                          (unsigned long long)call.id, (unsigned)call.enter, (unsigned)call.leave,
-                         (unsigned)call.open, (unsigned long long)call.number);
+                         (unsigned)call.open, (unsigned long long)call.number, call.from,
+                         (unsigned long long)call.call);
 }
 
 /* operator(index): the fields of the note "operator.in", or None. */
@@ -235,6 +237,6 @@ PyMethodDef kymo__averages_methods[] = {
     {"averages", averages, METH_VARARGS,
      "averages(capture, start, end, stack, functions, until=0)"},
     {"timeline", timeline_new, METH_VARARGS,
-     "timeline(capture, start, end, functions, whole=False, until=0)"},
+     "timeline(capture, start, end, functions, whole=False, until=0, first_lines=False)"},
     {0},
 };

@@ -146,8 +146,9 @@ static const char *const *texts_of(PyObject *tuple)
 
 PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path",   "format", "thread", "start",      "end",       "of",
-                            "native", "at",     "_extra", "_overloads", "_prefixes", NULL};
+    static char *names[] = {"path",      "format",       "thread", "start",  "end",
+                            "of",        "native",       "at",     "_extra", "_overloads",
+                            "_prefixes", "_first_lines", NULL};
     static const char *const subjects[] = {[KYMO_OF_EITHER] = "either",
                                            [KYMO_OF_CALLS] = "calls",
                                            [KYMO_OF_SAMPLES] = "samples",
@@ -159,20 +160,21 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
                                           NULL};
     PyObject *at = Py_None;
     PyObject *arg, *format = Py_None, *thread = Py_None, *start = Py_None, *end = Py_None;
-    const char *extra = NULL; /* what kymograph.profile adds to JSON */
-    int overloads = 0;        /* and what it asks for */
+    const char *extra = NULL;           /* what kymograph.profile adds to JSON */
+    int overloads = 0, first_lines = 0; /* and what it asks for */
     PyObject *prefixes = NULL;
     const char *of = "either", *native = "brief";
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOzpO!:export", names, &arg, &format,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOzpO!p:export", names, &arg, &format,
                                      &thread, &start, &end, &of, &native, &at, &extra, &overloads,
-                                     &PyTuple_Type, &prefixes))
+                                     &PyTuple_Type, &prefixes, &first_lines))
         return NULL;
     struct kymo_export_options options = {.size = sizeof options,
                                           .from = 0,
                                           .to = INT64_MAX,
                                           .thread = -1,
                                           .extra = extra,
-                                          .overloads = overloads};
+                                          .overloads = overloads,
+                                          .first_lines = first_lines};
     if (!choose_word("of", of, subjects, &options.of) ||
         !choose_word("native", native, natives, &options.native))
         return NULL;

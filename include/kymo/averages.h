@@ -75,6 +75,10 @@ struct kymo_call {
     uint16_t leave;
     uint16_t open;   /* 1: began before FROM, 2: not ended by TO, 3: both */
     uint64_t number; /* which enter of its thread it was, from 1; the same whatever part is read */
+    uint32_t from;   /* the line in the caller that it was made from; 0: not recorded */
+    uint64_t call;   /* its number among the calls of functions that a Chrome trace of
+                        kymograph.profile shows, from 1; 0 for others, or without
+                        KYMO_TIMELINE_FUNCTIONS */
 };
 
 struct kymo_timeline;
@@ -83,6 +87,7 @@ struct kymo_timeline;
 enum kymo_timeline_what {
     KYMO_TIMELINE_FUNCTIONS = 1, /* calls of functions, beside spans and operators */
     KYMO_TIMELINE_WHOLE = 2, /* an operator that does nothing but call another of its name, too */
+    KYMO_TIMELINE_FIRST_LINES = 4, /* see kymo_export_options.first_lines */
 };
 
 /* List the calls of CAPTURE in order of start time. Without KYMO_TIMELINE_FUNCTIONS in WHAT, list only

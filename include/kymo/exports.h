@@ -50,6 +50,9 @@ struct kymo_export_options {
     /* Chrome, with `extra`: the names of files lose the first of these that they begin with, as in
        Kineto. Ends with NULL; may be NULL. */
     const char *const *prefixes;
+    /* Chrome, with `extra`: not 0: names of functions have their first lines. 0: where lines were
+       recorded, those at which they were entered or, when the recording began, were running. */
+    int first_lines;
 };
 
 /* Store the name of export format INDEX, the extension of its files, and in a few words which

@@ -15,7 +15,6 @@ from typing import Any
 
 PROFILERS = re.compile(r"(^torch/profiler/|^torch/autograd/profiler\.py|^kymograph/|^runner\.py\()")
 NATIVE = re.compile(r"<built-in (?:method|function) (.*?)(?: of .*)?>$")
-FUNCTION = re.compile(r"(.*)\(\d+\): (.*)$")
 # The last kind: Python functions that an older torch records a second time, as if they were native.
 OTHER_CALLABLE = re.compile(r"<class '|<.* object>$|<function .* at 0x[0-9a-f]+>$")
 
@@ -34,12 +33,11 @@ def plain(name: str) -> str | None:
         return None if last == "__init__" else "C " + last
     if OTHER_CALLABLE.match(name):
         return None
-    function = FUNCTION.match(name)
-    # No line: torch has that where a frame stood at the start or was resumed.
-    return f"{function[1]}: {function[2]}" if function else name
+    return name
 
 
-def functions(events: list[dict[str, Any]]) -> Counter[str]:
+def functions(events: list[dict[str, Any]]) -> Counter[tuple[str, str | None]]:
+    """Each function and the line that it was called from."""
     found = [e for e in events if e.get("cat") == "python_function"]
     by_id = {e["args"]["Python id"]: e for e in found}
     inside: dict[int, bool] = {}
@@ -54,8 +52,8 @@ def functions(events: list[dict[str, Any]]) -> Counter[str]:
             inside[number] = own or (above and parent is not None and of_profiler(parent))
         return inside[number]
 
-    names = [plain(e["name"]) for e in found if not of_profiler(e)]
-    return Counter(name for name in names if name is not None)
+    calls = [(plain(e["name"]), e["args"].get("CallFrom")) for e in found if not of_profiler(e)]
+    return Counter((name, line) for name, line in calls if name is not None)
 
 
 def annotations(events: list[dict[str, Any]]) -> Counter[str]:

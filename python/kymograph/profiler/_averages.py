@@ -200,7 +200,9 @@ def rows_of(
             row.outermost |= outermost
         if listed:
             share = _FOR_MEMORY_TOO if options.memory else _FOR_CALLS
-            part = Part(recording, functions, options, deadline=in_time.early(share))
+            part = Part(
+                recording, functions, options, deadline=in_time.early(share), first_lines=True
+            )
             _add_operators(merged, part, stack, grouping, in_time)
             if options.memory:
                 _add_memory(merged, part, stack)

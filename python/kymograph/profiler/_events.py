@@ -305,7 +305,7 @@ class Options(NamedTuple):
 # them, or only their names are looked at; and to read the memory, which is then given to them.
 _FOR_MEMORY_TOO, _FOR_CALLS, _FOR_BLOCKS = 0.25, 0.5, 0.75
 
-Entry = tuple[Callee, int, int, int, int, int, int, int, int, int, int]
+Entry = tuple[Callee, int, int, int, int, int, int, int, int, int, int, int, int]
 
 
 def has_operators(recording: Recording) -> bool:
@@ -317,7 +317,8 @@ class Part:
     """The calls of one recording; if `whole`, with operators that only call another of their name.
     They have numbers from 0 in order of their begin. If memory was
     recorded, blocks allocated or freed outside every call have -1, -2, …, as have those for which
-    there was no memory. Calls that there is no time for, before `deadline`, are left out."""
+    there was no memory. Calls that there is no time for, before `deadline`, are left out.
+    first_lines: the lines of functions are always their first ones."""
 
     def __init__(
         self,
@@ -326,6 +327,7 @@ class Part:
         options: Options | None = None,
         whole: bool = False,
         deadline: Deadline | None = None,
+        first_lines: bool = False,
     ) -> None:
         capture = recording.capture
         deadline = deadline or Deadline()
@@ -337,6 +339,7 @@ class Part:
             functions,
             whole,
             deadline.early(_FOR_MEMORY_TOO if self.options.memory else _FOR_CALLS).until,
+            first_lines or not recording.lines_known,
         )
         if self.timeline.is_cut:
             deadline.miss()
@@ -375,12 +378,11 @@ class Part:
         assert self.usages is not None
         block = self.usages.outside[-1 - number]
         callee = (block.name, "", 0, OPERATOR)
-        return callee, block.time, block.time, 0, block.parent, block.thread, 0, 0, 0, 0, 0
+        return callee, block.time, block.time, 0, block.parent, block.thread, 0, 0, 0, 0, 0, 0, 0
 
     def python_id(self, number: int) -> int:
         """Return the id that the trace gives to a Python function."""
-        entry = self.timeline[number]
-        return (entry[10] - 1) * len(self.tids) + entry[5] + 1
+        return self.timeline[number][12]
 
     def is_hidden(self, number: int) -> bool:
         """Is it the call of an object that the trace shows only as the function that this is?"""

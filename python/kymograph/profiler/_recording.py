@@ -68,6 +68,8 @@ class Recording:
         self._home: Home | None = None
         self._memory = False
         self._blocks = False
+        self.lines_known = False  # where functions were when the window began
+        self._nested = False
         self._raised = ""  # the mode of operators that it asked the session for
         self._capture: _core.Capture | None = None
 
@@ -101,6 +103,7 @@ class Recording:
                 nested = True
             home.users += 1
             self._home = home
+            self._nested = nested
         if nested:
             self.start = time.monotonic_ns()
         if nested and ops:
@@ -129,6 +132,7 @@ class Recording:
             home.path,
             _torch.module_call() if calls else None,
             watched=_torch.optimizer_step() if calls else None,
+            lines=calls,
             calls=calls or gc,
             gc=gc,
             include=include,
@@ -155,6 +159,10 @@ class Recording:
 
     def open_window(self) -> None:
         """What was recorded so far was warm-up."""
+        with _lock:
+            self.lines_known = self._home is not None and self._home.users == 1 and not self._nested
+            if self.lines_known:
+                _core.trace_renew()
         self.start = time.monotonic_ns()
         if self._blocks:
             _holders.note_known()

@@ -80,6 +80,7 @@ class Results:
             _extra=members,
             _overloads=self.options.overloads,
             _prefixes=prefixes(),
+            _first_lines=not recording.lines_known,
         )
 
     def events(self) -> EventList:

@@ -66,10 +66,11 @@ class NNModuleInfo(NamedTuple):
     cls_name: str
 
 
-def _frame(callee: Callee | None) -> PyFrameState:
+def _frame(callee: Callee | None, line: int = 0) -> PyFrameState:
+    """What torch says about a function: `line` instead of its own, if it is known."""
     if callee is None:
         return PyFrameState(0, "", "")
-    return PyFrameState(callee[2], callee[0], callee[1])
+    return PyFrameState(line or callee[2], callee[0], callee[1])
 
 
 def _input(value: Value) -> Any:
@@ -135,8 +136,8 @@ class PyCallFields(_Fields):
     torchs = "_ExtraFields_PyCall"
     optimizer = None
 
-    def __init__(self, callee: Callee, caller: Callee | None) -> None:
-        self.callsite, self.caller = _frame(callee), _frame(caller)
+    def __init__(self, callee: Callee, caller: Callee | None, line: int) -> None:
+        self.callsite, self.caller = _frame(callee), _frame(caller, line)
         name = display(callee)
         known = name.startswith("nn.Module: ")
         self.module = NNModuleInfo(name[11:].rpartition("_")[0]) if known else None
@@ -147,8 +148,8 @@ class PyCCallFields(_Fields):
 
     torchs = "_ExtraFields_PyCCall"
 
-    def __init__(self, caller: Callee | None) -> None:
-        self.caller = _frame(caller)
+    def __init__(self, caller: Callee | None, line: int) -> None:
+        self.caller = _frame(caller, line)
 
 
 class Node:
@@ -189,7 +190,7 @@ def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
     from kymograph.profiler._events import FunctionEvent
 
     event = FunctionEvent(part, number)
-    callee, start, end, *_ = part.entry(number)
+    callee, start, end, *_, line, _ = part.entry(number)
     if number < 0:
         assert part.usages is not None
         return _block(part.usages.outside[-1 - number], event, shift)
@@ -197,9 +198,9 @@ def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
     if is_marked(callee):
         tag, fields = "TorchOp", TorchOpFields(event)
     elif callee[3] == FUNCTION:
-        tag, fields = "PyCall", PyCallFields(callee, caller)
+        tag, fields = "PyCall", PyCallFields(callee, caller, line)
     else:
-        tag, fields = "PyCCall", PyCCallFields(caller)
+        tag, fields = "PyCCall", PyCCallFields(caller, line)
     return Node(tag, display(callee), fields, event, start + shift, end + shift)
 
 

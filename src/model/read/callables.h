@@ -39,6 +39,14 @@ static inline bool kymo__callable_in_task(const struct kymo_callable *callable)
     return callable->class == KYMO_CLASS_WAIT || strcmp(callable->name, "await") == 0;
 }
 
+/* Can CALLABLE be the function that the call of an object runs? */
+static inline bool kymo__callable_runs_object(const struct kymo_callable *callable)
+{
+    const char *dot = strrchr(callable->name, '.');
+    return callable->class == KYMO_CLASS_FUNCTION &&
+           (!*callable->file || strcmp(dot ? dot + 1 : callable->name, "__call__") == 0);
+}
+
 /* The same for the value of a text argument, which may be any number. */
 static inline uint32_t kymo__callable_text(const struct kymo_callables *callables, uint64_t value)
 {

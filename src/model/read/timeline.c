@@ -7,8 +7,7 @@
 
 #include "alloc.h"
 #include "buffer.h"
-#include "callables.h"
-#include "calls.h"
+#include "calllines.h"
 #include "fields.h"
 #include "pace.h"
 
@@ -21,9 +20,11 @@ struct call {
     kymo_ns start, end, self;
     uint64_t id, number;
     uint32_t callable, thread;
-    uint32_t parent;   /* or NOTHING */
-    uint32_t children; /* listed calls in it */
-    uint64_t note;     /* operators: where their note is in `notes`, plus 1; 0: nowhere */
+    uint32_t parent;     /* or NOTHING */
+    uint32_t children;   /* listed calls in it */
+    uint64_t note;       /* operators: where their note is in `notes`, plus 1; 0: nowhere */
+    uint32_t line, from; /* where it was entered, and called from, or 0 */
+    uint64_t shown;      /* number among the calls that are shown, or 0 */
     uint8_t enter, leave, open;
 };
 
@@ -34,8 +35,9 @@ struct note {
 
 struct kymo_timeline {
     struct kymo_callables callables;
-    bool functions, whole;
-    bool cut; /* in any thread */
+    bool functions, whole, first_lines;
+    uint64_t shown; /* calls of functions so far */
+    bool cut;       /* in any thread */
     struct call *calls;
     size_t count, capacity;
     uint32_t thread;    /* thread being read */
@@ -93,9 +95,21 @@ static int timeline_enter(void *arg, struct kymo_open_call *frame, uint32_t dept
         .id = frame->id,
         .number = frame->number,
         .enter = frame->enter,
+        .line = t->callables.all[callable].line,
     };
     frame->mark = t->count;
     return 0;
+}
+
+/* Take the lines of CALL from SLICE. A function that was named by the program has none. */
+static void take_lines(const struct kymo_timeline *t, struct call *call,
+                       const struct kymo_slice *slice)
+{
+    struct kymo_call_lines lines = kymo__call_lines(&t->callables, slice, t->first_lines);
+    const char *colon = lines.from ? strrchr(lines.from, ':') : NULL;
+    if (lines.line >= 0 && *t->callables.all[call->callable].file)
+        call->line = (uint32_t)lines.line;
+    call->from = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
 static int timeline_leave(void *arg, const struct kymo_slice *slice)
@@ -111,6 +125,8 @@ static int timeline_leave(void *arg, const struct kymo_slice *slice)
     call->self += length;
     call->leave = slice->leave;
     call->open = slice->flags & (KYMO__OPEN_AT_START | KYMO__OPEN_AT_END);
+    if (slice->arg_count && !kymo__class_is_marked(t->callables.all[call->callable].class))
+        take_lines(t, call, slice);
     if (call->parent != NOTHING)
         t->calls[call->parent].self -= length;
     if (slice->leave != YIELD || frame->id ||
@@ -215,6 +231,24 @@ static int read_thread(struct kymo_timeline *t, struct kymo_capture *capture, ky
     return rc == 0 && operators && !t->whole ? merge_operators(t, first) : rc;
 }
 
+/* Is call I shown only as the function that it runs? Kineto knows no calls of objects. */
+static bool is_hidden(const struct kymo_timeline *t, size_t i)
+{
+    const struct call *call = &t->calls[i], *next = call + 1;
+    return t->callables.all[call->callable].class == KYMO_CLASS_CALLABLE && i + 1 < t->count &&
+           next->parent == i && next->number == call->number + 1 &&
+           kymo__callable_runs_object(&t->callables.all[next->callable]);
+}
+
+/* Number the calls of functions of the thread whose first call is FIRST. */
+static void number_calls(struct kymo_timeline *t, size_t first)
+{
+    for (size_t i = first; t->functions && i < t->count; i++)
+        if (!kymo__class_is_marked(t->callables.all[t->calls[i].callable].class) &&
+            !is_hidden(t, i))
+            t->calls[i].shown = ++t->shown;
+}
+
 static bool has_operators(const struct kymo_callables *callables)
 {
     for (size_t i = 0; i < callables->count; i++)
@@ -272,6 +306,7 @@ int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, un
         return -ENOMEM;
     t->functions = what & KYMO_TIMELINE_FUNCTIONS;
     t->whole = what & KYMO_TIMELINE_WHOLE;
+    t->first_lines = what & KYMO_TIMELINE_FIRST_LINES;
     t->reader = capture->reader;
     int rc = kymo__callables_init(&t->callables, capture);
     bool operators = rc == 0 && has_operators(&t->callables);
@@ -281,7 +316,9 @@ int kymo_timeline_new(struct kymo_capture *capture, kymo_ns from, kymo_ns to, un
         struct kymo_thread_info info = {.size = sizeof(info)};
         kymo_capture_thread(capture, t->thread, &info);
         t->going_on_count = 0;
+        const size_t first = t->count;
         rc = read_thread(t, capture, from, to, kymo__pace_share(&pace, info.records), operators);
+        number_calls(t, first);
     }
     if (rc == 0 && threads > 1)
         rc = sort_events(t);
@@ -327,7 +364,7 @@ int kymo_timeline_get(const struct kymo_timeline *t, size_t index, struct kymo_c
                 .size = sizeof(struct kymo_callee),
                 .name = callable->name,
                 .file = callable->file,
-                .line = callable->line,
+                .line = c->line,
                 .class_ = callable->class,
             },
         .start = c->start,
@@ -340,6 +377,8 @@ int kymo_timeline_get(const struct kymo_timeline *t, size_t index, struct kymo_c
         .leave = c->leave,
         .open = c->open,
         .number = c->number,
+        .from = c->from,
+        .call = c->shown,
     };
     memcpy(call, &all, call->size < sizeof(all) ? call->size : sizeof(all));
     return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "chrome_ids.h"
 #include "chrome_parts.h"
 #include "gather.h"
 
@@ -224,6 +225,7 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     struct kymo_chrome c = {.kineto = options->extra != NULL,
                             .prefixes = options->prefixes,
                             .overloads = options->overloads != 0,
+                            .first_lines = options->first_lines != 0,
                             .threads = capture->reader->thread_count};
     kymo_capture_info(capture, &info);
     int rc = kymo__callables_init(&c.callables, capture);
@@ -232,6 +234,8 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     c.linked = c.kineto || c.ops.keys.any;
     if (rc == 0)
         rc = kymo__chrome_heads(&c);
+    if (rc == 0 && c.kineto)
+        rc = kymo__chrome_ids_new(&c, capture, options, &c.ids);
     if (rc == 0 && info.samples)
         rc = kymo__samples_chosen(capture, options, KYMO__GATHER_NODES, &c.samples);
     if (rc == 0)
@@ -242,6 +246,7 @@ int kymo__chrome_write(struct kymo_capture *capture, const struct kymo_export_op
     if (rc == 0)
         rc = write_end(&c, begin_of(&info, options),
                        options->to < info.end ? options->to : info.end, out);
+    kymo__chrome_ids_free(c.ids);
     kymo__chrome_heads_free(&c);
     kymo__op_export_fini(&c.ops);
     kymo__samples_free(c.samples);

@@ -6,6 +6,7 @@
 #define KYMO_CHROME_PARTS_H
 
 #include "callables.h"
+#include "calllines.h"
 #include "crew.h"
 #include "jsontext.h"
 #include "lanes.h"
@@ -19,6 +20,8 @@ struct kymo_chrome {
     struct kymo_chrome_head {
         char *bytes; /* the start of a slice, up to its thread */
         size_t len;
+        size_t line_at; /* where the line is in it, for Kineto; 0: it has none */
+        size_t line_len;
         bool python;    /* a call, not a span or an operator */
         bool object;    /* a call of an object that is no function */
         bool of_object; /* the function in Python that such a call may be */
@@ -27,11 +30,13 @@ struct kymo_chrome {
     bool linked;                  /* spans have ids that execution traces refer to */
     bool kineto;                  /* match Kineto's form exactly */
     const char *const *prefixes;  /* of files, to be left out; NULL: none */
+    bool first_lines;             /* in the names of functions */
     bool overloads;               /* names of operators end in their overload */
     uint64_t threads;             /* number of threads, for ids */
     int64_t shift;                /* from monotonic time to the file's time */
     char origin[32];              /* the time of events that describe threads and processes */
     struct kymo_samples *samples; /* NULL if there are none */
+    struct kymo_chrome_ids *ids;  /* Kineto's; else NULL */
 };
 
 /* State per thread; struct kymo_crew_thread.state. */
@@ -52,6 +57,10 @@ struct kymo_chrome_thread {
 int kymo__chrome_heads(struct kymo_chrome *c);
 void kymo__chrome_heads_free(struct kymo_chrome *c);
 
+/* Kineto does not see that an object is called, only the function that this is. FRAME, which has just
+   begun, may be that function: then the call around it, the frame before, is not shown. */
+bool kymo__chrome_hides_object(const struct kymo_chrome *c, const struct kymo_open_call *frame);
+
 /* Describe track TID in THREAD's chunk: its name and sort position. */
 int kymo__chrome_track(struct kymo_crew_thread *thread, uint64_t tid, const char *name,
                        const char *suffix, uint64_t order);
@@ -59,6 +68,20 @@ int kymo__chrome_track(struct kymo_crew_thread *thread, uint64_t tid, const char
 /* Add an event's numbers and texts, each followed by a comma, without the payloads of operators. */
 int kymo__chrome_args(struct kymo_crew_thread *thread, const struct kymo_call_arg *args,
                       unsigned count);
+
+/* ---- chrome_lines.c: lines of calls, as Kineto shows them */
+
+/* FILE without the folder of modules that it is in. */
+const char *kymo__chrome_file(const struct kymo_chrome *c, const char *file);
+
+/* Write HEAD at AT, with LINE instead of its own unless that is negative. There must be room for
+   KYMO__CHROME_LINE bytes more than the head has. */
+enum { KYMO__CHROME_LINE = 24 };
+char *kymo__chrome_put_head(char *at, const struct kymo_chrome_head *head, int64_t line);
+
+/* Like kymo__chrome_args, for a call that was made FROM this line, or NULL, which becomes `CallFrom`. */
+int kymo__chrome_call_args(struct kymo_crew_thread *thread, const struct kymo_slice *slice,
+                           const char *from);
 
 /* Visitor callbacks for slices and for all other events. */
 int kymo__chrome_enter(void *thread, struct kymo_open_call *frame, uint32_t depth);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "chrome_ids.h"
 #include "chrome_parts.h"
 #include "fields.h"
 
@@ -58,28 +59,27 @@ static const char *last_part(const char *name)
     return dot && dot[1] ? dot + 1 : name;
 }
 
-static const char *without_prefix(const struct kymo_chrome *c, const char *file)
-{
-    for (const char *const *prefix = c->prefixes; prefix && *prefix; prefix++) {
-        size_t len = strlen(*prefix);
-        if (strncmp(file, *prefix, len) == 0)
-            return file + len;
-    }
-    return file;
-}
-
-/* Write the name of CALLABLE as PyTorch's profiler would. */
-static int add_kineto_name(struct kymo_buffer *b, const struct kymo_chrome *c,
-                           const struct kymo_callable *callable)
+/* Write "file(line): name", and into HEAD where the line is. */
+static int add_function_name(struct kymo_buffer *b, const struct kymo_chrome *c,
+                             const struct kymo_callable *callable, struct kymo_chrome_head *head)
 {
     char line[16];
+    int rc = kymo__json_escaped(b, kymo__chrome_file(c, callable->file)) | kymo__json_text(b, "(");
+    head->line_at = b->len;
+    head->line_len = (size_t)snprintf(line, sizeof(line), "%u", callable->line);
+    return rc | kymo__json_text(b, line) | kymo__json_text(b, "): ") |
+           kymo__json_escaped(b, last_part(callable->name));
+}
+
+/* Write the name of CALLABLE, whose head is HEAD, as PyTorch's profiler would. */
+static int add_kineto_name(struct kymo_buffer *b, const struct kymo_chrome *c,
+                           const struct kymo_callable *callable, struct kymo_chrome_head *head)
+{
     switch (callable->class) {
     case KYMO_CLASS_FUNCTION:
         if (!*callable->file) /* named by the program: "nn.Module: Linear_0" */
             return kymo__json_escaped(b, callable->name);
-        snprintf(line, sizeof(line), "(%u): ", callable->line);
-        return kymo__json_escaped(b, without_prefix(c, callable->file)) | kymo__json_text(b, line) |
-               kymo__json_escaped(b, last_part(callable->name));
+        return add_function_name(b, c, callable, head);
     case KYMO_CLASS_NATIVE:
         return kymo__json_text(b, "<built-in function ") | kymo__json_escaped(b, callable->name) |
                kymo__json_text(b, ">");
@@ -112,13 +112,12 @@ int kymo__chrome_heads(struct kymo_chrome *c)
         const struct kymo_callable *callable = &c->callables.all[i];
         head->python = class != KYMO_CLASS_NAME && class != KYMO_CLASS_OPERATOR;
         head->object = class == KYMO_CLASS_CALLABLE;
-        head->of_object = class == KYMO_CLASS_FUNCTION &&
-                          (!*callable->file || strcmp(last_part(callable->name), "__call__") == 0);
+        head->of_object = kymo__callable_runs_object(callable);
         b.len = 0;
         rc = kymo__json_text(&b, head->python                   ? call_head
                                  : class == KYMO_CLASS_OPERATOR ? operator_head
                                                                 : span_head) |
-             (c->kineto ? add_kineto_name(&b, c, callable) : add_plain_name(&b, callable)) |
+             (c->kineto ? add_kineto_name(&b, c, callable, head) : add_plain_name(&b, callable)) |
              kymo__json_text(&b, "\",");
         head->len = b.len;
         head->bytes = rc ? NULL : kymo__alloc_text((const char *)b.bytes, b.len);
@@ -143,14 +142,11 @@ static const struct kymo_chrome_head *head_of(const struct kymo_chrome *c,
     return &c->heads[kymo__callable_of(&c->callables, frame->key)];
 }
 
-/* Kineto does not see that an object is called, only the function that this is. FRAME, which has just
-   begun, may be that function: then the call around it is not written. */
-static void hide_object(const struct kymo_chrome *c, struct kymo_open_call *frame, uint32_t depth)
+bool kymo__chrome_hides_object(const struct kymo_chrome *c, const struct kymo_open_call *frame)
 {
-    struct kymo_open_call *around = frame - 1;
-    if (head_of(c, frame)->of_object && head_of(c, around)->object &&
-        frame->number == around->number + 1)
-        around->mark = depth > 1 ? around[-1].mark : 0;
+    const struct kymo_open_call *around = frame - 1;
+    return head_of(c, frame)->of_object && head_of(c, around)->object &&
+           frame->number == around->number + 1;
 }
 
 /* A frame's mark is the number of the nearest Python call at or above it that is written, or 0. */
@@ -163,8 +159,8 @@ int kymo__chrome_enter(void *arg, struct kymo_open_call *frame, uint32_t depth)
         frame->mark = frame->number;
     else
         frame->mark = depth ? frame[-1].mark : 0;
-    if (t->c->kineto && depth)
-        hide_object(t->c, frame, depth);
+    if (t->c->kineto && depth && kymo__chrome_hides_object(t->c, frame))
+        frame[-1].mark = depth > 1 ? frame[-2].mark : 0;
     return 0;
 }
 
@@ -211,11 +207,13 @@ static char *put_marks(char *at, const struct kymo_slice *slice)
 }
 
 /* The id of the call NUMBER of THREAD. Ids of several threads alternate, so that none depends on
-   how much the others recorded. Kineto's begin with 1. */
+   how much the others recorded; Kineto's have no gaps. */
 static char *put_id(char *at, const struct kymo_crew_thread *thread, uint64_t number)
 {
-    const struct kymo_chrome_thread *t = thread->state;
-    return kymo__json_uint(at, (number - 1) * t->c->threads + thread->info.index + t->c->kineto);
+    const struct kymo_chrome *c = ((const struct kymo_chrome_thread *)thread->state)->c;
+    const uint32_t index = thread->info.index;
+    return kymo__json_uint(at, c->ids ? kymo__chrome_python_id(c->ids, index, number)
+                                      : (number - 1) * c->threads + index);
 }
 
 static char *put_ids(char *at, const struct kymo_crew_thread *thread,
@@ -240,13 +238,14 @@ static char *put_ids(char *at, const struct kymo_crew_thread *thread,
     return at;
 }
 
-/* Kineto numbers events. */
+/* Kineto numbers events. FRAME is a CALL of a function or not. */
 static char *put_index(char *at, const struct kymo_crew_thread *thread,
-                       const struct kymo_open_call *frame)
+                       const struct kymo_open_call *frame, bool call)
 {
     const struct kymo_chrome_thread *t = thread->state;
     at = KYMO__JSON_PUT(at, "\"Ev Idx\":");
-    at = kymo__json_uint(at, (frame->number - 1) * t->c->threads + thread->info.index);
+    at =
+        kymo__json_uint(at, kymo__chrome_index(t->c->ids, thread->info.index, frame->number, call));
     *at++ = ',';
     return at;
 }
@@ -332,9 +331,12 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     }
     if (kymo__unlikely(head->object && frame->mark != frame->number))
         return 0; /* hidden */
-    char *at = kymo__chrome_room(thread, head->len + SLICE_MOST);
+    char *at = kymo__chrome_room(thread, head->len + KYMO__CHROME_LINE + SLICE_MOST);
     if (!at)
         return -ENOMEM;
+    struct kymo_call_lines lines = {.line = -1};
+    if (kymo__unlikely(slice->arg_count) && head->python && t->c->kineto)
+        lines = kymo__call_lines(&t->c->callables, slice, t->c->first_lines);
     bool is_op = op && kymo__op_is(&t->c->ops.keys, frame->key);
     bool part = !head->python && !is_op && slice->leave == 1 && !frame->id;
     if (kymo__unlikely(part) && is_step(head))
@@ -344,7 +346,7 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     else if (is_op)
         at = put_operator(at, head, op, t->c->overloads);
     else
-        at = kymo__json_put(at, head->bytes, head->len);
+        at = kymo__chrome_put_head(at, head, lines.line);
     at = kymo__json_put(at, t->place, t->place_len);
     at = kymo__json_time(at, kymo__ns_add(frame->start, t->c->shift));
     at = KYMO__JSON_PUT(at, ",\"dur\":");
@@ -355,13 +357,16 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     else if (op && !part && t->c->linked && !(at = put_op_args(at, thread, slice, op)))
         return -ENOMEM;
     if (t->c->kineto && !part)
-        at = put_index(at, thread, frame);
+        at = put_index(at, thread, frame, head->python);
     if (kymo__unlikely(frame->id || frame->enter || slice->leave || slice->flags))
         at = put_marks(at, slice);
     if (kymo__unlikely(slice->arg_count)) {
         kymo__chrome_done(thread, at);
-        if (kymo__chrome_args(thread, slice->args, slice->arg_count) < 0)
-            return -ENOMEM;
+        int rc = head->python && t->c->kineto
+                     ? kymo__chrome_call_args(thread, slice, lines.from)
+                     : kymo__chrome_args(thread, slice->args, slice->arg_count);
+        if (rc < 0)
+            return rc;
         at = kymo__chrome_room(thread, 8);
         if (!at)
             return -ENOMEM;
