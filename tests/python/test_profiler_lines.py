@@ -7,6 +7,7 @@ import gc
 import json
 import re
 import sys
+import sysconfig
 import threading
 from pathlib import Path
 from textwrap import dedent
@@ -224,7 +225,8 @@ def test_code_that_dies_leaves_its_lines_to_nobody(tmp_path: Path) -> None:
             seen.append(id(code))
             exec(code, {"f": lambda: None})
             del code
-    assert len(set(seen)) < len(seen)  # or this is not tested
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # it reuses memory later
+        assert len(set(seen)) < len(seen)  # or this is not tested
     lines = [
         line
         for _, line in calls_of(prof, tmp_path, ": <lambda>p")

@@ -36,8 +36,12 @@ def plain(name: str) -> str | None:
     return name
 
 
-def functions(events: list[dict[str, Any]]) -> Counter[tuple[str, str | None]]:
-    """Each function and the line that it was called from."""
+Call = tuple[str, "str | None"]
+
+
+def calls(events: list[dict[str, Any]]) -> list[tuple[dict[str, Any], Call, int | None]]:
+    """Every call that both may have, in the order of their ids: the event, its name and the line
+    that it was made from, and the id of the nearest such call around it."""
     found = [e for e in events if e.get("cat") == "python_function"]
     by_id = {e["args"]["Python id"]: e for e in found}
     inside: dict[int, bool] = {}
@@ -52,8 +56,43 @@ def functions(events: list[dict[str, Any]]) -> Counter[tuple[str, str | None]]:
             inside[number] = own or (above and parent is not None and of_profiler(parent))
         return inside[number]
 
-    calls = [(plain(e["name"]), e["args"].get("CallFrom")) for e in found if not of_profiler(e)]
-    return Counter((name, line) for name, line in calls if name is not None)
+    def counts(event: dict[str, Any]) -> bool:
+        return plain(event["name"]) is not None and not of_profiler(event)
+
+    def around(event: dict[str, Any]) -> int | None:
+        parent = by_id.get(event["args"].get("Python parent id"))
+        while parent is not None and not counts(parent):
+            parent = by_id.get(parent["args"].get("Python parent id"))
+        return parent["args"]["Python id"] if parent is not None else None
+
+    return [
+        (e, (plain(e["name"]) or "", e["args"].get("CallFrom")), around(e))
+        for e in sorted(found, key=lambda e: e["args"]["Python id"])
+        if counts(e)
+    ]
+
+
+def functions(events: list[dict[str, Any]]) -> Counter[Call]:
+    """Each function and the line that it was called from."""
+    return Counter(call for _, call, _ in calls(events))
+
+
+def numbered(events: list[dict[str, Any]]) -> list[list[tuple[Call, int | None]]]:
+    """The calls of each thread in the order of their ids, with the place of the caller among
+    them. Ids themselves also count what only one of the two has."""
+    threads: dict[int, list[tuple[Call, int | None]]] = {}
+    places: dict[int, int] = {}
+    for event, call, parent in calls(events):
+        own = threads.setdefault(event["tid"], [])
+        places[event["args"]["Python id"]] = len(own)
+        own.append((call, None if parent is None else places[parent]))
+    return sorted(threads.values(), key=repr)
+
+
+def indexed(events: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    """Operators and annotations by their number."""
+    found = [e for e in events if e.get("cat") in ("cpu_op", "user_annotation")]
+    return sorted((e["args"]["Ev Idx"], e["name"].replace('"', "'")) for e in found)
 
 
 def annotations(events: list[dict[str, Any]]) -> Counter[str]:

@@ -89,6 +89,20 @@ def test_names_and_counts_are_those_of_torch(results: Run, program: Path) -> Non
         assert names.functions(ours) == names.functions(theirs)
 
 
+@pytest.mark.parametrize("program", FOR_BOTH, ids=lambda p: p.stem)
+def test_ids_follow_the_order_of_torch(results: Run, program: Path) -> None:
+    of_torch, of_kymo = results("torch", program), results("kymograph", program)
+    for trace in of_torch.glob("trace*"):
+        theirs, ours = names.load(trace), names.load(of_kymo / trace.name)
+        assert names.numbered(ours) == names.numbered(theirs)
+        ids = [e["args"]["Python id"] for e in ours if e.get("cat") == "python_function"]
+        assert sorted(ids) == [i + 1 for i in range(len(ids))]
+        mine, wanted = names.indexed(ours), names.indexed(theirs)
+        # Not where an annotation ends in another call: that has parts.
+        if sorted(name for _, name in mine) == sorted(name for _, name in wanted):
+            assert mine == wanted
+
+
 @pytest.mark.parametrize("program", PATCHED, ids=lambda p: p.stem)
 def test_one_line_makes_torch_profiler_mean_kymo(results: Run, program: Path) -> None:
     patched, of_kymo = results("patched", program), results("kymograph", program)
