@@ -325,6 +325,19 @@ def test_calls_open_at_either_end_are_marked(trace: dict[str, Any]) -> None:
     assert not any("End lost" in e["args"] for e in slices(trace))
 
 
+def test_an_operator_that_outlives_the_call_it_began_in_is_one_event(capture_path: Path) -> None:
+    kymograph.start(capture_path)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(kymograph.op("step"))
+        work()
+    kymograph.stop()
+
+    found = [e for e in slices(export(capture_path)) if e["name"].endswith("step")]
+    assert [e["cat"] for e in found if e["name"] == "step"] == ["cpu_op"]
+    parts = {(e["name"], e["cat"]) for e in found if e["name"] != "step"}
+    assert parts == {("part: step", "user_annotation_part")}
+
+
 def test_a_part_of_the_time_is_cut_at_its_ends(traced: Path, trace: dict[str, Any]) -> None:
     part = export(traced, "--from", "500us", "--until", "1500us")
 

@@ -221,6 +221,33 @@ def test_traces_have_the_events_and_arguments_of_torch(tmp_path: Path) -> None:
     assert load("ours.json") == load("theirs.json")
 
 
+def test_an_annotation_with_calls_around_it_is_one_event_with_the_id_of_its_node(
+    tmp_path: Path,
+) -> None:
+    observer = kymograph.ExecutionTraceObserver().register_callback(str(tmp_path / "et.json"))
+    work = optimizer()
+    work()
+    with kymograph.profile(with_stack=True, execution_trace_observer=observer) as prof:
+        work()
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+
+    nodes = json.loads((tmp_path / "et.json").read_text("utf-8"))["nodes"]
+    events = json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
+    names = {"Optimizer.step#Adam.step", "Optimizer.zero_grad#Adam.zero_grad", "forward"}
+    found = [event for event in events if event.get("name") in names]
+    assert {(e["name"], e["cat"]) for e in found} == {(name, "user_annotation") for name in names}
+    assert len(found) == 3
+    ids = {
+        node["name"]: attribute["value"]
+        for node in nodes
+        for attribute in node["attrs"]
+        if attribute["name"] == "rf_id"
+    }
+    assert {e["name"]: e["args"]["Record function id"] for e in found} == {
+        name: ids[name] for name in names
+    }
+
+
 def test_activities_without_operators_record_none() -> None:
     with kymograph.profile(activities={TORCH.ProfilerActivity.CPU: ["USER_ANNOTATION"]}) as prof:
         with TORCH.record_function("annotated", "its text"):

@@ -84,8 +84,8 @@ static int take_leave(void *arg, const struct kymo_slice *slice)
     const struct kymo_callable *callable =
         &ids->c->callables.all[kymo__callable_of(&ids->c->callables, frame->key)];
     bool call = !kymo__class_is_marked(callable->class);
-    bool part = callable->class == KYMO_CLASS_NAME && slice->leave == KYMO__LEAVE_YIELD;
-    if (frame->mark || (part && !frame->id))
+    bool part = !call && slice->leave == KYMO__LEAVE_YIELD && !frame->id;
+    if (frame->mark || part)
         return 0;
     return add_number(&ids->threads[ids->thread][call ? CALLS : MARKS], frame->number);
 }

@@ -250,23 +250,27 @@ static char *put_index(char *at, const struct kymo_crew_thread *thread,
     return at;
 }
 
-static const size_t part_head = sizeof(span_head) - 1;
+/* Where the name begins in the head of a span or an operator. */
+static size_t name_at(bool is_op)
+{
+    return is_op ? sizeof(operator_head) - 1 : sizeof(span_head) - 1;
+}
 
 /* A profiler's step often begins at the end of a function that the loop calls. Its first part says
    nothing, and tools that look for "ProfilerStep#" anywhere in a name would count it. */
-static bool is_step(const struct kymo_chrome_head *head)
+static bool is_step(const struct kymo_chrome_head *head, size_t name)
 {
     static const char step[] = "ProfilerStep#";
-    return head->len > part_head + sizeof(step) &&
-           memcmp(head->bytes + part_head, step, sizeof(step) - 1) == 0;
+    return head->len > name + sizeof(step) &&
+           memcmp(head->bytes + name, step, sizeof(step) - 1) == 0;
 }
 
 /* A span that outlives the call in which it began is written in parts. Tools that count spans by
    category or name prefix must find exactly one, so all parts but the last use other ones. */
-static char *put_part(char *at, const struct kymo_chrome_head *head)
+static char *put_part(char *at, const struct kymo_chrome_head *head, size_t name)
 {
     at = KYMO__JSON_PUT(at, ",\n{\"ph\":\"X\",\"cat\":\"user_annotation_part\",\"name\":\"part: ");
-    return kymo__json_put(at, head->bytes + part_head, head->len - part_head);
+    return kymo__json_put(at, head->bytes + name, head->len - name);
 }
 
 /* The overload of OP, ".Tensor", as long as it is a plain word; *LEN is 0 if there is none. */
@@ -288,7 +292,7 @@ static const char *overload_of(const struct kymo_opcall *op, size_t *len)
 static char *put_operator(char *at, const struct kymo_chrome_head *head,
                           const struct kymo_opcall *op, bool overloads)
 {
-    const size_t before = sizeof(operator_head) - 1;
+    const size_t before = name_at(true);
     if (op->scope != KYMO__OP_USER_SCOPE && overloads) {
         const size_t end = 2; /* the quote and the comma after the name */
         size_t len;
@@ -338,11 +342,11 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     if (kymo__unlikely(slice->arg_count) && head->python && t->c->kineto)
         lines = kymo__call_lines(&t->c->callables, slice, t->c->first_lines);
     bool is_op = op && kymo__op_is(&t->c->ops.keys, frame->key);
-    bool part = !head->python && !is_op && slice->leave == 1 && !frame->id;
-    if (kymo__unlikely(part) && is_step(head))
+    bool part = !head->python && slice->leave == KYMO__LEAVE_YIELD && !frame->id;
+    if (kymo__unlikely(part) && is_step(head, name_at(is_op)))
         return 0;
     if (kymo__unlikely(part))
-        at = put_part(at, head);
+        at = put_part(at, head, name_at(is_op));
     else if (is_op)
         at = put_operator(at, head, op, t->c->overloads);
     else
