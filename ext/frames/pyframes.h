@@ -24,9 +24,10 @@ struct kymo__running {
     int64_t unit;
 };
 
-/* STATE's frames, innermost first; *COUNT of them, to be freed. The frames keep the code objects alive; STATE is of the calling thread, or of one that waits for the GIL. Creates no
-   object, and touches none: in a forked child, each would be copied with its page. Only if the layout
-   is known. NULL if there are none, or no memory. */
+/* STATE's frames, innermost first; *COUNT of them, to be freed. The frames keep the code objects alive;
+   STATE is of the calling thread, or of one that waits for the GIL. Creates no object, and touches
+   none: in a forked child, each would be copied with its page. Only if the layout is known. NULL if
+   there are none, or no memory. */
 struct kymo__running *kymo__frames_of(PyThreadState *state, size_t *count);
 
 #endif
