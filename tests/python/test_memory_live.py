@@ -16,9 +16,9 @@ PROGRAM = """
 import mmap, os, signal, sys, time
 import kymograph.memory
 def load():
-    return [bytes(10_000) for _ in range(100)]
+    return list(map(bytes, [10_000] * 100))
 def more():
-    return [bytes(20_000) for _ in range(100)]
+    return list(map(bytes, [20_000] * 100))
 kymograph.memory.start(sys.argv[1], "live", domains="python,mappings", objects=True)
 mmap.mmap(-1, 500 << 20).close()
 kept = load()
@@ -56,9 +56,10 @@ def test_at_shows_what_was_held_at_a_snapshot(capture: Path) -> None:
     times = {shot["reason"]: shot["time_ns"] for shot in of(capture)["snapshots"]}
     for reason, expected in (("after loading", {"load": LOADED}), ("later", {"more": MORE})):
         held = held_by(of(capture, "--at", f"{times[reason]}ns"), "at_time")
-        assert set(held) & {"load", "more"} == set(expected)
+        large = {name for name, size in held.items() if size > 4000}  # else Python keeps it
+        assert large & {"load", "more"} == set(expected)
         for name, size in expected.items():
-            assert size <= held[name] < size + 2000  # the list
+            assert size <= held[name] < size + 4000  # the list, and what Python keeps
         text = good("report", "--memory", "--at", f"{times[reason]}ns", capture)
         assert "AT TIME" in text and "AT PEAK" not in text
         assert f"--at {times[reason]}ns shows it" in text
