@@ -33,6 +33,8 @@ static_assert(sizeof(struct kymo_heap_figure) == 64, "a line of the cache");
 /* The others. */
 struct kymo_heap_extra {
     struct kymo_heap_part temporary;
+    struct kymo_heap_amount left; /* alive when its process ended, before the end of the capture */
+    struct kymo_heap_amount old;  /* of what was alive at the end */
     struct {
         double live, peak, all, temporary;
     } variance; /* only of samples */
@@ -115,6 +117,15 @@ static inline struct kymo_heap_amount kymo__figure_peak(const struct kymo_heap_f
     const struct kymo_heap_part *part = kept ? &figure->peak : &figure->live;
     return (struct kymo_heap_amount){part->bytes, part->units,
                                      kept ? extra->variance.peak : extra->variance.live};
+}
+
+/* What was alive at the end, each block at that of its process. */
+static inline struct kymo_heap_amount kymo__figure_end(const struct kymo_heap_figure *figure,
+                                                       const struct kymo_heap_extra *extra)
+{
+    struct kymo_heap_amount end = {figure->live.bytes, figure->live.units, extra->variance.live};
+    kymo__amount_add(&end, &extra->left);
+    return end;
 }
 
 static inline struct kymo_heap_amount kymo__part_amount(const struct kymo_heap_part *part,

@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "heapchange.h"
 #include "heapview.h"
+#include "processends.h"
 #include "varint.h"
 
 struct making {
@@ -131,15 +132,21 @@ static int take_died(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
 static int take_other(void *arg, const struct kymo_heap_other *event)
 {
     struct making *m = arg;
-    const struct kymo_reader *r = m->capture->reader;
     if (event->kind != KYMO__HEAP_RESIDENT)
         return 0;
-    uint32_t process = r->threads[event->thread].process;
-    uint64_t *of = &m->resident_of[process < r->process_count ? process : 0];
+    uint64_t *of = &m->resident_of[kymo__process_of(m->capture->reader, event->thread)];
     uint64_t bytes = event->bytes < KYMO__HEAP_BYTES_MOST ? event->bytes : KYMO__HEAP_BYTES_MOST;
     int64_t by = (int64_t)(bytes - *of);
     *of = bytes;
     return add_change(m, event->ticks, KYMO_HEAP_CATEGORIES, by);
+}
+
+static int take_ended(void *arg, uint64_t ticks, uint32_t process)
+{
+    struct making *m = arg;
+    int64_t by = -(int64_t)m->resident_of[process];
+    m->resident_of[process] = 0;
+    return by ? add_change(m, ticks, KYMO_HEAP_CATEGORIES, by) : 0;
 }
 
 static int stop_if_asked(void *arg, uint64_t done, uint64_t all)
@@ -156,11 +163,13 @@ static int make_log(struct making *m)
         .born = take_born,
         .died = take_died,
         .other = take_other,
+        .left = take_died,
+        .ended = take_ended,
         .progress = stop_if_asked,
         .progress_arg = m,
     };
     m->resident_of =
-        kymo__alloc_zeroed((m->capture->reader->process_count + 1) * sizeof(*m->resident_of));
+        kymo__alloc_zeroed(kymo__process_count(m->capture->reader) * sizeof(*m->resident_of));
     int rc = m->resident_of ? kymo__replay(&m->replay, m->capture, &visitor) : -ENOMEM;
     rc = rc < 0 ? rc : end_chunk(m);
     memcpy(m->log->end, m->value, sizeof(m->value));

@@ -25,11 +25,11 @@ struct kymo_heap_amount kymo__heap_amount(const struct kymo_heap *h, unsigned se
     case KYMO_HEAP_AT_PEAK:
         return kymo__figure_peak(figure, extra, h->mark);
     case KYMO_HEAP_AT_END:
-        return kymo__part_amount(&figure->live, extra->variance.live);
+        return kymo__figure_end(figure, extra);
     case KYMO_HEAP_AT_TIME:
         return site < h->at_count ? h->at[site] : (struct kymo_heap_amount){0};
     case KYMO_HEAP_OLD:
-        return h->old ? h->old[site] : (struct kymo_heap_amount){0};
+        return extra->old;
     case KYMO_HEAP_ALL:
         return kymo__part_amount(&figure->all, extra->variance.all);
     case KYMO_HEAP_TEMPORARY:
@@ -154,7 +154,7 @@ int kymo_heap_info(const struct kymo_heap *h, struct kymo_heap_info *info)
         .in_arenas_at_peak = h->peak_in_arenas,
         .resident_start = h->resident_start,
         .resident_most = h->resident_most,
-        .resident_end = h->resident,
+        .resident_end = h->resident + h->resident_left,
         .resident_at_peak = h->resident_at_peak,
         .resident_most_time = h->resident_most ? time_of(h, h->resident_most_ticks) : 0,
     };
@@ -169,7 +169,8 @@ int kymo_heap_info(const struct kymo_heap *h, struct kymo_heap_info *info)
         full.set[set] = sum_of(all);
     }
     memcpy(full.peak_by, h->peak_bytes, sizeof(full.peak_by));
-    memcpy(full.end_by, h->bytes, sizeof(full.end_by));
+    for (unsigned i = 0; i < KYMO_HEAP_CATEGORIES; i++)
+        full.end_by[i] = h->bytes[i] + h->left_bytes[i];
     return kymo__hand_out(info, &full, sizeof(full));
 }
 
@@ -193,7 +194,7 @@ int kymo_heap_class(const struct kymo_heap *h, size_t index, struct kymo_heap_cl
         .least = index ? UINT64_C(1) << (index - 1) : 0,
         .all = sum_of(kymo__part_amount(&figure->all, extra->variance.all)),
         .peak = sum_of(kymo__figure_peak(figure, extra, h->mark)),
-        .end = sum_of(kymo__part_amount(&figure->live, extra->variance.live)),
+        .end = sum_of(kymo__figure_end(figure, extra)),
     };
     return kymo__hand_out(class_, &full, sizeof(full));
 }

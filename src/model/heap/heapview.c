@@ -2,54 +2,13 @@
 #include "heapview.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "handout.h"
+#include "processends.h"
 
-enum { POINTS = 512, RATE_MOST = 1 << 30 };
-
-/* KEY without the numbers that merging captures with different values puts before it. */
-static const char *plain_key(const char *key)
-{
-    for (;;) {
-        size_t digits = strspn(key, "0123456789");
-        if (!digits || key[digits] != '.')
-            return key;
-        key += digits + 1;
-    }
-}
-
-const char *kymo__heap_metadata_next(const struct kymo_capture *capture, const char *wanted,
-                                     uint32_t *at)
-{
-    const char *key, *value;
-    while (kymo_capture_metadata(capture, (*at)++, &key, &value) == 0)
-        if (strcmp(plain_key(key), wanted) == 0)
-            return value;
-    return NULL;
-}
-
-const char *kymo__heap_metadata(const struct kymo_capture *capture, const char *wanted)
-{
-    uint32_t at = 0;
-    const char *value = kymo__heap_metadata_next(capture, wanted, &at);
-    return value ? value : "";
-}
-
-bool kymo__heap_mixed(const struct kymo_capture *capture)
-{
-    static const char *const keys[] = {KYMO__HEAP_MODE, KYMO__HEAP_RATE};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        uint32_t at = 0;
-        const char *first = kymo__heap_metadata_next(capture, keys[i], &at), *next = first;
-        while (next && (next = kymo__heap_metadata_next(capture, keys[i], &at)))
-            if (strcmp(next, first) != 0)
-                return true;
-    }
-    return false;
-}
+enum { POINTS = 512 };
 
 int kymo__heap_reach(struct kymo_heap *h)
 {
@@ -147,12 +106,20 @@ static inline void count_born(const struct kymo_heap *h, struct kymo_heap_figure
     kymo__figure_add(figure, extra, amount, h->rate != 0);
 }
 
-static inline void count_died(const struct kymo_heap *h, struct kymo_heap_figure *figure,
+/* How a block goes. */
+enum gone { FREED, TEMPORARY, RENAMED, LEFT /* alive when its process ended */ };
+
+static inline void count_gone(const struct kymo_heap *h, struct kymo_heap_figure *figure,
                               struct kymo_heap_extra *extra, const struct kymo_heap_amount *amount,
-                              bool temporary)
+                              enum gone gone)
 {
-    kymo__figure_keep(figure, extra, h->mark, h->rate != 0);
-    kymo__figure_subtract(figure, extra, amount, h->rate != 0, temporary);
+    bool sampled = h->rate != 0;
+    kymo__figure_keep(figure, extra, h->mark, sampled);
+    kymo__figure_subtract(figure, extra, amount, sampled, gone == TEMPORARY);
+    if (gone == RENAMED)
+        kymo__figure_forget(figure, extra, amount, sampled);
+    else if (gone == LEFT)
+        kymo__amount_add(&extra->left, amount);
 }
 
 static int view_born(void *arg, uint64_t ticks, const struct kymo_heap_block *block)
@@ -186,30 +153,37 @@ static int view_born(void *arg, uint64_t ticks, const struct kymo_heap_block *bl
     return 0;
 }
 
-static int view_died(void *arg, uint64_t ticks, const struct kymo_heap_block *block)
+static inline int view_gone(struct kymo_heap *h, uint64_t ticks,
+                            const struct kymo_heap_block *block, enum gone gone)
 {
-    struct kymo_heap *h = arg;
     int rc = before(h, ticks);
     if (rc < 0)
         return rc;
     struct kymo_heap_amount amount = kymo__heap_block_amount(block, h->rate);
-    /* Whether a sampled block was temporary is not known: the next ten samples are far away. */
-    count_died(h, &h->sites[block->site], &h->extras[block->site], &amount,
-               block->temporary && !h->rate);
-    if (block->renamed)
-        kymo__figure_forget(&h->sites[block->site], &h->extras[block->site], &amount, h->rate != 0);
+    count_gone(h, &h->sites[block->site], &h->extras[block->site], &amount, gone);
     unsigned category = h->replay.sites.all[block->site].category;
     h->bytes[category] -= amount.bytes;
+    if (gone == LEFT)
+        h->left_bytes[category] += amount.bytes;
     h->in_arenas -= bytes_in_arena(h, block, category);
     if (!kymo__heap_counts(h, block->site))
         return count_arena(h, block, false);
     unsigned class = class_of(block->bytes);
     if (!block->mapping)
-        count_died(h, &h->classes[class], &h->class_extras[class], &amount, false);
-    if (block->renamed)
-        kymo__figure_forget(&h->classes[class], &h->class_extras[class], &amount, h->rate != 0);
+        count_gone(h, &h->classes[class], &h->class_extras[class], &amount,
+                   gone == TEMPORARY ? FREED : gone);
     h->total -= amount.bytes;
     return 0;
+}
+
+static int view_died(void *arg, uint64_t ticks, const struct kymo_heap_block *block)
+{
+    struct kymo_heap *h = arg;
+    /* Whether a sampled block was temporary is not known: the next ten samples are far away. */
+    return view_gone(h, ticks, block,
+                     block->renamed                 ? RENAMED
+                     : block->temporary && !h->rate ? TEMPORARY
+                                                    : FREED);
 }
 
 static int view_other(void *arg, const struct kymo_heap_other *event)
@@ -221,9 +195,7 @@ static int view_other(void *arg, const struct kymo_heap_other *event)
     if (event->kind != KYMO__HEAP_RESIDENT)
         return kymo__heap_keep(h, event);
     /* Like live blocks, those of several processes are added up. */
-    const struct kymo_reader *r = h->capture->reader;
-    uint32_t process = r->threads[event->thread].process;
-    uint64_t *of = &h->resident_of[process < r->process_count ? process : 0];
+    uint64_t *of = &h->resident_of[kymo__process_of(h->capture->reader, event->thread)];
     h->resident += event->bytes - *of;
     *of = event->bytes;
     if (!h->resident_start)
@@ -237,48 +209,42 @@ static int view_other(void *arg, const struct kymo_heap_other *event)
     return 0;
 }
 
+/* BLOCK is alive when its process ends. */
+static void count_old(struct kymo_heap *h, uint64_t end_ticks, const struct kymo_heap_block *block)
+{
+    struct kymo_heap_amount amount = kymo__heap_block_amount(block, h->rate);
+    size_t hint = 0;
+    kymo_ns born = kymo__timebase_ns(&h->capture->base, block->born, &hint);
+    kymo_ns end = kymo__timebase_ns(&h->capture->base, end_ticks, &hint);
+    if (end - born >= h->options.older_than)
+        kymo__amount_add(&h->extras[block->site].old, &amount);
+}
+
+static int view_left(void *arg, uint64_t ticks, const struct kymo_heap_block *block)
+{
+    struct kymo_heap *h = arg;
+    count_old(h, ticks, block);
+    return view_gone(h, ticks, block, LEFT);
+}
+
+static int view_ended(void *arg, uint64_t ticks, uint32_t process)
+{
+    struct kymo_heap *h = arg;
+    (void)ticks;
+    h->resident -= h->resident_of[process];
+    h->resident_left += h->resident_of[process];
+    h->resident_of[process] = 0;
+    return 0;
+}
+
 static int view_alive(void *arg, const struct kymo_heap_block *block)
 {
     struct kymo_heap *h = arg;
-    size_t hint = 0;
-    kymo_ns born = kymo__timebase_ns(&h->capture->base, block->born, &hint);
-    kymo_ns end = kymo__timebase_ns(&h->capture->base, h->end_ticks, &hint);
-    if (!h->old) {
-        h->old = kymo__alloc_zeroed((h->replay.sites.count + 1) * sizeof(*h->old));
-        if (!h->old)
-            return -ENOMEM;
-    }
-    if (end - born < h->options.older_than)
-        return 0;
-    struct kymo_heap_amount amount = kymo__heap_block_amount(block, h->rate);
-    kymo__amount_add(&h->old[block->site], &amount);
+    count_old(h, h->end_ticks, block);
     return 0;
 }
 
 /* ---- the whole ---- */
-
-int kymo__heap_mode(const struct kymo_capture *capture)
-{
-    const char *mode = kymo__heap_metadata(capture, KYMO__HEAP_MODE);
-    if (!kymo__may_have_heap(capture))
-        return KYMO_HEAP_NONE;
-    return strcmp(mode, "sampled") == 0 ? KYMO_HEAP_SAMPLED
-           : strcmp(mode, "live") == 0  ? KYMO_HEAP_LIVE
-                                        : KYMO_HEAP_EXACT;
-}
-
-const char *kymo__heap_mode_word(const struct kymo_capture *capture)
-{
-    static const char *const words[] = {"none", "exact", "sampled", "live"};
-    return words[kymo__heap_mode(capture)];
-}
-
-const char *kymo__heap_mode_phrase(const struct kymo_capture *capture)
-{
-    static const char *const phrases[] = {"not recorded", "every allocation",
-                                          "a sample of the allocations", "the live set only"};
-    return phrases[kymo__heap_mode(capture)];
-}
 
 /* The first and last tick of everything recorded. */
 static void span(const struct kymo_reader *r, uint64_t *first, uint64_t *last)
@@ -302,7 +268,7 @@ static int view(struct kymo_heap *h)
     size_t points = h->options.points ? h->options.points : POINTS;
     int rc = kymo__heap_times_init(&h->times, points, first, h->end_ticks);
     h->resident_of =
-        kymo__alloc_zeroed((h->capture->reader->process_count + 1) * sizeof(*h->resident_of));
+        kymo__alloc_zeroed(kymo__process_count(h->capture->reader) * sizeof(*h->resident_of));
     if (rc == 0 && !h->resident_of)
         rc = -ENOMEM;
     const struct kymo_replay_visitor visitor = {
@@ -310,6 +276,8 @@ static int view(struct kymo_heap *h)
         .born = view_born,
         .died = view_died,
         .other = view_other,
+        .left = view_left,
+        .ended = view_ended,
         .alive = view_alive,
         .progress = h->options.progress,
         .progress_arg = h->options.progress_arg,
@@ -326,20 +294,6 @@ static int view(struct kymo_heap *h)
     if (rc == 0 && h->mode == KYMO_HEAP_LIVE)
         rc = kymo__heap_take_held(h);
     return rc < 0 ? rc : kymo__heap_sort(h);
-}
-
-uint64_t kymo__heap_rate(const struct kymo_capture *capture)
-{
-    uint64_t rate = kymo__heap_mode(capture) == KYMO_HEAP_SAMPLED
-                        ? strtoull(kymo__heap_metadata(capture, KYMO__HEAP_RATE), NULL, 10)
-                        : 0;
-    /* A block counts for about this much, and their sums must fit into 64 bits. */
-    return rate < RATE_MOST ? rate : RATE_MOST;
-}
-
-bool kymo__heap_arenas_count(const struct kymo_capture *capture)
-{
-    return !strstr(kymo__heap_metadata(capture, KYMO__HEAP_DOMAINS), "python");
 }
 
 int kymo_heap_new(struct kymo_capture *capture, const struct kymo_heap_options *options,
@@ -379,7 +333,6 @@ void kymo_heap_free(struct kymo_heap *h)
     kymo__free(h->site_memory);
     kymo__free(h->extras);
     kymo__free(h->at);
-    kymo__free(h->old);
     for (int i = 0; i < KYMO_HEAP_SETS; i++)
         kymo__free(h->order[i]);
     kymo__free(h);

@@ -53,11 +53,12 @@ struct kymo_heap {
     struct kymo_heap_extra class_extras[KYMO__HEAP_CLASSES];
     uint64_t total, peak; /* bytes of everything that counts, now and at the peak */
     uint64_t bytes[KYMO_HEAP_CATEGORIES], peak_bytes[KYMO_HEAP_CATEGORIES];
-    struct kymo_mapped_ranges arenas;   /* those mapped now */
-    size_t arena;                       /* the one that was found last */
-    uint64_t in_arenas, peak_in_arenas; /* bytes of blocks in them, now and at the peak */
+    uint64_t left_bytes[KYMO_HEAP_CATEGORIES]; /* in processes that have ended */
+    struct kymo_mapped_ranges arenas;          /* those mapped now */
+    size_t arena;                              /* the one that was found last */
+    uint64_t in_arenas, peak_in_arenas;        /* bytes of blocks in them, now and at the peak */
     uint64_t mark, peak_ticks, end_ticks;
-    struct kymo_heap_amount *at, *old; /* by site; NULL: not needed */
+    struct kymo_heap_amount *at; /* by site; NULL: not needed */
     uint64_t at_ticks;
     size_t at_count; /* sites known then */
     bool at_taken;
@@ -65,7 +66,8 @@ struct kymo_heap {
 
     uint64_t resident, resident_start, resident_most, resident_at_peak;
     uint64_t resident_most_ticks;
-    uint64_t *resident_of; /* by process, the last value */
+    uint64_t resident_left; /* in processes that have ended */
+    uint64_t *resident_of;  /* by process, the last value; 0 when it has ended */
 
     struct kymo_heap_held_row *held;
     size_t held_count, held_capacity;

@@ -9,9 +9,16 @@
 #include "fields.h"
 #include "heapmerge.h"
 #include "liveblocks.h"
+#include "processends.h"
 #include "ranges.h"
 
 enum { TEMPORARY = 10, STEP = 1 << 16, AHEAD = 12 };
+
+/* What is alive in one process. */
+struct space {
+    struct kymo_live_blocks live;
+    struct kymo_mapped_ranges ranges;
+};
 
 struct replaying {
     struct kymo_replay *replay;
@@ -19,8 +26,10 @@ struct replaying {
     uint64_t ticks; /* of the event being replayed, and its thread */
     uint32_t thread;
     struct kymo_merge merge;
-    struct kymo_live_blocks live;
-    struct kymo_mapped_ranges ranges;
+    struct space *spaces, *space; /* by process; that of the event */
+    size_t space_count;
+    struct kymo_process_ends ends;
+    size_t ended;     /* how many of them have ended */
     uint32_t *serial; /* by thread: allocations so far */
     uint32_t temporary;
 };
@@ -70,7 +79,7 @@ static int replace(struct replaying *p, struct kymo_live_block *old, uint32_t si
         p->replay->unseen_frees++;
     else
         p->replay->disorder++;
-    kymo__live_remove(&p->live, old);
+    kymo__live_remove(&p->space->live, old);
     return tell_died(p, &block);
 }
 
@@ -81,13 +90,13 @@ static int allocate(struct replaying *p, const struct kymo_heap_event *e)
         return (int)site;
     if (!e->address)
         return 0;
-    int rc = kymo__live_reserve(&p->live);
+    int rc = kymo__live_reserve(&p->space->live);
     if (rc < 0)
         return rc;
-    struct kymo_live_block *live = kymo__live_seek(&p->live, e->address);
+    struct kymo_live_block *live = kymo__live_seek(&p->space->live, e->address);
     if (__builtin_expect(live->address != 0, 0)) {
         rc = replace(p, live, (uint32_t)site);
-        live = kymo__live_seek(&p->live, e->address);
+        live = kymo__live_seek(&p->space->live, e->address);
     }
     if (rc < 0)
         return rc;
@@ -99,7 +108,7 @@ static int allocate(struct replaying *p, const struct kymo_heap_event *e)
         .site = (uint32_t)site,
         .serial = ++p->serial[p->thread],
     };
-    p->live.count++;
+    p->space->live.count++;
     struct kymo_heap_block block = block_of(live);
     return tell_born(p, &block);
 }
@@ -107,7 +116,7 @@ static int allocate(struct replaying *p, const struct kymo_heap_event *e)
 static int release_block(struct replaying *p, const struct kymo_heap_event *e)
 {
     struct kymo_live_block *live =
-        e->address && p->live.count ? kymo__live_seek(&p->live, e->address) : NULL;
+        e->address && p->space->live.count ? kymo__live_seek(&p->space->live, e->address) : NULL;
     if (!live || !live->address) {
         p->replay->unknown_frees++;
         return 0;
@@ -115,7 +124,7 @@ static int release_block(struct replaying *p, const struct kymo_heap_event *e)
     struct kymo_heap_block block = block_of(live);
     block.temporary = !e->moves && live->thread == p->thread && p->thread < UINT16_MAX &&
                       p->serial[p->thread] - live->serial < p->temporary;
-    kymo__live_remove(&p->live, live);
+    kymo__live_remove(&p->space->live, live);
     return tell_died(p, &block);
 }
 
@@ -143,7 +152,7 @@ static int range_gone(void *arg, const struct kymo_mapped_range *part, int whole
 static int unmap(struct replaying *p, const struct kymo_heap_event *e)
 {
     uint64_t to = e->address + e->bytes < e->address ? UINT64_MAX : e->address + e->bytes;
-    return kymo__ranges_cut(&p->ranges, e->address, to, range_gone, p);
+    return kymo__ranges_cut(&p->space->ranges, e->address, to, range_gone, p);
 }
 
 /* Mapping over what is mapped replaces it, as MAP_FIXED does. */
@@ -164,7 +173,7 @@ static int map(struct replaying *p, const struct kymo_heap_event *e)
         .thread = thread_of(p),
     };
     if (rc >= 0)
-        rc = kymo__ranges_add(&p->ranges, &range);
+        rc = kymo__ranges_add(&p->space->ranges, &range);
     if (rc < 0)
         return rc;
     struct kymo_heap_block block = block_of_range(&range);
@@ -210,12 +219,67 @@ static int replay_turn(struct replaying *p)
     uint64_t limit = p->merge.limit;
     int rc;
     p->thread = lane->lane.thread;
+    p->space = &p->spaces[kymo__process_of(p->replay->capture->reader, p->thread)];
+    if (p->ended < p->ends.count && p->ends.all[p->ended].ticks < limit)
+        limit = p->ends.all[p->ended].ticks + 1;
     do {
         if (end - e > AHEAD)
-            kymo__live_prefetch(&p->live, e[AHEAD].address);
+            kymo__live_prefetch(&p->space->live, e[AHEAD].address);
         rc = replay_one(p, lane, e++);
     } while (rc >= 0 && e < end && e->ticks < limit);
     lane->at = (size_t)(e - events);
+    return rc;
+}
+
+/* Tell of every block of SPACE, which is alive. */
+static int tell_space(const struct replaying *p, struct space *space,
+                      int (*tell)(const struct replaying *p, const struct kymo_heap_block *block))
+{
+    int rc = 0;
+    for (size_t i = 0; rc >= 0 && i < space->live.slot_count; i++) {
+        struct kymo_heap_block block = block_of(&space->live.slots[i]);
+        if (block.address)
+            rc = tell(p, &block);
+    }
+    for (size_t i = 0; rc >= 0 && i < space->ranges.count; i++) {
+        struct kymo_heap_block block = block_of_range(&space->ranges.all[i]);
+        /* A mapping counts once, with the last of its pieces. */
+        block.whole = --space->ranges.pieces[space->ranges.all[i].mapping] == 0;
+        rc = tell(p, &block);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static void space_fini(struct space *space)
+{
+    kymo__live_fini(&space->live);
+    kymo__ranges_fini(&space->ranges);
+}
+
+static int tell_left(const struct replaying *p, const struct kymo_heap_block *block)
+{
+    return p->visitor->left(p->visitor->arg, p->ticks, block);
+}
+
+/* A process has ended: its memory is gone, whether it was freed or not. */
+static int end_process(struct replaying *p, const struct kymo_process_end *end)
+{
+    const struct kymo_replay_visitor *v = p->visitor;
+    struct space *space = &p->spaces[end->process];
+    p->ticks = end->ticks;
+    int rc = tell_space(p, space, tell_left);
+    space_fini(space);
+    if (rc == 0 && v->ended)
+        rc = v->ended(v->arg, end->ticks, end->process);
+    return rc;
+}
+
+/* End the processes that end before TICKS. */
+static int end_processes(struct replaying *p, uint64_t ticks)
+{
+    int rc = 0;
+    while (rc >= 0 && p->ended < p->ends.count && p->ends.all[p->ended].ticks < ticks)
+        rc = end_process(p, &p->ends.all[p->ended++]);
     return rc;
 }
 
@@ -224,33 +288,41 @@ static int replay_all(struct replaying *p, uint64_t all)
     uint64_t done = 0, told = 0;
     int rc;
     while ((rc = kymo__merge_turn(&p->merge)) > 0) {
-        size_t from = p->merge.heap[0]->at;
-        rc = replay_turn(p);
+        const struct kymo_merge_lane *lane = p->merge.heap[0];
+        size_t from = lane->at;
+        rc = end_processes(p, lane->front.events[from].ticks);
+        if (rc >= 0)
+            rc = replay_turn(p);
         done += p->merge.heap[0]->at - from;
         if (rc >= 0 && done / STEP > told / STEP)
             rc = report_progress(p, told = done, all);
         if (rc < 0)
             return rc;
     }
+    return rc < 0 ? rc : end_processes(p, UINT64_MAX);
+}
+
+static int tell_alive(const struct replaying *p, const struct kymo_heap_block *block)
+{
+    return p->visitor->alive(p->visitor->arg, block);
+}
+
+static int tell_all_alive(const struct replaying *p)
+{
+    int rc = 0;
+    for (size_t i = 0; rc >= 0 && p->visitor->alive && i < p->space_count; i++)
+        rc = tell_space(p, &p->spaces[i], tell_alive);
     return rc;
 }
 
-static int tell_alive(const struct replaying *p)
+static int make_spaces(struct replaying *p, const struct kymo_reader *r)
 {
-    const struct kymo_replay_visitor *v = p->visitor;
-    int rc = 0;
-    for (size_t i = 0; rc >= 0 && v->alive && i < p->live.slot_count; i++) {
-        struct kymo_heap_block block = block_of(&p->live.slots[i]);
-        if (block.address)
-            rc = v->alive(v->arg, &block);
-    }
-    for (size_t i = 0; rc >= 0 && v->alive && i < p->ranges.count; i++) {
-        struct kymo_heap_block block = block_of_range(&p->ranges.all[i]);
-        /* A mapping counts once, with the last of its pieces. */
-        block.whole = --p->ranges.pieces[p->ranges.all[i].mapping] == 0;
-        rc = v->alive(v->arg, &block);
-    }
-    return rc < 0 ? rc : 0;
+    p->space_count = kymo__process_count(r);
+    p->spaces = kymo__alloc_zeroed(p->space_count * sizeof(*p->spaces));
+    p->serial = kymo__alloc_zeroed((r->thread_count + 1) * sizeof(*p->serial));
+    if (!p->spaces || !p->serial)
+        return -ENOMEM;
+    return p->visitor->left ? kymo__process_ends_init(&p->ends, r) : 0;
 }
 
 int kymo__replay(struct kymo_replay *replay, struct kymo_capture *capture,
@@ -263,9 +335,10 @@ int kymo__replay(struct kymo_replay *replay, struct kymo_capture *capture,
     p->replay = replay;
     p->visitor = visitor;
     p->temporary = visitor->temporary ? visitor->temporary : TEMPORARY;
-    p->serial = kymo__alloc_zeroed((capture->reader->thread_count + 1) * sizeof(*p->serial));
     replay->capture = capture;
-    int rc = p->serial ? kymo__sites_init(&replay->sites, capture->reader) : -ENOMEM;
+    int rc = make_spaces(p, capture->reader);
+    if (rc == 0)
+        rc = kymo__sites_init(&replay->sites, capture->reader);
     if (rc == 0)
         rc = kymo__merge_init(&p->merge, capture);
     if (rc == 0) {
@@ -275,9 +348,11 @@ int kymo__replay(struct kymo_replay *replay, struct kymo_capture *capture,
     }
     kymo__merge_fini(&p->merge);
     if (rc == 0)
-        rc = tell_alive(p);
-    kymo__live_fini(&p->live);
-    kymo__ranges_fini(&p->ranges);
+        rc = tell_all_alive(p);
+    for (size_t i = 0; p->spaces && i < p->space_count; i++)
+        space_fini(&p->spaces[i]);
+    kymo__process_ends_fini(&p->ends);
+    kymo__free(p->spaces);
     kymo__free(p->serial);
     kymo__free(p);
     return rc;

@@ -70,6 +70,11 @@ struct kymo_replay_visitor {
     int (*died)(void *arg, uint64_t ticks, const struct kymo_heap_block *block);
     /* RESIDENT, HELD, SNAPSHOT, OBJECT. */
     int (*other)(void *arg, const struct kymo_heap_other *event);
+    /* Called for every block that is alive when its process ends, at TICKS, while others go on; then
+       `ended` for the process. Without `left` processes last until the end of the capture, and so do
+       their blocks. */
+    int (*left)(void *arg, uint64_t ticks, const struct kymo_heap_block *block);
+    int (*ended)(void *arg, uint64_t ticks, uint32_t process);
     /* Called for every block alive at the end. */
     int (*alive)(void *arg, const struct kymo_heap_block *block);
     /* As in struct kymo_figures_options. */

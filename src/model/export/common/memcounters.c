@@ -53,11 +53,11 @@ void kymo__memcounters_each(const struct kymo_memcounters *c,
     kymo_capture_info(c->heap->capture, &file);
     if (file.end < options->from || file.end >= options->to)
         return;
-    memcpy(values, info.end_by, sizeof(info.end_by));
+    memcpy(values, c->heap->bytes, sizeof(c->heap->bytes));
     /* A live set says how large its blocks were at the end, but of no time before. */
     for (unsigned i = 0; info.mode == KYMO_HEAP_LIVE && i < KYMO_HEAP_MAPPINGS; i++)
         values[i] = 0;
-    values[KYMO__COUNTER_RESIDENT] = info.resident_end;
+    values[KYMO__COUNTER_RESIDENT] = c->heap->resident;
     each(arg, file.end, values);
 }
 
