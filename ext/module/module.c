@@ -40,6 +40,9 @@ static PyMethodDef module_methods[] = {
     {"allocations", kymo__allocations, METH_VARARGS,
      "allocations($module, capture, set, at, older_than, /)\n--\n\n"
      "Return the columns of Capture.memory."},
+    {"save", kymo__capture_save, METH_VARARGS,
+     "save($module, capture, path, /)\n--\n\n"
+     "Write a capture, which may still be recorded, to a file of its own."},
     {"words", kymo__words, METH_NOARGS,
      "words($module, /)\n--\n\n"
      "The words for the numbers in columns: lists by name, such as kind and class."},

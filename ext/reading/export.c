@@ -223,3 +223,29 @@ done:
     Py_DECREF(path);
     return result;
 }
+
+PyObject *kymo__capture_save(PyObject *module, PyObject *args)
+{
+    struct core *core = kymo__core_of_module(module);
+    PyObject *capture, *arg, *bytes, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!O:save", core->capture_type, &capture, &arg))
+        return NULL;
+    PyObject *path = kymo__text_path(arg, &bytes);
+    if (!path)
+        return NULL;
+    if (kymo__capture_pin(capture) == 0) {
+        struct kymo_capture *library = kymo__capture_lock(capture);
+        PyThreadState *thread = PyEval_SaveThread();
+        int code = kymo_capture_save(library, PyBytes_AS_STRING(bytes));
+        PyEval_RestoreThread(thread);
+        kymo__capture_unlock(capture);
+        kymo__capture_unpin(capture);
+        if (code < 0)
+            kymo__raise(core, code, path);
+        else
+            result = Py_NewRef(Py_None);
+    }
+    Py_DECREF(bytes);
+    Py_DECREF(path);
+    return result;
+}

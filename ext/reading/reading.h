@@ -53,6 +53,7 @@ PyObject *kymo__capture_path(PyObject *capture);
 
 /* export.c */
 PyObject *kymo__capture_export(PyObject *capture, PyObject *args, PyObject *keywords);
+PyObject *kymo__capture_save(PyObject *module, PyObject *args);
 
 /* cursor.c */
 extern PyType_Spec kymo__cursor_spec;

@@ -32,6 +32,12 @@ KYMO_API int kymo_open(const char *path, struct kymo_capture **capture);
    kymo_open does, or -ESRCH if there is no such process. */
 KYMO_API int kymo_open_family(const char *path, const char *process, struct kymo_capture **capture);
 
+/* Write all of CAPTURE, as it was when it was opened, to PATH as a finished capture: for one that is
+   still being recorded, whose file does not have everything yet. The file appears whole or not at
+   all; an existing capture is replaced, any other file left alone. Returns 0, KYMO_EOCCUPIED,
+   KYMO_EBUSYFILE, or another negative code. */
+KYMO_API int kymo_capture_save(struct kymo_capture *capture, const char *path);
+
 /* Close CAPTURE and free everything lent from it. Cursors, columns, figures and names made from it
    must have been freed. NULL is fine. */
 KYMO_API void kymo_close(struct kymo_capture *capture);

@@ -398,6 +398,9 @@ def figures(
     capture: Capture, thread: int, start: int, end: int, paths: int, /
 ) -> tuple[dict[str, Any], dict[str, Any]]: ...
 def allocations(capture: Capture, set: int, at: int, older_than: int, /) -> dict[str, Any]: ...
+def save(
+    capture: Capture, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], /
+) -> None: ...
 def averages(
     capture: Capture,
     start: int | None,

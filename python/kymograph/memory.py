@@ -258,19 +258,36 @@ def export_memory_history(path: Path) -> None:
     """Write what was recorded since `start`; the extension of `path` chooses the format.
 
     .kymo is the capture itself, with its permissions; the others are those of `Capture.export`.
-    While recording, the file has only what was written so far, which may be little: call `stop`
-    first.
+    While recording, the file has everything up to this call, of all threads. In the mode "live",
+    which records no events, that is a snapshot taken by the call.
 
     Raises ValueError for an unknown extension, and SessionError if `start` was not called.
     """
     if _capture is None:
         raise _core.SessionError("kymograph.memory.start was not called")
     target = os.fsdecode(path)
+    if running():
+        with _core.open(_capture) as capture:
+            live = capture.metadata.get("memory.mode") == "live"
+        if live:
+            snapshot("export")
     if target.endswith(".kymo"):
-        import shutil
-
         if os.path.abspath(target) != _capture:
-            shutil.copy(_capture, target)  # with its permissions
+            _copy(_capture, target)
         return
     with kymograph.open(_capture) as capture:
         capture.export(target)
+
+
+def _copy(path: str, target: str) -> None:
+    """Copy the capture at `path` with its permissions, also while it is being recorded."""
+    import shutil
+
+    with _core.open(path) as capture:
+        running = capture.info.ending == "running"
+        if running:
+            _core.save(capture, target)  # the newest events are not in the file yet
+    if running:
+        shutil.copymode(path, target)
+    else:
+        shutil.copy(path, target)
