@@ -38,7 +38,11 @@ choose() {
     packages=$torch/lib/python$python_version/site-packages
 }
 
-has_torch() { [ -f "$torch/complete" ] && PYTHONPATH=$packages python -c 'import torch' 2>/dev/null; }
+# The bytecode is kept, whatever the environment asks for: the tests import torch many times.
+has_torch() {
+    [ -f "$torch/complete" ] &&
+        PYTHONPATH=$packages PYTHONDONTWRITEBYTECODE='' python -c 'import torch' 2>/dev/null
+}
 
 install_torch() {
     local version=${1#newest}
