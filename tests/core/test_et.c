@@ -164,6 +164,37 @@ static void an_operator_that_never_ended_is_marked(void)
     has("{\"name\": \"finished\", \"type\": \"string\", \"value\": \"false\"}");
 }
 
+/* torch's annotations begin and end in methods of a context manager. */
+static void an_annotation_that_outlives_the_call_it_began_in_is_one_node(void)
+{
+    static struct opmade_values in, none;
+    struct opmade_op step = {.name = "step", .rf_id = 5, .seq = -1, .thread = 1, .scope = 7},
+                     add = {.name = "add", .rf_id = 6, .seq = -1, .thread = 1};
+    memset(&in, 0, sizeof(in));
+    opmade_text(&in, OPMADE_TEXT, "its text");
+    opmade_start(check_path("parts.kymo"));
+    uint32_t begin = opmade_key("__enter__", KYMO_CLASS_FUNCTION),
+             end = opmade_key("__exit__", KYMO_CLASS_FUNCTION);
+    opmade_record(1000, KYMO_ENTER, begin);
+    opmade_enter(2000, &step, &in);
+    opmade_record(3000, KYMO_LEAVE, begin);
+    opmade_enter(4000000, &add, &none);
+    opmade_leave(4500000, &add, NULL);
+    opmade_record(5000000, KYMO_ENTER, end);
+    opmade_leave(5001000, &step, NULL);
+    opmade_record(5002000, KYMO_LEAVE, end);
+    CHECK_OK(kymo_stop());
+    export_to("parts.kymo", "parts.et.json", NULL);
+
+    has("{\"id\": 3, \"name\": \"step\", \"ctrl_deps\": 2, ");
+    has("\"inclusive_dur\": 5000.000, \"exclusive_dur\": 4500.000, ");
+    has("\"values\": [\"its text\"]");
+    has("\"attrs\": [{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 5},");
+    has("{\"id\": 4, \"name\": \"add\", \"ctrl_deps\": 3, ");
+    has_not("\"finished\"");
+    has_not("\"inter_thread_dep\"");
+}
+
 static void running_out_of_memory_leaves_no_file(void)
 {
     static struct opmade_values in;
@@ -199,6 +230,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_triton_kernel_takes_its_stream),
     CHECK_CASE(a_collective_has_its_attributes),
     CHECK_CASE(an_operator_that_never_ended_is_marked),
+    CHECK_CASE(an_annotation_that_outlives_the_call_it_began_in_is_one_node),
     CHECK_CASE(running_out_of_memory_leaves_no_file),
 };
 

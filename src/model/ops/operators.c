@@ -62,21 +62,6 @@ static uint64_t parent_of(const struct kymo_op_lane *lane)
     return lane->id;
 }
 
-/* A span that outlives the call in which it began comes in parts, which are one operator. */
-static void go_on(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open)
-{
-    for (size_t i = lane->carried_count; i-- > 0;)
-        if (lane->carried[i].key == key) {
-            open->op.id = lane->carried[i].id;
-            open->op.before = lane->carried[i].before;
-            open->op.across = lane->carried[i].across;
-            open->op.start = lane->carried[i].start;
-            open->inside = lane->carried[i].inside;
-            lane->carried[i] = lane->carried[--lane->carried_count];
-            return;
-        }
-}
-
 /* What began last on a thread other than LANE. */
 static uint64_t latest_elsewhere(const struct pass *p, uint32_t lane)
 {
@@ -123,23 +108,15 @@ static int on_enter(void *arg, struct kymo_open_call *frame, uint32_t depth)
     op->scope = span ? KYMO__OP_USER_SCOPE : 0;
     op->tid = lane->tid;
     if (frame->enter == KYMO__ENTER_RESUME && !frame->id)
-        go_on(lane, frame->key, open);
+        kymo__op_lane_go_on(lane, frame->key, open);
+    if (op->id && op->id == lane->before)
+        lane->quiet = INT64_MAX; /* it has not ended */
     if (!op->id) {
         op->id = p->ids.next++;
         if (open->reported)
             put_in_order(p, lane, op);
     }
     return 0;
-}
-
-static int carry(struct kymo_op_lane *lane, uint32_t key, const struct kymo_op_open *open)
-{
-    int rc = kymo__array_grow(&lane->carried, &lane->carried_capacity, lane->carried_count,
-                              sizeof(*lane->carried));
-    if (rc == 0)
-        lane->carried[lane->carried_count++] = (struct carried){
-            key, open->op.id, open->op.before, open->op.across, open->op.start, open->inside};
-    return rc;
 }
 
 /* Report OPEN, which has ended, now or when those around it have ended. */
@@ -173,7 +150,7 @@ static int on_leave(void *arg, const struct kymo_slice *slice)
     if (lane->count)
         lane->open[lane->count - 1].inside += op->end - slice->frame->start;
     if (slice->leave == KYMO__LEAVE_YIELD && !slice->frame->id)
-        return carry(lane, slice->frame->key, open);
+        return kymo__op_lane_carry(lane, slice->frame->key, open);
     if (!op->rf_id)
         op->rf_id = kymo__op_own_rf_id(op->number, op->thread, p->lane_count);
     return report_ended(p, lane, open);
@@ -312,9 +289,11 @@ static int finish_operator(struct pass *p, struct kymo_op_lane *lane)
     return rc < 0 ? rc : kymo__nest_end(n);
 }
 
-static bool is_span(void *arg, uint32_t key)
+/* What outlives the call that it began in comes in parts, which are one operator. torch's annotations
+   do: they begin and end in methods of a context manager. */
+static bool comes_in_parts(void *arg, uint32_t key)
 {
-    return kymo__op_is_span(arg, key);
+    return kymo__op_is_span(arg, key) || kymo__op_is(arg, key);
 }
 
 static struct kymo_op_lane *lane_of(struct pass *p, uint32_t index)
@@ -337,7 +316,7 @@ static struct kymo_op_lane *lane_of(struct pass *p, uint32_t index)
         .enter = on_enter,
         .leave = on_leave,
         .arg = lane,
-        .is_span = is_span,
+        .is_span = comes_in_parts,
         .span_arg = &p->keys,
     };
     return p->lanes[index] = lane;

@@ -22,6 +22,8 @@ void kymo__op_lane_fini(struct kymo_op_lane *lane)
         kymo__opcall_fini(&lane->open[i].op);
     kymo__free(lane->open);
     kymo__op_held_fini(&lane->held);
+    for (size_t i = 0; i < lane->carried_count; i++)
+        kymo__opcall_fini(&lane->carried[i].open.op);
     kymo__free(lane->carried);
 }
 
@@ -46,6 +48,32 @@ struct kymo_op_open *kymo__op_lane_push(struct kymo_op_lane *lane)
     kymo__op_values_clear(&open->op.outputs);
     open->op.attribute_texts.len = 0;
     return open;
+}
+
+int kymo__op_lane_carry(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open)
+{
+    int rc = kymo__array_grow(&lane->carried, &lane->carried_capacity, lane->carried_count,
+                              sizeof(*lane->carried));
+    if (rc < 0)
+        return rc;
+    lane->carried[lane->carried_count++] = (struct carried){key, *open};
+    *open = (struct kymo_op_open){0}; /* its buffers have moved */
+    return 0;
+}
+
+void kymo__op_lane_go_on(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open)
+{
+    size_t i = lane->carried_count;
+    while (i > 0 && lane->carried[i - 1].key != key)
+        i--;
+    if (i == 0)
+        return;
+    uint64_t parent = open->op.parent, number = open->op.number;
+    kymo__opcall_fini(&open->op);
+    *open = lane->carried[i - 1].open;
+    open->op.parent = parent;
+    open->op.number = number;
+    lane->carried[i - 1] = lane->carried[--lane->carried_count];
 }
 
 struct kymo_opcall *kymo__op_lane_find(struct kymo_op_lane *lane, uint64_t rf_id)

@@ -33,9 +33,8 @@ struct kymo_op_lane {
     bool told;       /* the thread was reported */
     struct carried {
         uint32_t key;
-        uint64_t id, before, across;
-        kymo_ns start, inside;
-    } * carried; /* spans whose first part has ended; they go on */
+        struct kymo_op_open open;
+    } * carried; /* those whose first part has ended; they go on */
     size_t carried_count, carried_capacity;
     void *pass; /* operators.c */
 };
@@ -44,6 +43,14 @@ void kymo__op_lane_fini(struct kymo_op_lane *lane);
 
 /* A new innermost operator, all zero except for its buffers, or NULL. */
 struct kymo_op_open *kymo__op_lane_push(struct kymo_op_lane *lane);
+
+/* OPEN, which was the innermost, has outlived the call that it began in: keep it with its buffers.
+   Returns 0 or -ENOMEM. */
+int kymo__op_lane_carry(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open);
+
+/* OPEN, the innermost, goes on with the one of KEY that was kept last, if there is one. Its parent and
+   the number of its call are those of OPEN. */
+void kymo__op_lane_go_on(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open);
 
 /* The operator that a payload with RF_ID belongs to: the innermost with that id or, for 0, the
    innermost. NULL if there is none. */

@@ -328,7 +328,7 @@ int kymo__chrome_leave(void *arg, const struct kymo_slice *slice)
     const struct kymo_open_call *frame = slice->frame;
     const struct kymo_chrome_head *head = head_of(t->c, frame);
     const struct kymo_opcall *op = NULL;
-    if (!head->python || kymo__unlikely(kymo__op_track_goes_on(&t->ops))) {
+    if (!head->python || kymo__unlikely(kymo__op_track_is_open(&t->ops))) {
         int rc = kymo__op_track_leave(&t->ops, &t->c->ops, thread->info.index, slice, &op);
         if (rc < 0)
             return rc;

@@ -60,10 +60,16 @@ static inline void kymo__op_track_enter(struct kymo_op_track *track, uint32_t de
     track->depth = depth;
 }
 
+/* Do the ends of calls that are no operators matter to TRACK? */
+static inline bool kymo__op_track_is_open(const struct kymo_op_track *track)
+{
+    return track->lane.count != 0;
+}
+
 /* Does what follows depend on the state of TRACK? */
 static inline bool kymo__op_track_goes_on(const struct kymo_op_track *track)
 {
-    return track->lane.count != 0;
+    return kymo__op_track_is_open(track) || track->parted_count != 0;
 }
 
 /* Take EVENT with its ARGS. Returns 1 if it was a payload of an operator, which is not to be shown, 0

@@ -322,7 +322,7 @@ int kymo__perfetto_leave(void *arg, const struct kymo_slice *slice)
     const struct kymo_open_call *frame = slice->frame;
     const struct kymo_opcall *op = NULL;
     bool is_op = kymo__op_is(&t->p->ops.keys, frame->key);
-    if (kymo__unlikely(is_op || kymo__op_track_goes_on(&t->ops))) {
+    if (kymo__unlikely(is_op || kymo__op_track_is_open(&t->ops))) {
         int rc = kymo__op_track_leave(&t->ops, &t->p->ops, thread->info.index, slice, &op);
         if (rc < 0)
             return rc;
