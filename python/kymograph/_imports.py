@@ -44,7 +44,8 @@ class _Finder:
 
         def exec_module(module: ModuleType) -> None:
             try:
-                del loader.exec_module
+                if vars(loader).get("exec_module") is exec_module:  # not if another waits, too
+                    del loader.exec_module
                 execute(module)
             except BaseException:
                 after_import(self.function, self.module)  # the program may try again
