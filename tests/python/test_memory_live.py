@@ -86,6 +86,19 @@ def test_what_is_not_known_is_not_said_to_be_nothing(capture: Path) -> None:
         assert "without mappings" in text and "this report explains" in text
 
 
+def test_a_comparison_says_what_is_not_known(capture: Path) -> None:
+    sides = json.loads(good("diff", "--memory", "--json", capture, capture))
+    text = good("diff", "--memory", capture, capture)
+    assert sides["before"]["allocated_bytes"] is None
+    if capture.stem == "killed":
+        assert sides["after"]["peak_bytes"] is None and sides["after"]["end_bytes"] is None
+        assert "peak      unknown → unknown" in text and "no change" not in text
+        assert "ended before its live set was written" in text
+    else:
+        assert sides["after"]["peak_bytes"] == of(capture)["at_peak"]["bytes"]
+        assert "no change" in text and "unknown" not in text
+
+
 def test_objects_are_those_of_one_moment(capture: Path) -> None:
     times = {shot["reason"]: shot["time_ns"] for shot in of(capture)["snapshots"]}
     text = good("report", "--memory", capture)

@@ -82,6 +82,8 @@ def test_the_memory_of_a_native_program_is_recorded(capture_path: Path) -> None:
     assert done.stderr.startswith("kymograph: recording the memory of ")
     assert counts(capture_path) == (7, 2)
     assert replay(capture_path).metadata["memory.stacks"] == "native"
+    tree = kymograph("report", "--memory", "--tree", capture_path).stdout
+    assert " main" in tree and "(native)" not in tree
 
 
 def test_a_native_program_runs_where_its_capture_cannot_be_written(tmp_path: Path) -> None:

@@ -66,6 +66,10 @@ def test_the_program_is_recorded_without_the_frames_of_its_runner() -> None:
         (["--memory-rate", "1M"], "--memory-rate works only with --memory"),
         (["--memory", "--memory-rate", "1M"], "--memory-rate works only with --memory=sampled"),
         (["--memory", "--memory-domains", "x"], "--memory-domains x is not a list of native"),
+        (
+            ["--memory", "--flight", "9s", "--memory-signal", "USR2"],
+            "--flight takes USR2 to write the capture; use --memory-signal USR1",
+        ),
         (["--memory", "--memory-signal", "x"], "--memory-signal x is not a signal like USR2"),
         (["--memory", "--memory-signal", "KILL"], "--memory-signal KILL is not a signal like"),
     ],

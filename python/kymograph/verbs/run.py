@@ -334,6 +334,10 @@ def parse(arguments: list[str]) -> Request:
                 raise Refused(f"--{name} works only with --memory; see 'kymograph help run'")
         if "memory-rate" in request.given and request.given["memory"] != "sampled":
             raise Refused("--memory-rate works only with --memory=sampled")
+        if {"flight", "memory-signal"} <= request.given.keys() and request.given[
+            "memory-signal"
+        ] == _memory_signal("USR2"):
+            raise Refused("--flight takes USR2 to write the capture; use --memory-signal USR1")
     if not request.program and not request.help:
         raise Refused("'run' needs a script, -m MODULE or -c CODE; see 'kymograph help run'")
     return request

@@ -23,6 +23,7 @@ struct sides {
     struct kymo_info file[2];
     struct kymo_heap *heap[2];
     struct kymo_heap_info info[2];
+    bool cut_off[2]; /* what was held at the peak and at the end is unknown */
     struct kymo_stack_names names[2];
     uint64_t limit;
 };
@@ -49,9 +50,15 @@ static int read_side(struct sides *s, int side)
         return kymo__cli_capture_broken(s->path[side], error);
     s->info[side].size = sizeof s->info[side];
     kymo_heap_info(s->heap[side], &s->info[side]);
+    s->cut_off[side] = kymo__heap_is_cut_off(s->heap[side]);
     if (s->info[side].mode != KYMO_HEAP_NONE)
         return CLI_OK;
     return kymo__cli_capture_no_memory(s->path[side], s->capture[side]);
+}
+
+static bool knows(const struct sides *s, int side, unsigned set)
+{
+    return set == KYMO_HEAP_ALL ? s->info[side].mode != KYMO_HEAP_LIVE : !s->cut_off[side];
 }
 
 /* +1.5 MiB, -20 bytes, ±0; of estimates +1.5 MiB ± 512.0 KiB. */
@@ -93,6 +100,21 @@ static const char *kind_of(const struct sides *s, unsigned set)
     return "requested";
 }
 
+/* One line about SET, or about what of it is known. */
+static void print_set(const struct sides *s, const char *label, unsigned set)
+{
+    if (knows(s, 0, set) && knows(s, 1, set)) {
+        print_line(label, &s->info[0].set[set], &s->info[1].set[set], kind_of(s, set));
+        return;
+    }
+    struct cli_text text[2];
+    for (int i = 0; i < 2; i++)
+        text[i] = kymo__cli_bytes(s->info[i].set[set].bytes);
+    kymo__cli_label(label);
+    printf("%s → %s\n", knows(s, 0, set) ? text[0].text : "unknown",
+           knows(s, 1, set) ? text[1].text : "unknown");
+}
+
 static void print_summary(const struct sides *s)
 {
     const struct kymo_heap_info *a = &s->info[0], *b = &s->info[1];
@@ -102,12 +124,12 @@ static void print_summary(const struct sides *s)
         if (s->info[i].mode == KYMO_HEAP_SAMPLED)
             printf(", one sample every %s: estimates ± standard error",
                    kymo__cli_bytes(s->info[i].rate).text);
+        if (s->cut_off[i])
+            fputs(", which ended before its live set was written", stdout);
         putchar('\n');
     }
-    print_line("peak", &a->set[KYMO_HEAP_AT_PEAK], &b->set[KYMO_HEAP_AT_PEAK],
-               kind_of(s, KYMO_HEAP_AT_PEAK));
-    print_line("at end", &a->set[KYMO_HEAP_AT_END], &b->set[KYMO_HEAP_AT_END],
-               kind_of(s, KYMO_HEAP_AT_END));
+    print_set(s, "peak", KYMO_HEAP_AT_PEAK);
+    print_set(s, "at end", KYMO_HEAP_AT_END);
     if (a->mode != KYMO_HEAP_LIVE && b->mode != KYMO_HEAP_LIVE)
         print_line("allocated", &a->set[KYMO_HEAP_ALL], &b->set[KYMO_HEAP_ALL], "requested");
     if (a->resident_most && b->resident_most)
@@ -160,11 +182,13 @@ static void print_changes(const struct sides *s, struct kymo_heap_diff *diff, un
     char *heading = kymo__cli_format("%s, in bytes %s", title, kind_of(s, set));
     kymo__cli_heading(heading);
     kymo__cli_free(heading);
-    if (shown)
+    bool known = knows(s, 0, set) && knows(s, 1, set);
+    if (known && shown)
         kymo__cli_table_print(table, CLI_INDENT);
     else
-        printf("%*sno change\n", CLI_INDENT, "");
-    kymo__cli_left_out(changed, shown);
+        printf("%*s%s\n", CLI_INDENT, "", known ? "no change" : "unknown");
+    if (known)
+        kymo__cli_left_out(changed, shown);
     kymo__cli_table_free(table);
 }
 
@@ -177,14 +201,20 @@ static const struct {
     {KYMO_HEAP_ALL, "allocated_bytes", "allocated_error"},
 };
 
-static void write_figure(struct kymo_jsonout *json, size_t number, uint64_t bytes, double error)
+static void write_figure(struct kymo_jsonout *json, size_t number, bool known, uint64_t bytes,
+                         double error)
 {
+    if (!known) {
+        kymo__jsonout_null(json, figures[number].bytes);
+        return;
+    }
     kymo__jsonout_uint(json, figures[number].bytes, bytes);
     if (error > 0)
         kymo__jsonout_double(json, figures[number].error, error);
 }
 
-static void write_changes(struct kymo_jsonout *json, struct kymo_heap_diff *diff, const char *key)
+static void write_changes(const struct sides *s, struct kymo_jsonout *json,
+                          struct kymo_heap_diff *diff, const char *key)
 {
     static const char *const words[] = {"before", "after"};
     kymo__heap_diff_sort(diff, KYMO_HEAP_AT_PEAK);
@@ -199,7 +229,7 @@ static void write_changes(struct kymo_jsonout *json, struct kymo_heap_diff *diff
             const struct kymo_heap_amount *amount = change->amount[side];
             kymo__jsonout_object(json, words[side]);
             for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
-                write_figure(json, k, amount[figures[k].set].bytes,
+                write_figure(json, k, knows(s, side, figures[k].set), amount[figures[k].set].bytes,
                              kymo__heap_error(&amount[figures[k].set]));
             kymo__jsonout_end(json);
         }
@@ -218,13 +248,14 @@ static void write_json(const struct sides *s, struct kymo_heap_diff *functions,
         kymo__jsonout_string(&json, "file", s->path[i]);
         kymo__jsonout_string(&json, "mode", kymo__heap_mode_word(s->capture[i]));
         for (size_t k = 0; k < sizeof figures / sizeof *figures; k++)
-            write_figure(&json, k, s->info[i].set[figures[k].set].bytes,
+            write_figure(&json, k, knows(s, i, figures[k].set),
+                         s->info[i].set[figures[k].set].bytes,
                          s->info[i].set[figures[k].set].error);
         kymo__jsonout_uint(&json, "resident_most", s->info[i].resident_most);
         kymo__jsonout_end(&json);
     }
-    write_changes(&json, functions, "functions");
-    write_changes(&json, lines, "lines");
+    write_changes(s, &json, functions, "functions");
+    write_changes(s, &json, lines, "lines");
     kymo__jsonout_end(&json);
     putchar('\n');
 }

@@ -84,16 +84,6 @@ bool kymo__cli_heap_knows(const struct cli_heap_report *r, unsigned set)
     }
 }
 
-/* Is what was held at the end missing? */
-static bool is_cut_off(const struct cli_heap_report *r)
-{
-    struct kymo_heap_snapshot shot = {.size = sizeof shot};
-    for (size_t i = 0; kymo_heap_snapshot(r->heap, i, &shot) == 0; i++)
-        if (shot.number == 0)
-            return false;
-    return r->info.mode == KYMO_HEAP_LIVE && r->file.ending != KYMO_ENDED_CLEAN;
-}
-
 /* A live set has no history, but snapshots. False after a message if none was taken by r->at. */
 static bool has_snapshot(const struct cli_heap_report *r)
 {
@@ -137,7 +127,7 @@ static int read_heap(struct cli_heap_report *r, bool at)
         kymo_heap_info(r->heap, &r->info);
         /* Damage is found while reading. */
         kymo_capture_info(r->capture, &r->file);
-        r->cut_off = is_cut_off(r);
+        r->cut_off = kymo__heap_is_cut_off(r->heap);
         error = kymo__stack_names_init(&r->names, r->capture, KYMO_SYMBOL_FULL);
     }
     kymo__cli_progress_end(&line);

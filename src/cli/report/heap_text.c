@@ -204,6 +204,13 @@ static void print_course(const struct cli_heap_report *r)
            kymo__cli_duration(r->file.end - r->file.start).text);
 }
 
+/* Frames of Python are enough, if there can be any. */
+static int native_frames(const struct cli_heap_report *r)
+{
+    bool all = strcmp(kymo__heap_metadata(r->capture, KYMO__HEAP_STACKS), "native") == 0;
+    return r->unfold || all ? KYMO_NATIVE_BRIEF : KYMO_NATIVE_NONE;
+}
+
 static void print_tree(const struct cli_heap_report *r)
 {
     struct cli_report tree = {
@@ -219,7 +226,7 @@ static void print_tree(const struct cli_heap_report *r)
     const struct kymo_samples_options options = {
         .tally = {.from = INT64_MIN, .to = INT64_MAX},
         .nodes = NODES,
-        .native = r->unfold ? KYMO_NATIVE_BRIEF : KYMO_NATIVE_NONE,
+        .native = native_frames(r),
     };
     struct kymo_tallies tallies;
     if (kymo__heap_tallies(r->heap, r->held, &tallies) < 0 ||

@@ -83,3 +83,14 @@ bool kymo__heap_arenas_count(const struct kymo_capture *capture)
 {
     return !strstr(kymo__heap_metadata(capture, KYMO__HEAP_DOMAINS), "python");
 }
+
+bool kymo__heap_is_cut_off(const struct kymo_heap *heap)
+{
+    struct kymo_heap_snapshot shot = {.size = sizeof shot};
+    struct kymo_info info = {.size = sizeof info};
+    for (size_t i = 0; kymo_heap_snapshot(heap, i, &shot) == 0; i++)
+        if (shot.number == 0)
+            return false;
+    kymo_capture_info(heap->capture, &info);
+    return heap->mode == KYMO_HEAP_LIVE && info.ending != KYMO_ENDED_CLEAN;
+}

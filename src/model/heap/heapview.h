@@ -92,6 +92,10 @@ bool kymo__heap_mixed(const struct kymo_capture *capture);
 /* How CAPTURE was recorded, as enum kymo_heap_mode, a word for programs, and a phrase. */
 int kymo__heap_mode(const struct kymo_capture *capture);
 const char *kymo__heap_mode_word(const struct kymo_capture *capture);
+
+/* Was only the live set to be recorded, and did the process end before it was written? What was held
+   at the peak and at the end is then unknown. */
+bool kymo__heap_is_cut_off(const struct kymo_heap *heap);
 const char *kymo__heap_mode_phrase(const struct kymo_capture *capture);
 
 /* The mean bytes between samples of CAPTURE; 0 if it is not sampled. */
