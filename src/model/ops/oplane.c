@@ -61,19 +61,20 @@ int kymo__op_lane_carry(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_
     return 0;
 }
 
-void kymo__op_lane_go_on(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open)
+bool kymo__op_lane_go_on(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open)
 {
     size_t i = lane->carried_count;
     while (i > 0 && lane->carried[i - 1].key != key)
         i--;
     if (i == 0)
-        return;
+        return false;
     uint64_t parent = open->op.parent, number = open->op.number;
     kymo__opcall_fini(&open->op);
     *open = lane->carried[i - 1].open;
     open->op.parent = parent;
     open->op.number = number;
     lane->carried[i - 1] = lane->carried[--lane->carried_count];
+    return true;
 }
 
 struct kymo_opcall *kymo__op_lane_find(struct kymo_op_lane *lane, uint64_t rf_id)

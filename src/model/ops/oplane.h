@@ -48,9 +48,9 @@ struct kymo_op_open *kymo__op_lane_push(struct kymo_op_lane *lane);
    Returns 0 or -ENOMEM. */
 int kymo__op_lane_carry(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open);
 
-/* OPEN, the innermost, goes on with the one of KEY that was kept last, if there is one. Its parent and
-   the number of its call are those of OPEN. */
-void kymo__op_lane_go_on(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open);
+/* OPEN, the innermost, goes on with the one of KEY that was kept last. Its parent and the number of its
+   call are those of OPEN. Returns false if there is none. */
+bool kymo__op_lane_go_on(struct kymo_op_lane *lane, uint32_t key, struct kymo_op_open *open);
 
 /* The operator that a payload with RF_ID belongs to: the innermost with that id or, for 0, the
    innermost. NULL if there is none. */

@@ -71,36 +71,6 @@ const struct kymo_op_arrow *kymo__op_arrow_at(const struct kymo_op_export *ops, 
 void kymo__op_track_fini(struct kymo_op_track *track)
 {
     kymo__op_lane_fini(&track->lane);
-    kymo__free(track->parted);
-}
-
-/* FRAME goes on with an operator, OP, that has been left. */
-static void take_parted(struct kymo_op_track *track, const struct kymo_open_call *frame,
-                        struct kymo_opcall *op)
-{
-    for (size_t i = track->parted_count; i-- > 0;) {
-        const struct kymo_op_parted *from = &track->parted[i];
-        if (from->key != frame->key)
-            continue;
-        op->scope = from->scope;
-        op->rf_id = from->rf_id;
-        op->seq = from->seq;
-        memmove(&track->parted[i], &track->parted[i + 1],
-                (--track->parted_count - i) * sizeof(*track->parted));
-        return;
-    }
-    op->scope = KYMO__OP_USER_SCOPE; /* it began before what is exported */
-}
-
-static int keep_parted(struct kymo_op_track *track, const struct kymo_open_call *frame,
-                       const struct kymo_opcall *op)
-{
-    int rc = kymo__array_grow(&track->parted, &track->parted_capacity, track->parted_count,
-                              sizeof(*track->parted));
-    if (rc == 0)
-        track->parted[track->parted_count++] =
-            (struct kymo_op_parted){frame->key, op->scope, op->rf_id, op->seq};
-    return rc;
 }
 
 /* Put those of ARGS that are fields of a payload of kind NOTE into FIELDS. Returns how many. */
@@ -198,16 +168,20 @@ int kymo__op_track_leave(struct kymo_op_track *track, const struct kymo_op_expor
         lane->count--;
         open->op.scope = span ? KYMO__OP_USER_SCOPE : 0;
     }
-    if (kymo__unlikely(frame->enter == KYMO__ENTER_RESUME && !span))
-        take_parted(track, frame, &open->op);
-    int rc = slice->arg_count ? take_attached(&open->op, ops, slice) : 0;
+    bool resumed = kymo__unlikely(frame->enter == KYMO__ENTER_RESUME && !span);
+    bool goes_on = resumed && kymo__op_lane_go_on(lane, frame->key, open);
+    if (resumed && !goes_on)
+        open->op.scope = KYMO__OP_USER_SCOPE; /* it began before what is exported */
+    int rc = slice->arg_count && !goes_on ? take_attached(&open->op, ops, slice) : 0;
     if (!open->op.rf_id)
         open->op.rf_id = kymo__op_own_rf_id(frame->number, thread, ops->reader->thread_count);
     open->op.name = kymo__key_name(ops->reader, frame->key);
     take_inner(open);
     tell_outer(lane, &open->op);
     *op = &open->op;
-    if (kymo__unlikely(slice->leave == KYMO__LEAVE_YIELD && !span && rc == 0))
-        rc = keep_parted(track, frame, &open->op);
+    if (kymo__unlikely(slice->leave == KYMO__LEAVE_YIELD && !span && rc == 0)) {
+        rc = kymo__op_lane_carry(lane, frame->key, open);
+        *op = rc == 0 ? &lane->carried[lane->carried_count - 1].open.op : NULL;
+    }
     return rc;
 }
