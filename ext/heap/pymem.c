@@ -8,6 +8,7 @@
 
 #include "births.h"
 #include "pywrap.h"
+#include "traced.h"
 
 enum {
     DOMAINS = PYWRAP_DOMAINS,
@@ -15,6 +16,7 @@ enum {
 };
 
 static bool placed[DOMAINS]; /* our functions are installed, perhaps below someone else's */
+static bool below_tracemalloc[DOMAINS]; /* they were put there: see traced.h */
 
 static const char *const names[DOMAINS][3] = {
     [PYMEM_DOMAIN_RAW] = {"PyMem_RawMalloc", "PyMem_RawCalloc", "PyMem_RawRealloc"},
@@ -28,13 +30,18 @@ static bool is_same(const PyMemAllocatorEx *a, const PyMemAllocatorEx *b)
            a->free == b->free;
 }
 
+static bool is_ours(int number, const PyMemAllocatorEx *allocator)
+{
+    return is_same(allocator, &kymo__pywrap_reports[number]) ||
+           is_same(allocator, &kymo__pywrap_samples[number]);
+}
+
 /* Are our functions the outermost of domain NUMBER? */
 static bool is_outermost(int number)
 {
     PyMemAllocatorEx now;
     PyMem_GetAllocator((PyMemAllocatorDomain)number, &now);
-    return is_same(&now, &kymo__pywrap_reports[number]) ||
-           is_same(&now, &kymo__pywrap_samples[number]);
+    return is_ours(number, &now);
 }
 
 int kymo__pymem_placed(void)
@@ -63,10 +70,7 @@ static bool is_reached(int number)
 static void lead_onward(struct pywrap *d, const PyMemAllocatorEx *to)
 {
     d->onward.ctx = d->below.ctx;
-    __atomic_store_n(&d->onward.malloc, to->malloc, __ATOMIC_RELEASE);
-    __atomic_store_n(&d->onward.calloc, to->calloc, __ATOMIC_RELEASE);
-    __atomic_store_n(&d->onward.realloc, to->realloc, __ATOMIC_RELEASE);
-    __atomic_store_n(&d->onward.free, to->free, __ATOMIC_RELEASE);
+    kymo__allocator_store(&d->onward, to);
 }
 
 static void set_sampling(bool now)
@@ -76,30 +80,49 @@ static void set_sampling(bool now)
     __atomic_store_n(&kymo__pywrap_sampling, (uint32_t)now, __ATOMIC_RELEASE);
 }
 
+/* Set the allocator of domain NUMBER, or that at TRACED, if it is not NULL. */
+static void set_allocator(int number, PyMemAllocatorEx *traced, const PyMemAllocatorEx *to)
+{
+    PyMemAllocatorEx copy = *to;
+    if (traced)
+        kymo__allocator_store(traced, to);
+    else
+        PyMem_SetAllocator((PyMemAllocatorDomain)number, &copy);
+}
+
 static void place_wrapper(int number, const PyMemAllocatorEx *wrappers)
 {
     struct pywrap *d = &kymo__pywrap[number];
-    PyMemAllocatorEx ours = wrappers[number];
-    PyMem_GetAllocator((PyMemAllocatorDomain)number, &d->below);
+    PyMemAllocatorEx ours = wrappers[number], *traced = kymo__traced_allocator(number);
+    if (traced)
+        d->below = *traced;
+    else
+        PyMem_GetAllocator((PyMemAllocatorDomain)number, &d->below);
     lead_onward(d, &kymo__pywrap_reports[number]);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     ours.ctx = d->below.ctx;
-    PyMem_SetAllocator((PyMemAllocatorDomain)number, &ours);
+    set_allocator(number, traced, &ours);
     placed[number] = true;
+    below_tracemalloc[number] = traced != NULL;
 }
 
-/* Is pymalloc, and nobody else's wrapper, what Python uses now? If Python does not say, no. */
-static bool is_pymalloc(void)
+/* The allocator that Python uses now, if nobody else has wrapped it: "pymalloc", "malloc_debug". "" if
+   Python does not say. */
+static const char *name_allocator(void)
 {
     const char *(*name_it)(void) =
         (const char *(*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "_PyMem_GetCurrentAllocatorName");
     const char *name = name_it ? name_it() : NULL;
-    return name && strcmp(name, "pymalloc") == 0;
+    return name ? name : "";
 }
 
 void kymo__pymem_install(bool sampled)
 {
-    const bool pymalloc = is_pymalloc();
+    enum { HEADER = 2 * sizeof(size_t) };
+    const char *allocator = name_allocator();
+    const bool pymalloc = strcmp(allocator, "pymalloc") == 0;
+    if (*allocator)
+        kymo__pywrap_offset = strstr(allocator, "debug") ? 2 * HEADER : 0;
     sampled = sampled && !kymo__births_on; /* which needs every block */
     if (sampled)
         kymo__pywrap_filter = kymo__memory_filter;
@@ -130,10 +153,12 @@ int kymo__pymem_remove(int *gone)
     for (int i = 0; i < DOMAINS; i++) {
         if (!placed[i])
             continue;
-        bool outermost = is_outermost(i), reached = outermost || is_reached(i);
-        if (outermost)
-            PyMem_SetAllocator((PyMemAllocatorDomain)i, &kymo__pywrap[i].below);
-        placed[i] = reached && !outermost;
+        PyMemAllocatorEx *traced = below_tracemalloc[i] ? kymo__traced_allocator(i) : NULL;
+        bool removable = traced ? is_ours(i, traced) : is_outermost(i);
+        bool reached = removable || is_reached(i);
+        if (removable)
+            set_allocator(i, traced, &kymo__pywrap[i].below);
+        placed[i] = reached && !removable;
         kept += placed[i];
         *gone += !reached;
     }

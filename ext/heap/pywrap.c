@@ -6,7 +6,17 @@
 #include "births.h"
 
 struct pywrap kymo__pywrap[PYWRAP_DOMAINS];
-uint32_t kymo__pywrap_reporting, kymo__pywrap_probing;
+uint32_t kymo__pywrap_reporting, kymo__pywrap_probing, kymo__pywrap_offset;
+
+void kymo__pywrap_free_apart(const PyMemAllocatorEx *below, void *at)
+{
+    const struct kymo_memory_thread outer = kymo__memory_thread;
+    kymo_memory_freeing(at);
+    kymo_memory_releasing(at, kymo__pywrap_offset);
+    below->free(below->ctx, at);
+    kymo__memory_thread.releasing_from = outer.releasing_from;
+    kymo__memory_thread.releasing_to = outer.releasing_to;
+}
 
 PYWRAP_INLINE bool enter(void)
 {
@@ -59,9 +69,12 @@ PYWRAP_INLINE void *domain_realloc(const struct pywrap *d, void *from, size_t si
     if (!enter())
         return d->below.realloc(d->below.ctx, from, size);
     struct kymo_memory_move move;
-    if (from)
+    if (from) {
         kymo_memory_moving(&move, from);
+        kymo_memory_releasing(from, kymo__pywrap_offset);
+    }
     void *at = d->below.realloc(d->below.ctx, from, size);
+    kymo_memory_released();
     if (!from && at)
         allocated(d, d->realloc_key, at, size);
     else if (from) /* Python's allocators keep a block that they could not resize */
@@ -77,13 +90,18 @@ PYWRAP_INLINE void *domain_realloc(const struct pywrap *d, void *from, size_t si
 PYWRAP_INLINE void domain_free(const struct pywrap *d, void *at)
 {
     if (!at || !enter()) {
-        d->below.free(d->below.ctx, at);
+        if (at && kymo_memory_is_apart(at))
+            kymo__pywrap_free_apart(&d->below, at);
+        else
+            d->below.free(d->below.ctx, at);
         return;
     }
     kymo_memory_freeing(at);
     if (keeps_births(d))
         kymo__births_remove(at);
+    kymo_memory_releasing(at, kymo__pywrap_offset);
     d->below.free(d->below.ctx, at);
+    kymo_memory_released();
     kymo_memory_leave();
 }
 

@@ -29,6 +29,13 @@ extern struct pywrap kymo__pywrap[PYWRAP_DOMAINS];
 extern uint32_t kymo__pywrap_reporting;
 extern uint32_t kymo__pywrap_probing; /* only while not reporting */
 
+/* How far before a block the allocators below may begin: Python's debug hooks put a header there, one
+   in each of two domains. */
+extern uint32_t kymo__pywrap_offset;
+
+/* Report and free a block for which kymo_memory_is_apart is true. */
+void kymo__pywrap_free_apart(const PyMemAllocatorEx *below, void *at);
+
 /* kymo__memory_filter of the last session in which the second set was used, and whether it is in use
    now. */
 extern const uint16_t *kymo__pywrap_filter;

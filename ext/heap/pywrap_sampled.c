@@ -44,22 +44,33 @@ LOOKING void *look_realloc(const struct pywrap *d, void *from, size_t size)
     bool moves = from && look;
     if (moves) {
         kymo_memory_moving(&move, from);
+        kymo_memory_releasing(from, kymo__pywrap_offset);
         move.look = look;
     }
     void *at = d->onward.realloc(d->onward.ctx, from, size);
-    if (moves) /* Python's allocators keep a block that they could not resize */
+    if (moves) { /* Python's allocators keep a block that they could not resize */
+        kymo_memory_released();
         kymo_memory_moved(&move, d->realloc_key, at, size, false);
+    }
     return kymo_memory_looked(moves ? 1 : look, d->realloc_key, at, size);
 }
 
 LOOKING void look_free(const struct pywrap *d, void *at)
 {
     bool outermost = at && samples() && kymo_memory_enter();
-    if (outermost)
+    if (!outermost && at && samples() && kymo_memory_is_apart(at)) {
+        kymo__pywrap_free_apart(&d->onward, at);
+        return;
+    }
+    if (outermost) {
         kymo_memory_freeing(at);
+        kymo_memory_releasing(at, kymo__pywrap_offset);
+    }
     d->onward.free(d->onward.ctx, at);
-    if (outermost)
+    if (outermost) {
+        kymo_memory_released();
         kymo_memory_leave();
+    }
 }
 
 /* ---- the others ---- */

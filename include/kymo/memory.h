@@ -87,6 +87,9 @@ struct kymo_memory_thread {
     uintptr_t last;     /* the block that was allocated last; see hooks_passing.c */
     uint32_t loading;   /* calls of dlopen that go on */
     uint64_t beyond;    /* sampled: bytes after the countdown until the next sample */
+    /* The block that is being freed, by kymo_memory_releasing: its address, as everybody below sees
+       it, is from the first to the second; 0: none. */
+    uintptr_t releasing_from, releasing_to;
 };
 KYMO_API extern __thread struct kymo_memory_thread kymo__memory_thread
     __attribute__((tls_model("initial-exec")));
@@ -172,6 +175,30 @@ KYMO_INLINE void kymo_memory_leave(void)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     kymo__memory_thread.entered = 0;
+}
+
+/* A domain passes the free or the resizing of AT on, between enter and leave. Below it AT may begin up
+   to OFFSET bytes earlier. If another block is freed meanwhile, that is a free of its own: tracemalloc,
+   above a domain, frees what it knows of a block while the block is freed. */
+KYMO_INLINE void kymo_memory_releasing(const void *at, size_t offset)
+{
+    kymo__memory_thread.releasing_from = (uintptr_t)at - offset;
+    kymo__memory_thread.releasing_to = (uintptr_t)at;
+}
+
+KYMO_INLINE void kymo_memory_released(void)
+{
+    kymo__memory_thread.releasing_to = 0;
+}
+
+/* Is AT, which is not NULL, freed inside the free of another block? To be asked when kymo_memory_enter
+   has returned false; after true, report it, without leave. */
+KYMO_INLINE bool kymo_memory_is_apart(const void *at)
+{
+    const struct kymo_memory_thread *thread = &kymo__memory_thread;
+    return thread->releasing_to && __atomic_load_n(&kymo__memory_on, __ATOMIC_RELAXED) &&
+           ((uintptr_t)at > thread->releasing_to || (uintptr_t)at < thread->releasing_from) &&
+           !kymo__inside;
 }
 
 /* Sampled mode: begin a call that kymo_memory_skips does not skip, in place of kymo_memory_enter. Returns

@@ -105,6 +105,8 @@ HOOK_INLINE void release_block(void *original, void *at)
 {
     void (*call)(void *) = HOOK_CALL(void (*)(void *), original);
     if (!at || !kymo_memory_enter()) {
+        if (at && kymo_memory_is_apart(at))
+            kymo_memory_freeing(at);
         call(at);
         return;
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import signal
@@ -595,15 +596,71 @@ def recorded_with_warning(path: Path) -> tuple[Replayed, Any]:
         return recorded(path, hold, range(1000, 1010))
 
 
-def test_wrappers_that_tracemalloc_removed_are_reported_and_placed_again(tmp_path: Path) -> None:
-    tracemalloc.start()
+class Allocator(ctypes.Structure):
+    """PyMemAllocatorEx"""
+
+    _fields_ = tuple(
+        (name, ctypes.c_void_p) for name in ("ctx", "malloc", "calloc", "realloc", "free")
+    )
+
+
+def test_wrappers_that_a_library_removed_are_reported_and_placed_again(tmp_path: Path) -> None:
+    objects, before = 2, Allocator()
+    ctypes.pythonapi.PyMem_GetAllocator(objects, ctypes.byref(before))
     memory.start(tmp_path / "a.kymo", domains="python")
-    tracemalloc.stop()
+    ctypes.pythonapi.PyMem_SetAllocator(objects, ctypes.byref(before))
     memory.stop()
     assert "removed" in replay(tmp_path / "a.kymo").metadata["memory.missed"]
     found, _ = recorded(tmp_path / "b.kymo", hold, range(1000, 1010))
     assert len([b for b in found.live.values() if 1000 < b.size < 1100]) == 10
     assert "memory.missed" not in found.metadata
+
+
+TRACED = """
+import sys, tracemalloc, warnings, kymograph
+warnings.simplefilter("ignore", RuntimeWarning)
+steps = {
+    "T": tracemalloc.start,
+    "t": tracemalloc.stop,
+    "K": lambda: kymograph.memory.start(sys.argv[1], **eval(sys.argv[2])),
+    "k": kymograph.memory.stop,
+}
+def work():  # blocks of pymalloc, blocks of malloc, and lists that grow
+    return [bytes(i % 7 + 201) for i in range(500)], [bytes(2001) for _ in range(500)]
+for step in sys.argv[3]:
+    steps[step]()
+    kept = work()
+"""
+
+
+@pytest.mark.parametrize("domains", ["python", "native,mappings,python,tracked"])
+@pytest.mark.parametrize("order", ["KTtk", "KTkt", "TKtk", "TKkt", "KTtTtk", "TKtTtk", "TKtTk"])
+def test_with_tracemalloc_every_block_is_recorded_once(
+    tmp_path: Path, order: str, domains: str
+) -> None:
+    path = tmp_path / "a.kymo"
+    subprocess.run(
+        [sys.executable, "-c", TRACED, path, repr({"domains": domains}), order],
+        check=True,
+        timeout=400,
+    )
+    found = replay(path)
+    assert found.overlaps == 0
+    assert "memory.missed" not in found.metadata
+    rounds = order.index("k") - order.index("K")
+    assert sum(b.size == OVERHEAD + 2001 for b in found.allocated) == 500 * rounds
+    assert sum(b.size == OVERHEAD + 2001 for b in found.live.values()) == 500
+    assert len(found.allocated) - len(found.freed) == len(found.live)
+
+
+def test_the_wrappers_below_tracemalloc_are_removed_with_the_recording(tmp_path: Path) -> None:
+    tracemalloc.start()
+    try:
+        recorded(tmp_path / "a.kymo", hold, range(1000, 1010))  # a warning would be an error
+        assert _core.memory_kept() == 0
+    finally:
+        tracemalloc.stop()
+    assert _core.memory_wrapped() == 0
 
 
 def test_tracemalloc_may_start_and_stop_at_any_time(tmp_path: Path) -> None:
