@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "heapties.h"
 #include "thread.h"
 
 /* States of a lane's back batch. */
@@ -63,21 +64,12 @@ static void *help_decode(void *arg)
 
 /* ---- the order of lanes ---- */
 
-static bool is_free(const struct kymo_merge_lane *lane)
-{
-    return lane->opened && lane->front.events[lane->at].kind == KYMO__HEAP_FREE;
-}
-
 /* A lane that is not open has a bound instead of a time, so it comes before equal ones. */
 static bool earlier(const struct kymo_merge_lane *a, const struct kymo_merge_lane *b)
 {
     if (a->next != b->next)
         return a->next < b->next;
-    if (a->opened != b->opened)
-        return !a->opened;
-    if (is_free(a) != is_free(b))
-        return is_free(a);
-    return a->lane.thread < b->lane.thread;
+    return !a->opened && b->opened;
 }
 
 static void sink(struct kymo_merge *m, size_t i)
@@ -148,6 +140,28 @@ static int advance_merge(struct kymo_merge *m)
     return 0;
 }
 
+/* Several lanes have an event at the time of the first: put the one that comes first there. Equal lanes
+   may change places in the heap. */
+static void settle_tie(struct kymo_merge *m)
+{
+    struct kymo_merge_lane *tied[KYMO__TIES_MOST], *first = m->heap[0];
+    size_t at[KYMO__TIES_MOST], count = 0, i;
+    at[count] = 0;
+    tied[count++] = first;
+    /* A lane below a later one is later. */
+    for (i = 0; i < count && count + 2 <= KYMO__TIES_MOST; i++)
+        for (size_t child = 2 * at[i] + 1; child <= 2 * at[i] + 2 && child < m->count; child++)
+            if (m->heap[child]->next == first->next) {
+                at[count] = child;
+                tied[count++] = m->heap[child];
+            }
+    struct kymo_merge_lane *chosen = kymo__ties_first(m, tied, count);
+    for (i = 0; m->heap[i] != chosen; i++)
+        ;
+    m->heap[i] = first;
+    m->heap[0] = chosen;
+}
+
 int kymo__merge_turn(struct kymo_merge *m)
 {
     while (m->count) {
@@ -161,6 +175,8 @@ int kymo__merge_turn(struct kymo_merge *m)
         for (size_t i = 1; i < m->count && i < 3; i++)
             if (m->heap[i]->next < m->limit)
                 m->limit = m->heap[i]->next;
+        if (m->limit == m->heap[0]->next)
+            settle_tie(m);
         return 1;
     }
     return 0;

@@ -27,6 +27,10 @@ struct kymo_merge {
     struct kymo_capture *capture;
     struct kymo_heap_schemas schemas;
     struct kymo_merge_lane *lanes, **heap; /* by `next` of the lanes that are not at their end */
+    /* Is a block of LANE's process alive at ADDRESS now? Set by the caller after init, and asked when
+       events of several threads have the same time; NULL: none is. */
+    bool (*alive)(void *arg, const struct kymo_merge_lane *lane, uint64_t address);
+    void *alive_arg;
     size_t lane_count, count;
     uint64_t limit; /* the first lane's events before this tick come before all others */
     struct kymo_capture *own;

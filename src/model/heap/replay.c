@@ -315,6 +315,14 @@ static int tell_all_alive(const struct replaying *p)
     return rc;
 }
 
+static bool is_alive(void *arg, const struct kymo_merge_lane *lane, uint64_t address)
+{
+    const struct replaying *p = arg;
+    const struct kymo_live_blocks *live =
+        &p->spaces[kymo__process_of(p->replay->capture->reader, lane->lane.thread)].live;
+    return live->count && kymo__live_seek(live, address)->address;
+}
+
 static int make_spaces(struct replaying *p, const struct kymo_reader *r)
 {
     p->space_count = kymo__process_count(r);
@@ -341,6 +349,8 @@ int kymo__replay(struct kymo_replay *replay, struct kymo_capture *capture,
         rc = kymo__sites_init(&replay->sites, capture->reader);
     if (rc == 0)
         rc = kymo__merge_init(&p->merge, capture);
+    p->merge.alive = is_alive;
+    p->merge.alive_arg = p;
     if (rc == 0) {
         kymo_capture_info(capture, &info);
         rc = replay_all(p, info.records);

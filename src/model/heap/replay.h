@@ -1,9 +1,9 @@
 /* replay.h — replay a capture's memory events: in order of time, every free with the block it
    frees.
 
-   Events of one thread stay in the order recorded; at equal times frees come first. A move by
-   realloc is a free with `moves` set, followed by the new block. Unmapping part of a mapping frees
-   that part. */
+   Events of one thread stay in the order recorded; those of several threads at the same time come in
+   an order in which they can have happened, see heapties.h. A move by realloc is a free with `moves`
+   set, followed by the new block. Unmapping part of a mapping frees that part. */
 #ifndef KYMO_REPLAY_H
 #define KYMO_REPLAY_H
 
