@@ -109,6 +109,10 @@ struct kymo_heap_info {
     uint64_t resident_start, resident_most, resident_end;
     uint64_t resident_at_peak; /* the last one measured before peak_time */
     kymo_ns resident_most_time;
+    /* The live set only, whose peak is that of blocks: the most bytes that were mapped at once, and
+       when that was; 0 if nothing was. */
+    uint64_t mapped_most;
+    kymo_ns mapped_most_time;
 };
 
 /* Fill INFO, whose size the caller sets first. Its texts are lent until kymo_heap_free. Returns 0

@@ -371,6 +371,30 @@ static void live_mode_has_its_sums_from_rows(void)
     done();
 }
 
+static void live_mode_says_how_much_was_mapped_at_once(void)
+{
+    heapmade_begin(check_path("mapped"), "live");
+    heapmade_map(10, "mmap", 0x100000, 0x3000, 0);
+    heapmade_map(20, "mmap", 0x200000, 0x5000, 0);
+    heapmade_map(25, "arena", 0x300000, 0x100000, 0); /* the objects in it count */
+    heapmade_unmap(30, 0x100000, 0x3000);
+    heapmade_held(40, 0, 100, 1, 0, "malloc");
+    heapmade_held(41, 1, 900, 9, 0, "malloc");
+    look("mapped");
+    CHECK_EQ(info.set[KYMO_HEAP_AT_PEAK].bytes, 900);
+    CHECK_EQ(info.set[KYMO_HEAP_AT_END].bytes, 0x5000 + 100);
+    CHECK_EQ(info.mapped_most, 0x8000);
+    CHECK(info.mapped_most_time > 0);
+    CHECK_EQ(info.peak_time, 0);
+    done();
+    heapmade_begin(check_path("exactly"), "exact");
+    heapmade_map(10, "mmap", 0x100000, 0x3000, 0);
+    look("exactly");
+    CHECK_EQ(info.set[KYMO_HEAP_AT_PEAK].bytes, 0x3000);
+    CHECK_EQ(info.mapped_most, 0); /* the peak has it */
+    done();
+}
+
 static void live_mode_knows_what_was_held_at_snapshots(void)
 {
     struct kymo_heap_options options = {.size = sizeof(options), .at = INT64_MAX};
@@ -558,6 +582,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(few_points_still_show_the_peak),
     CHECK_CASE(samples_are_weighed),
     CHECK_CASE(live_mode_has_its_sums_from_rows),
+    CHECK_CASE(live_mode_says_how_much_was_mapped_at_once),
     CHECK_CASE(live_mode_knows_what_was_held_at_snapshots),
     CHECK_CASE(surviving_objects_are_listed),
     CHECK_CASE(random_programs_on_threads_give_what_a_plain_sum_gives),

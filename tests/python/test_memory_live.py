@@ -83,7 +83,10 @@ def test_what_is_not_known_is_not_said_to_be_nothing(capture: Path) -> None:
         assert held_by(report, "at_end").keys() >= {"more"}
         # The mapping had gone before, but when the peak was is not known.
         assert report["at_peak"]["bytes"] < 10 << 20
-        assert "without mappings" in text and "this report explains" in text
+        assert "without mappings, which were at most 500.0 MiB, at " in text
+        assert "this report explains" in text
+    most = report["mapped_most"]
+    assert most["bytes"] == 500 << 20 and 0 < most["time_ns"] < report["duration_ns"]
 
 
 def test_a_comparison_says_what_is_not_known(capture: Path) -> None:

@@ -55,6 +55,14 @@ static void write_totals(struct kymo_jsonout *json, const struct cli_heap_report
         kymo__jsonout_int(json, "peak_ns", info->peak_time - r->file.start);
     else
         kymo__jsonout_null(json, "peak_ns");
+    if (info->mapped_most) {
+        kymo__jsonout_object(json, "mapped_most");
+        kymo__jsonout_uint(json, "bytes", info->mapped_most);
+        kymo__jsonout_int(json, "time_ns", info->mapped_most_time - r->file.start);
+        kymo__jsonout_end(json);
+    } else {
+        kymo__jsonout_null(json, "mapped_most");
+    }
     if (r->held == KYMO_HEAP_AT_TIME)
         kymo__jsonout_int(json, "at_ns", r->at);
     for (unsigned set = 0; set < KYMO_HEAP_SETS; set++)

@@ -101,10 +101,11 @@ static void print_peak(const struct cli_heap_report *r)
            kymo__cli_count(peak->count, "block", "blocks").text);
     if (r->info.peak_time)
         printf(", at %s", since(r, r->info.peak_time).text);
-    if (r->info.mode == KYMO_HEAP_LIVE && r->info.mappings)
-        fputs(", without mappings", stdout);
     putchar('\n');
     print_categories(r->info.peak_by);
+    if (r->info.mapped_most)
+        printf("%*swithout mappings, which were at most %s, at %s\n", CLI_INDENT + CLI_LABEL, "",
+               kymo__cli_bytes(r->info.mapped_most).text, since(r, r->info.mapped_most_time).text);
     kymo__cli_label("at end");
     printf("%s %s in %s\n", kymo__cli_estimate(end->bytes, end->error).text,
            kymo__cli_heap_kind(r, KYMO_HEAP_AT_END),

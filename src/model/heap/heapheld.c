@@ -131,9 +131,12 @@ static int take_shot(struct kymo_heap *h)
     return 0;
 }
 
-/* Mappings are not part of the peak, which is that of blocks: when it was is not known. */
+/* Mappings are not part of the peak, which is that of blocks: when it was is not known. Only mappings
+   have been replayed, so what is the peak until now is theirs. */
 int kymo__heap_take_held(struct kymo_heap *h)
 {
+    h->mapped_most = h->peak;
+    h->mapped_most_ticks = h->peak_ticks;
     h->mark = 1; /* every figure's peak is set here */
     h->peak_ticks = h->resident_at_peak = 0;
     memset(h->peak_bytes, 0, sizeof(h->peak_bytes));

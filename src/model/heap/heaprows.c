@@ -157,6 +157,8 @@ int kymo_heap_info(const struct kymo_heap *h, struct kymo_heap_info *info)
         .resident_end = h->resident + h->resident_left,
         .resident_at_peak = h->resident_at_peak,
         .resident_most_time = h->resident_most ? time_of(h, h->resident_most_ticks) : 0,
+        .mapped_most = h->mapped_most,
+        .mapped_most_time = h->mapped_most ? time_of(h, h->mapped_most_ticks) : 0,
     };
     for (unsigned i = 0; i < KYMO__HEAP_KINDS; i++)
         full.events += p->count[i];

@@ -58,7 +58,8 @@ struct kymo_heap {
     size_t arena;                              /* the one that was found last */
     uint64_t in_arenas, peak_in_arenas;        /* bytes of blocks in them, now and at the peak */
     uint64_t mark, peak_ticks, end_ticks;
-    struct kymo_heap_amount *at; /* by site; NULL: not needed */
+    uint64_t mapped_most, mapped_most_ticks; /* in live mode */
+    struct kymo_heap_amount *at;             /* by site; NULL: not needed */
     uint64_t at_ticks;
     size_t at_count; /* sites known then */
     bool at_taken;
