@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -116,3 +117,35 @@ def test_a_time_after_the_end_is_the_end(capture: Path) -> None:
     done = run("report", "--memory", "--at", "1000s", capture)
     assert done.returncode == 0 and "before --at 1000s" in done.stderr
     assert "Alive at 16 min" not in done.stdout
+
+
+MAKERS = """
+import re, sys, kymograph
+class Row:
+    __slots__ = ("text",)
+def make(): return Row()
+def one(): return make()
+def two(): return make()
+kymograph.memory.start(sys.argv[1], "live", objects=True)
+rows = [one(), one(), two()]
+sorted([3, 1, 2], key=lambda n: rows.append(make()) or n)
+pattern = re.compile("a(b|c)*[d-f]")
+kymograph.memory.stop()
+"""
+
+
+def test_objects_are_shown_by_type_and_line_of_the_program(capture_path: Path) -> None:
+    script = capture_path.with_name("makers.py")
+    script.write_text(MAKERS)
+    subprocess.run([sys.executable, script, capture_path], check=True)
+    stacks = [row for row in of(capture_path)["objects"] if row["type"] == "__main__.Row"]
+    assert len(stacks) > 2 and sum(row["count"] for row in stacks) == 6
+
+    shown = good("report", "--memory", "--filter", "Row", capture_path)
+    whole = good("report", "--memory", "--limit", "1000", capture_path)
+    unfolded = good("report", "--memory", "--unfold", "--limit", "1000", capture_path)
+    rows = [line.strip() for line in shown.splitlines() if "made at" in line]
+    assert len(rows) == 1 and rows[0].startswith("6 __main__.Row, ")
+    assert rows[0].endswith("/makers.py:5")
+    assert re.search(r"1 re\.Pattern, .*, made at .*/makers\.py:11\n", whole)
+    assert re.search(r"1 re\.Pattern, .*, made at (?!.*makers).*\.py:", unfolded)

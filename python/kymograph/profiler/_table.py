@@ -150,7 +150,9 @@ def table(
     out.append(line)
     out.append(f"Self CPU time total: {format_time(whole, time_unit)}")
     if more:
-        out.append(f"({len(rows) - len(shown)} more rows; row_limit=-1 shows all)")
+        hidden = len(rows) - len(shown)
+        what = "row" if hidden == 1 else "rows"
+        out.append(f"({hidden} more {what}; row_limit=-1 shows all)")
     return "\n".join(out) + "\n"
 
 

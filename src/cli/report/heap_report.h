@@ -34,10 +34,14 @@ struct cli_heap_wish {
 /* Show the memory of the capture at PATH. Returns an exit code. */
 int kymo__cli_report_memory(const char *path, const struct cli_heap_wish *wish);
 
-/* heap_text.c, heap_tables.c, heap_json.c: print it. */
+/* heap_text.c, heap_tables.c, heap_objects.c, heap_json.c: print it. */
 void kymo__cli_heap_text(const struct cli_heap_report *report);
 void kymo__cli_heap_tables(const struct cli_heap_report *report);
+void kymo__cli_heap_objects(const struct cli_heap_report *report);
 void kymo__cli_heap_json(const struct cli_heap_report *report);
+
+/* Say that REST more rows are not shown, if there are any. */
+void kymo__cli_heap_more(size_t rest);
 
 /* Does the capture say what is in SET? */
 bool kymo__cli_heap_knows(const struct cli_heap_report *report, unsigned set);

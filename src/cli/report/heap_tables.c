@@ -30,7 +30,7 @@ static bool fits(const struct cli_heap_report *r, const struct kymo_heap_group *
     return kymo__cli_report_fits(r->filter, &callable);
 }
 
-static void print_more(size_t rest)
+void kymo__cli_heap_more(size_t rest)
 {
     if (rest)
         printf("%*s%s… and %s more; --limit shows more%s\n", CLI_INDENT, "",
@@ -92,7 +92,7 @@ static void print_groups(const struct cli_heap_report *r, const struct kymo_heap
         kymo__cli_table_print(table, CLI_INDENT);
     else
         printf("%*snone\n", CLI_INDENT, "");
-    print_more(left);
+    kymo__cli_heap_more(left);
     kymo__cli_table_free(table);
     kymo__free(order);
 }
@@ -192,7 +192,7 @@ static void print_libraries(const struct cli_heap_report *r)
         }
         head("By library that allocates", kymo__cli_heap_kind(r, by));
         kymo__cli_table_print(table, CLI_INDENT);
-        print_more(count > r->limit ? count - r->limit : 0);
+        kymo__cli_heap_more(count > r->limit ? count - r->limit : 0);
         kymo__cli_table_free(table);
     }
     kymo__free(order);
@@ -246,66 +246,6 @@ static void print_sizes(const struct cli_heap_report *r)
     kymo__cli_table_free(table);
 }
 
-/* Where an object was born: the innermost line of its stack. */
-static char *birth(const struct cli_heap_report *r, uint32_t stack)
-{
-    struct kymo_named_frame frame;
-    if (!stack || kymo_stack_named(&r->names, stack, &frame, 1) == 0)
-        return kymo__cli_format("-");
-    const struct kymo_callable at = {frame.name, frame.file, frame.line, KYMO_CLASS_FUNCTION};
-    return kymo__cli_where(&at);
-}
-
-/* The objects of which snapshot to show: the one that --at shows, otherwise those alive at the end, or
-   at the last snapshot if the process ended before that. */
-static struct kymo_heap_snapshot objects_shown(const struct cli_heap_report *r)
-{
-    struct kymo_heap_snapshot shot = {.size = sizeof shot}, last = {0};
-    struct kymo_heap_object object = {.size = sizeof object};
-    bool at_end = false;
-    for (size_t i = 0; kymo_heap_object(r->heap, i, &object) == 0 && !at_end; i++)
-        at_end = object.snapshot == 0;
-    for (size_t i = 0; kymo_heap_snapshot(r->heap, i, &shot) == 0; i++) {
-        bool wanted = r->held == KYMO_HEAP_AT_TIME ? shot.time - r->file.start <= r->at : !at_end;
-        if (shot.number > 1 && wanted)
-            last = shot;
-    }
-    return last;
-}
-
-static void print_objects(const struct cli_heap_report *r)
-{
-    struct kymo_heap_object object = {.size = sizeof object};
-    const struct kymo_heap_snapshot shot = objects_shown(r);
-    size_t count = 0;
-    for (size_t i = 0; kymo_heap_object(r->heap, i, &object) == 0; i++) {
-        if (object.snapshot != shot.number)
-            continue;
-        if (count == 0) {
-            char *title = kymo__cli_format(
-                shot.number ? "Objects at the snapshot at %s, and what keeps them alive"
-                            : "Surviving objects, and what keeps them alive",
-                kymo__cli_duration(shot.time - r->file.start).text);
-            kymo__cli_heading(title);
-            kymo__cli_free(title);
-        }
-        if (count++ >= r->limit)
-            continue;
-        char *place = birth(r, object.stack);
-        printf("%*s%s%s ", CLI_INDENT, "", kymo__cli_colour(CLI_BOLD),
-               kymo__cli_grouped(object.count).text);
-        kymo__cli_put_clean(stdout, object.type);
-        printf("%s, %s, made at ", kymo__cli_colour(CLI_PLAIN), kymo__cli_bytes(object.bytes).text);
-        kymo__cli_put_clean(stdout, place);
-        printf("\n%*s", CLI_INDENT + 2, "");
-        char *path = kymo__cli_clean(*object.path ? object.path : "no path from a root was found");
-        kymo__cli_wrap(stdout, path, CLI_INDENT + 2, kymo__cli_text_width(), CLI_INDENT + 2);
-        kymo__cli_free(path);
-        kymo__cli_free(place);
-    }
-    print_more(count > r->limit ? count - r->limit : 0);
-}
-
 static void print_snapshots(const struct cli_heap_report *r)
 {
     struct kymo_heap_snapshot shot = {.size = sizeof shot};
@@ -343,6 +283,6 @@ void kymo__cli_heap_tables(const struct cli_heap_report *r)
     kymo__heap_groups_fini(&lines);
     print_libraries(r);
     print_sizes(r);
-    print_objects(r);
+    kymo__cli_heap_objects(r);
     print_snapshots(r);
 }

@@ -85,6 +85,19 @@ static struct place choose_place(const struct kymo_stack_names *n, uint32_t node
     return managed.named ? managed : own.named ? own : first;
 }
 
+struct kymo_callable kymo__heap_line(const struct kymo_stack_names *names, uint32_t stack,
+                                     bool unfold)
+{
+    const struct kymo_reader_stacks *stacks = &names->capture->reader->stacks;
+    struct place place = {0};
+    if (stack)
+        place = choose_place(names, kymo__stackdefs_find(stacks, stack), unfold);
+    if (!place.named || place.named->kind == KYMO_FRAME_UNKNOWN)
+        return (struct kymo_callable){"", "", 0, KYMO_CLASS_FUNCTION};
+    return (struct kymo_callable){place.named->name, place.named->file, place.named->line,
+                                  KYMO_CLASS_FUNCTION};
+}
+
 /* ---- libraries ---- */
 
 /* The package that FILE belongs to: its folder or file below site-packages. */

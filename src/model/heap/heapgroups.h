@@ -34,6 +34,11 @@ int kymo__heap_groups(struct kymo_heap_groups *groups, const struct kymo_heap *h
                       const struct kymo_stack_names *names, enum kymo_heap_by by, bool unfold);
 void kymo__heap_groups_fini(struct kymo_heap_groups *groups);
 
+/* The line that STACK counts for by line, with its function and file; empty texts if there is none.
+   They are lent by NAMES. */
+struct kymo_callable kymo__heap_line(const struct kymo_stack_names *names, uint32_t stack,
+                                     bool unfold);
+
 /* The groups that have some of SET, the largest first. The caller frees *ORDER, *COUNT positions,
    with kymo__free. Returns 0 or -ENOMEM. */
 int kymo__heap_groups_order(const struct kymo_heap_groups *groups, unsigned set, uint32_t **order,
