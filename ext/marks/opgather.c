@@ -1,7 +1,7 @@
 /* opgather.c — see opgather.h. */
 #include "opgather.h"
 
-enum { DEEPEST = 6, DIMS_MOST = 64, LARGE_DIMS = 2048 };
+enum { DEEPEST = 6, DIMS_MOST = 64 };
 
 bool (*kymo__gather_tensor)(PyObject *object, struct kymo_op_value *value);
 
@@ -9,30 +9,47 @@ static void add_object(struct kymo__gather *g, PyObject *object, int depth);
 
 /* ---- room ---- */
 
-/* Move to memory for as many values as are recorded at all. */
+/* Twice the room of ARRAY, whose COUNT items have SIZE bytes each. FEW is where the first were. */
+static void *grow(void *array, const void *few, size_t count, size_t size)
+{
+    void *larger = PyMem_Realloc(array == few ? NULL : array, 2 * count * size);
+    if (larger && array == few)
+        memcpy(larger, few, count * size);
+    return larger;
+}
+
 static bool grow_values(struct kymo__gather *g)
 {
-    const size_t bytes = KYMO_OP_VALUES_MOST * sizeof(*g->values);
-    char *large = g->large ? NULL : PyMem_Malloc(bytes + LARGE_DIMS * sizeof(*g->dims));
-    if (!large)
+    struct kymo_op_value *larger = grow(g->values, g->few, g->capacity, sizeof(*g->values));
+    if (!larger)
         return false;
-    int64_t *dims = (int64_t *)(void *)(large + bytes);
-    memcpy(large, g->values, g->count * sizeof(*g->values));
-    memcpy(dims, g->dims, g->dim_count * sizeof(*dims));
-    g->large = large;
-    g->values = (struct kymo_op_value *)(void *)large;
+    g->values = larger;
+    g->capacity *= 2;
+    return true;
+}
+
+/* Where AT is after COUNT dims moved from FROM to TO: it may be none of them. */
+static const int64_t *moved(const int64_t *at, uintptr_t from, size_t count, const int64_t *to)
+{
+    uintptr_t place = ((uintptr_t)at - from) / sizeof(*at);
+    return (uintptr_t)at >= from && place < count ? to + place : at;
+}
+
+static bool grow_dims(struct kymo__gather *g)
+{
+    const uintptr_t from = (uintptr_t)g->dims;
+    int64_t *larger = grow(g->dims, g->few_dims, g->dim_capacity, sizeof(*g->dims));
+    if (!larger)
+        return false;
     for (size_t i = 0; i < g->count; i++) {
         struct kymo_op_tensor *t = &g->values[i].tensor;
         if (g->values[i].kind != KYMO_OP_TENSOR)
             continue;
-        if (t->shape >= g->dims && t->shape < g->dims + g->dim_capacity)
-            t->shape = dims + (t->shape - g->dims);
-        if (t->strides >= g->dims && t->strides < g->dims + g->dim_capacity)
-            t->strides = dims + (t->strides - g->dims);
+        t->shape = moved(t->shape, from, g->dim_count, larger);
+        t->strides = moved(t->strides, from, g->dim_count, larger);
     }
-    g->dims = dims;
-    g->capacity = KYMO_OP_VALUES_MOST;
-    g->dim_capacity = LARGE_DIMS;
+    g->dims = larger;
+    g->dim_capacity *= 2;
     return true;
 }
 
@@ -61,9 +78,14 @@ static bool keep_object(struct kymo__gather *g, PyObject *object)
         PyErr_Clear();
         return false;
     }
-    if (g->owner_count == KYMO__GATHER_OWNERS) {
-        Py_DECREF(object);
-        return false;
+    if (g->owner_count == g->owner_capacity) {
+        PyObject **larger = grow(g->owners, g->few_owners, g->owner_capacity, sizeof(*g->owners));
+        if (!larger) {
+            Py_DECREF(object);
+            return false;
+        }
+        g->owners = larger;
+        g->owner_capacity *= 2;
     }
     g->owners[g->owner_count++] = object;
     return true;
@@ -145,8 +167,8 @@ static bool add_buffer(struct kymo__gather *g, PyObject *object)
         return false;
     }
     Py_ssize_t unit = view.itemsize > 0 ? view.itemsize : 1;
-    if (g->dim_capacity - g->dim_count < 2 * (size_t)view.ndim)
-        grow_values(g);
+    while (g->dim_capacity - g->dim_count < 2 * (size_t)view.ndim && grow_dims(g))
+        continue;
     struct kymo_op_value *v = view.ndim <= DIMS_MOST ? add_value(g, KYMO_OP_TENSOR) : NULL;
     if (v) {
         v->tensor = (struct kymo_op_tensor){
@@ -195,9 +217,10 @@ static void add_text(struct kymo__gather *g, PyObject *object)
         v->text = (struct kymo_op_text){utf8, strlen(utf8)};
 }
 
+/* One more than are recorded, so that it shows that they are cut. */
 static void add_items(struct kymo__gather *g, PyObject *tuple, int depth)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple) && g->count < KYMO_OP_VALUES_MOST; i++)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple) && g->count <= KYMO_OP_VALUES_MOST; i++)
         add_object(g, PyTuple_GET_ITEM(tuple, i), depth);
 }
 
@@ -261,9 +284,12 @@ static void add_object(struct kymo__gather *g, PyObject *object, int depth)
 
 void kymo__gather_init(struct kymo__gather *g, PyObject *sequence)
 {
-    *g = (struct kymo__gather){.capacity = KYMO__GATHER_FEW, .dim_capacity = KYMO__GATHER_DIMS};
+    *g = (struct kymo__gather){.capacity = KYMO__GATHER_FEW,
+                               .dim_capacity = KYMO__GATHER_DIMS,
+                               .owner_capacity = KYMO__GATHER_OWNERS};
     g->values = g->few;
     g->dims = g->few_dims;
+    g->owners = g->few_owners;
     if (!sequence)
         return;
     PyObject *tuple = PyList_Check(sequence)    ? PyList_AsTuple(sequence)
@@ -302,5 +328,10 @@ void kymo__gather_fini(struct kymo__gather *g)
 {
     while (g->owner_count)
         Py_DECREF(g->owners[--g->owner_count]);
-    PyMem_Free(g->large);
+    if (g->values != g->few)
+        PyMem_Free(g->values);
+    if (g->dims != g->few_dims)
+        PyMem_Free(g->dims);
+    if (g->owners != g->few_owners)
+        PyMem_Free(g->owners);
 }

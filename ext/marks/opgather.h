@@ -8,18 +8,18 @@
 
 #include <kymo/op.h>
 
-enum { KYMO__GATHER_FEW = 16, KYMO__GATHER_DIMS = 64, KYMO__GATHER_OWNERS = 64 };
+enum { KYMO__GATHER_FEW = 16, KYMO__GATHER_DIMS = 64, KYMO__GATHER_OWNERS = 16 };
 
 struct kymo__gather {
     struct kymo_op_value *values;
     size_t count, capacity;
     int64_t *dims; /* shapes and strides of values */
     size_t dim_count, dim_capacity;
-    PyObject *owners[KYMO__GATHER_OWNERS]; /* what values point into */
-    size_t owner_count;
-    void *large; /* allocated for more than few values, or NULL */
-    struct kymo_op_value few[KYMO__GATHER_FEW];
+    PyObject **owners; /* what values point into */
+    size_t owner_count, owner_capacity;
+    struct kymo_op_value few[KYMO__GATHER_FEW]; /* the first; more are allocated */
     int64_t few_dims[KYMO__GATHER_DIMS];
+    PyObject *few_owners[KYMO__GATHER_OWNERS];
 };
 
 /* Gather the arguments in SEQUENCE: its items if it is a tuple or list, else itself. NULL: none. Never

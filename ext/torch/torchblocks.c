@@ -31,7 +31,7 @@ static uint64_t memory_of(const struct kymo__torch_layout *l, const struct kymo_
 void kymo__torch_note_blocks(const struct kymo__torch_layout *l, struct kymo_op op,
                              const struct kymo_op_value *inputs, size_t count)
 {
-    unsigned char room[NUMBER_BYTES * (KYMO_OP_VALUES_MOST + 2)];
+    unsigned char room[NUMBER_BYTES * (KYMO_OP_PART_VALUES + 2)];
     size_t tensors = 0;
     for (size_t i = 0; i < count; i++)
         tensors += inputs[i].kind == KYMO_OP_TENSOR;

@@ -10,7 +10,8 @@
 #include "compat.h"
 #include "torchread.h"
 
-/* Note the addresses for the tensors among the COUNT inputs of OP, which has begun. No lock, no
+/* Note the addresses for the tensors among COUNT inputs of OP, at most KYMO_OP_PART_VALUES, after
+   those that were noted before. OP has begun. No lock, no
    allocation, no system call. */
 void kymo__torch_note_blocks(const struct kymo__torch_layout *l, struct kymo_op op,
                              const struct kymo_op_value *inputs, size_t count);

@@ -15,7 +15,8 @@ void kymo__torch_extra_set(enum kymo__torch_extra extra, bool on)
 }
 
 void kymo__torch_note_extras(const struct kymo__torch_layout *l, const char *name,
-                             struct kymo_op op, const struct kymo_op_value *inputs, size_t count)
+                             struct kymo_op op, const struct kymo_op_value *inputs, size_t count,
+                             size_t tensors)
 {
     uint32_t extras = __atomic_load_n(&kymo__torch_extras, __ATOMIC_RELAXED);
     if (!op.key || l->data < 0)
@@ -23,7 +24,7 @@ void kymo__torch_note_extras(const struct kymo__torch_layout *l, const char *nam
     if (extras & KYMO__TORCH_BLOCKS)
         kymo__torch_note_blocks(l, op, inputs, count);
     if (extras & KYMO__TORCH_INTEGERS)
-        kymo__torch_note_integers(l, name, op, inputs, count);
+        kymo__torch_note_integers(l, name, op, inputs, count, tensors);
 }
 
 void kymo__torch_extras_forked(void)

@@ -17,9 +17,11 @@ extern uint32_t kymo__torch_extras;
 
 void kymo__torch_extra_set(enum kymo__torch_extra extra, bool on);
 
-/* Note what is on about OP, which is called NAME and has begun with COUNT inputs. */
+/* Note what is on about OP, which is called NAME and has begun with COUNT inputs, after TENSORS tensors
+   that were noted before. */
 void kymo__torch_note_extras(const struct kymo__torch_layout *l, const char *name,
-                             struct kymo_op op, const struct kymo_op_value *inputs, size_t count);
+                             struct kymo_op op, const struct kymo_op_value *inputs, size_t count,
+                             size_t tensors);
 
 /* In a forked child: nothing is on. */
 void kymo__torch_extras_forked(void);

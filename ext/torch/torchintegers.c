@@ -223,12 +223,11 @@ static bool keeps_elements(const char *name)
 }
 
 static void note_tensors(const struct kymo__torch_layout *l, const char *name, struct kymo_op op,
-                         const struct kymo_op_value *inputs, size_t count)
+                         const struct kymo_op_value *inputs, size_t count, uint64_t tensor_index)
 {
     bool keep = keeps_elements(name);
     char text[RANGES_BYTES];
     size_t used = 0;
-    uint64_t tensor_index = 0;
     for (size_t i = 0; (wanted.ranges || keep) && i < count; i++) {
         const struct kymo_op_tensor *t = &inputs[i].tensor;
         if (inputs[i].kind == KYMO_OP_TENSOR && is_readable(t)) {
@@ -251,11 +250,12 @@ static void note_tensors(const struct kymo__torch_layout *l, const char *name, s
 }
 
 void kymo__torch_note_integers(const struct kymo__torch_layout *l, const char *name,
-                               struct kymo_op op, const struct kymo_op_value *inputs, size_t count)
+                               struct kymo_op op, const struct kymo_op_value *inputs, size_t count,
+                               size_t tensors)
 {
     bool memory = kymo_memory_enter(); /* what this allocates is not the program's */
     pthread_mutex_lock(&lock);
-    note_tensors(l, name, op, inputs, count);
+    note_tensors(l, name, op, inputs, count, tensors);
     pthread_mutex_unlock(&lock);
     if (memory)
         kymo_memory_leave();

@@ -10,10 +10,12 @@
 #include "compat.h"
 #include "torchread.h"
 
-/* Note what was asked for about the integral tensors among the COUNT inputs of OP, which has begun:
-   least and greatest values as its attribute `tensor_range`, all values in files. */
+/* Note what was asked for about the integral tensors among COUNT inputs of OP, which has begun:
+   least and greatest values as its attribute `tensor_range`, all values in files. TENSORS of its
+   inputs were noted before. */
 void kymo__torch_note_integers(const struct kymo__torch_layout *l, const char *name,
-                               struct kymo_op op, const struct kymo_op_value *inputs, size_t count);
+                               struct kymo_op op, const struct kymo_op_value *inputs, size_t count,
+                               size_t tensors);
 
 /* The process has forked: this is the child, which has no session. */
 void kymo__torch_integers_forked(void);

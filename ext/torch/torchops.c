@@ -14,6 +14,7 @@
 #include "torchcall.h"
 #include "torchextras.h"
 #include "torchhead.h"
+#include "torchparts.h"
 #include "torchread.h"
 
 enum {
@@ -141,32 +142,27 @@ static inline void end_ended(struct op_thread *t)
 
 /* ---- begin ---- */
 
-/* Begin the operator in WHAT with its inputs, read into the ROOM for MOST values. False if there is
-   no room for all of them and there could be more room. */
-static bool begin_op(const void *record, struct kymo_operator *what,
-                     const struct kymo__torch_layout *l, struct kymo_op_value *room, size_t most,
-                     struct kymo_op *op)
+static inline bool has_extras(void)
 {
-    struct kymo__torch_values values = {.at = room, .end = room + most};
-    kymo__torch_read_inputs(l, kymo__torch_known(), record, &values);
-    if (values.cut && most == FEW)
-        return false;
-    what->inputs = room;
-    what->input_count = (size_t)(values.at - room);
-    what->flags = values.cut ? KYMO_OP_CUT : 0;
-    *op = kymo_op_begin(what);
-    if (__builtin_expect(__atomic_load_n(&kymo__torch_extras, __ATOMIC_RELAXED) != 0, 0))
-        kymo__torch_note_extras(l, what->name, *op, room, what->input_count);
-    what->inputs = NULL; /* the room is the caller's */
-    return true;
+    return __builtin_expect(__atomic_load_n(&kymo__torch_extras, __ATOMIC_RELAXED) != 0, 0);
 }
 
 static __attribute__((noinline)) struct kymo_op
 begin_large(const void *record, struct kymo_operator *what, const struct kymo__torch_layout *l)
 {
-    struct kymo_op_value room[KYMO_OP_VALUES_MOST];
-    struct kymo_op op;
-    begin_op(record, what, l, room, KYMO_OP_VALUES_MOST, &op);
+    struct kymo__torch_parts parts;
+    kymo__torch_parts_begin(&parts, 0);
+    kymo__torch_read_inputs(l, kymo__torch_known(), record, &parts.values);
+    what->inputs = parts.room;
+    what->input_count = kymo__torch_parts_end(&parts);
+    if (what->input_count)
+        what->flags = parts.values.cut ? KYMO_OP_CUT : 0;
+    else
+        what->flags = kymo_op_parts_flags(&parts.recorded);
+    struct kymo_op op = kymo_op_begin(what);
+    what->inputs = NULL; /* the room is gone */
+    if (has_extras())
+        kymo__torch_note_extras_of(l, what->name, op, record, &parts);
     return op;
 }
 
@@ -174,10 +170,18 @@ static struct kymo_op begin_with_inputs(const void *record, struct kymo_operator
                                         const struct kymo__torch_layout *l)
 {
     struct kymo_op_value room[FEW];
-    struct kymo_op op;
-    if (__builtin_expect(begin_op(record, what, l, room, FEW, &op), 1))
-        return op;
-    return begin_large(record, what, l);
+    struct kymo__torch_values values = {.at = room, .end = room + FEW};
+    kymo__torch_read_inputs(l, kymo__torch_known(), record, &values);
+    if (__builtin_expect(values.cut, 0))
+        return begin_large(record, what, l);
+    what->inputs = room;
+    what->input_count = (size_t)(values.at - room);
+    what->flags = 0;
+    struct kymo_op op = kymo_op_begin(what);
+    if (has_extras())
+        kymo__torch_note_extras(l, what->name, op, room, what->input_count, 0);
+    what->inputs = NULL; /* the room is gone */
+    return op;
 }
 
 /* Is it an annotation with a text? In every mode, torch passes the inputs of annotations. */
@@ -220,22 +224,17 @@ static inline void record_start(const void *record, unsigned scope, int mode)
 
 /* ---- end ---- */
 
-static bool end_op(const void *record, const struct kymo__torch_layout *l, struct kymo_op op,
-                   struct kymo_op_value *room, size_t most, uint64_t ticks)
-{
-    struct kymo__torch_values values = {.at = room, .end = room + most};
-    kymo__torch_read_outputs(l, kymo__torch_known(), record, &values);
-    if (values.cut && most == FEW)
-        return false;
-    kymo_op_end_at(op, room, (size_t)(values.at - room), ticks);
-    return true;
-}
-
 static __attribute__((noinline)) void
 end_large(const void *record, const struct kymo__torch_layout *l, struct kymo_op op, uint64_t ticks)
 {
-    struct kymo_op_value room[KYMO_OP_VALUES_MOST];
-    end_op(record, l, op, room, KYMO_OP_VALUES_MOST, ticks);
+    struct kymo__torch_parts parts;
+    kymo__torch_parts_begin(&parts, ticks);
+    kymo__torch_read_outputs(l, kymo__torch_known(), record, &parts.values);
+    size_t count = kymo__torch_parts_end(&parts);
+    if (count)
+        kymo_op_end_at(op, parts.room, count, ticks);
+    else
+        kymo_op_end_parts(op, &parts.recorded);
 }
 
 static __attribute__((noinline)) void end_slowly(const void *record, int mode)
@@ -260,8 +259,12 @@ static __attribute__((noinline)) void end_slowly(const void *record, int mode)
     }
     uint64_t ticks = kymo__stamp_begin();
     struct kymo_op_value room[FEW];
-    if (__builtin_expect(!end_op(record, l, op, room, FEW, ticks), 0))
+    struct kymo__torch_values values = {.at = room, .end = room + FEW};
+    kymo__torch_read_outputs(l, kymo__torch_known(), record, &values);
+    if (__builtin_expect(values.cut, 0))
         end_large(record, l, op, ticks);
+    else
+        kymo_op_end_at(op, room, (size_t)(values.at - room), ticks);
 }
 
 /* Most end where they began, last of all that are open, without outputs. */

@@ -156,7 +156,7 @@ static inline __attribute__((always_inline)) void read_value(const struct kymo__
                                                              struct kymo__torch_values *to,
                                                              int depth)
 {
-    if (__builtin_expect(to->at == to->end, 0)) {
+    if (__builtin_expect(to->at == to->end, 0) && !(to->full && to->full(to))) {
         to->cut = true;
         return;
     }

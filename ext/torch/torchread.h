@@ -61,6 +61,8 @@ void kymo__torch_layout_set(const struct kymo__torch_layout *layout); /* NULL: u
 struct kymo__torch_values {
     struct kymo_op_value *at, *end;
     bool cut; /* there was no room for all */
+    /* Called when there is no room: makes some by moving `at`, or returns false. May be NULL. */
+    bool (*full)(struct kymo__torch_values *values);
 };
 
 /* Read the inputs or outputs of RECORD. */

@@ -85,13 +85,15 @@ struct kymo_op_value {
     };
 };
 
-#define KYMO_OP_VALUES_MOST 512 /* values recorded of one operator; what follows is cut */
-#define KYMO_OP_TEXT_MOST 1024  /* bytes recorded of one text */
+#define KYMO_OP_VALUES_MOST                                                                        \
+    65536                      /* inputs recorded of one operator, and outputs; the rest is cut */
+#define KYMO_OP_TEXT_MOST 1024 /* bytes recorded of one text */
 
 /* Bits of kymo_operator.flags, as the capture has them. */
 enum kymo_op_flag {
     KYMO_OP_CUT = 1,   /* not all values are there */
     KYMO_OP_NAMES = 2, /* only its name is known */
+    KYMO_OP_PARTS = 4, /* its values were recorded before; bits 8 to 31 are their number */
 };
 
 /* What kymo_op_begin remembers about a name and a schema, so that it does not look for them again. A
@@ -125,6 +127,7 @@ struct kymo_op {
 KYMO_API struct kymo_op kymo__op_begin(const struct kymo_operator *what);
 KYMO_API void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
                            uint64_t ticks);
+KYMO_API void kymo__op_end_parts(struct kymo_op op, uint32_t flags, uint64_t ticks);
 
 /* Begin an operator on this thread. Everything in WHAT is read before this returns. */
 static inline struct kymo_op kymo_op_begin(const struct kymo_operator *what)
@@ -151,6 +154,49 @@ static inline void kymo_op_end_at(struct kymo_op op, const struct kymo_op_value 
     if (__builtin_expect(op.key != 0, 0))
         kymo__op_end(op, outputs, count, ticks);
 }
+
+/* ---- values in parts ---- */
+
+/* The inputs or outputs of an operator that are recorded in parts, for a caller that does not want
+   them all in one array:
+
+       struct kymo_op_parts parts = {0};
+       while (…)
+           kymo_op_part(&parts, values, count);
+       what.flags |= kymo_op_parts_flags(&parts);
+       op = kymo_op_begin(&what);
+
+   Between the first part and the begin or end that they belong to, record nothing else on the
+   thread. A list may begin in one part and end in another. */
+struct kymo_op_parts {
+    uint64_t
+        ticks; /* time of the parts: for outputs that of the end, as for kymo_op_end_at; or 0 */
+    uint64_t count;   /* values so far */
+    uint64_t missing; /* values that the last argument still lacks */
+    uint32_t cut;     /* 1: a value was left out */
+};
+
+enum { KYMO_OP_PART_VALUES = 128 }; /* a part has at most as many; longer arrays are divided */
+
+/* Record COUNT values that follow those of PARTS. */
+KYMO_API void kymo_op_part(struct kymo_op_parts *parts, const struct kymo_op_value *values,
+                           size_t count);
+
+/* The flags of an operator whose inputs are in PARTS; it has no `inputs` itself. */
+static inline uint32_t kymo_op_parts_flags(const struct kymo_op_parts *parts)
+{
+    return KYMO_OP_PARTS | (parts->cut || parts->missing ? KYMO_OP_CUT : 0) |
+           (uint32_t)parts->count << 8;
+}
+
+/* End OP, whose outputs are in PARTS, at the time of its parts. */
+static inline void kymo_op_end_parts(struct kymo_op op, const struct kymo_op_parts *parts)
+{
+    if (__builtin_expect(op.key != 0, 0))
+        kymo__op_end_parts(op, kymo_op_parts_flags(parts), parts->ticks);
+}
+
+/* ---- attributes ---- */
 
 /* What a reader makes of the text of an attribute. */
 enum kymo_op_attribute_kind {

@@ -12,6 +12,7 @@
 #include "laneset.h"
 #include "local.h"
 #include "opnames.h"
+#include "opnote.h"
 #include "opnumbers.h"
 #include "opout.h"
 #include "opvalues.h"
@@ -21,7 +22,6 @@
 enum {
     FEW = 24,          /* values of most operators, */
     SMALL = 2048,      /* and bytes of their notes: others take more of the stack */
-    SPARE = 16,        /* bytes after a note that kymo__chain_store needs */
     THREAD_SHIFT = 40, /* ids that we choose: thread, then number */
 };
 
@@ -34,32 +34,6 @@ struct found {
 };
 
 static const struct kymo_op none; /* not recorded */
-
-/* Which of the session's notes. */
-enum note { IN, OUT, ATTRIBUTES };
-
-/* The session's part for operators, for whoever has claimed a lane. NULL if there is no room. */
-static const struct kymo_running *prepare_note(struct kymo_schema *note, enum note which)
-{
-    const struct kymo_running *s = kymo__running_now();
-    if (!s || !kymo__opnames_prepare(s->ops, s->names, s->schemas, s->number))
-        return NULL;
-    *note = which == IN ? s->ops->in : which == OUT ? s->ops->out : s->ops->attributes;
-    return s;
-}
-
-/* Store PAYLOAD from AT + 1 on, and the head of the note at AT with *TICKS; or, if that is 0, with
-   the time now, which *TICKS then is. Returns the record after the note. */
-KYMO_INLINE struct kymo_record *store_note(struct kymo_record *at, const struct kymo_schema *schema,
-                                           const struct kymo_payload *payload, uint64_t *ticks)
-{
-    struct kymo_record *after =
-        kymo__chain_store(at + 1, schema->number, payload->bytes, payload->used);
-    if (!*ticks)
-        *ticks = kymo_ticks();
-    kymo_lane_store(at, *ticks, kymo_word(KYMO__NOTE, 0, schema->key));
-    return after;
-}
 
 /* ---- begin ---- */
 
@@ -102,7 +76,7 @@ static __attribute__((noinline)) struct found
 look_up_slowly(struct kymo_lane *lane, struct kymo_record *at, const struct kymo_operator *what)
 {
     struct found found = {0};
-    const struct kymo_running *s = prepare_note(&found.note, IN);
+    const struct kymo_running *s = kymo__op_note(&found.note, KYMO__NOTE_IN);
     struct kymo_op_site *site = site_of(what);
     found.key = s ? find_operator(lane, s, what->name) : 0;
     if (kymo__unlikely(!found.key)) {
@@ -162,7 +136,7 @@ KYMO_INLINE struct kymo_op store_begin(struct kymo_lane *lane, struct kymo_recor
                                        const struct kymo_payload *payload)
 {
     uint64_t ticks = 0;
-    struct kymo_record *after = store_note(at + 1, &found->note, payload, &ticks);
+    struct kymo_record *after = kymo__op_note_store(at + 1, &found->note, payload, &ticks);
     kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, found->key));
     kymo_lane_commit(lane, after);
     return (struct kymo_op){.key = found->key, .session = found->note.session, .id = found->id};
@@ -175,7 +149,7 @@ static struct kymo_op begin_plainly(const struct kymo_operator *what)
         MOST = 96, /* bytes of its note, and records of that and of the enter */
         RECORDS = 3 + (MOST - KYMO__CHAIN_FIRST + KYMO__CHAIN_MORE - 1) / KYMO__CHAIN_MORE,
     };
-    unsigned char room[MOST + SPARE];
+    unsigned char room[MOST + KYMO__NOTE_SPARE];
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, RECORDS);
     if (kymo__unlikely(!at))
@@ -266,11 +240,12 @@ static __attribute__((noinline)) struct kymo_op begin_with_numbers(const struct 
     return (struct kymo_op){.key = (uint32_t)name, .session = session, .id = what->id};
 }
 
-/* Record the operator with COUNT of its inputs and a note of at most SIZE bytes in ROOM. False if
-   the note does not fit: then nothing is recorded. */
-static bool begin_with(const struct kymo_operator *what, size_t count, struct kymo_opkeys *keys,
-                       void *room, size_t size, struct kymo_op *op)
+/* Record the operator with its inputs and a note of at most SIZE bytes in ROOM. False if the note does
+   not fit: then nothing is recorded. */
+static bool begin_with(const struct kymo_operator *what, struct kymo_opkeys *keys, void *room,
+                       size_t size, struct kymo_op *op)
 {
+    size_t count = what->input_count;
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, 1);
     if (kymo__unlikely(!at))
@@ -283,7 +258,7 @@ static bool begin_with(const struct kymo_operator *what, size_t count, struct ky
     struct kymo_payload payload;
     kymo_payload_begin(&payload, room, size);
     unsigned char *flags = put_head(&payload, what, &found);
-    if (!kymo__opvalues_put(&payload, what->inputs, count, keys) || count < what->input_count)
+    if (!kymo__opvalues_put(&payload, what->inputs, count, keys, KYMO__NAMES_OF_ARGUMENTS))
         *flags |= KYMO_OP_CUT;
     if (kymo__unlikely(payload.over))
         return false;
@@ -298,25 +273,36 @@ static bool begin_with(const struct kymo_operator *what, size_t count, struct ky
     return true;
 }
 
+/* Record the inputs first, in parts, then the operator. */
+static __attribute__((noinline)) struct kymo_op begin_in_parts(const struct kymo_operator *what)
+{
+    struct kymo_op_parts parts = {0};
+    struct kymo_operator without = {.size = what->size};
+    memcpy(&without, what, what->size < sizeof(without) ? what->size : sizeof(without));
+    kymo_op_part(&parts, what->inputs, what->input_count);
+    without.inputs = NULL;
+    without.input_count = 0;
+    without.flags |= kymo_op_parts_flags(&parts);
+    return begin_plainly(&without);
+}
+
 static __attribute__((noinline)) struct kymo_op begin_large(const struct kymo_operator *what)
 {
-    struct kymo_opkeys keys[KYMO_OP_VALUES_MOST];
-    unsigned char room[KYMO_PAYLOAD_MOST + SPARE];
+    struct kymo_opkeys keys[KYMO_OP_PART_VALUES];
+    unsigned char room[KYMO__PART_BYTES + KYMO__NOTE_SPARE];
     struct kymo_op op = none;
-    size_t count =
-        what->input_count < KYMO_OP_VALUES_MOST ? what->input_count : KYMO_OP_VALUES_MOST;
-    while (!begin_with(what, count, keys, room, sizeof(room) - SPARE, &op) && count)
-        count /= 2;
+    if (what->input_count > KYMO_OP_PART_VALUES ||
+        !begin_with(what, keys, room, KYMO__PART_BYTES, &op))
+        return begin_in_parts(what);
     return op;
 }
 
 static __attribute__((noinline)) struct kymo_op begin_with_values(const struct kymo_operator *what)
 {
     struct kymo_opkeys keys[FEW];
-    unsigned char room[SMALL + SPARE];
+    unsigned char room[SMALL + KYMO__NOTE_SPARE];
     struct kymo_op op = none;
-    if (kymo__unlikely(what->input_count > FEW ||
-                       !begin_with(what, what->input_count, keys, room, sizeof(room) - SPARE, &op)))
+    if (kymo__unlikely(what->input_count > FEW || !begin_with(what, keys, room, SMALL, &op)))
         return begin_large(what);
     return op;
 }
@@ -339,15 +325,16 @@ struct kymo_op kymo__op_begin(const struct kymo_operator *what)
 /* ---- end ---- */
 
 /* The same for the end at TICKS. */
-static bool end_with(struct kymo_op op, const struct kymo_op_value *outputs, size_t count, bool cut,
-                     struct kymo_opkeys *keys, void *room, size_t size, uint64_t ticks)
+static bool end_with(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
+                     uint32_t flags, struct kymo_opkeys *keys, void *room, size_t size,
+                     uint64_t ticks)
 {
     struct kymo_schema note = {0};
     struct kymo_lane *lane;
     struct kymo_record *at = kymo_lane_claim(&lane, 1);
     if (kymo__unlikely(!at))
         return true;
-    if (lane->session != op.session || !prepare_note(&note, OUT)) {
+    if (lane->session != op.session || !kymo__op_note(&note, KYMO__NOTE_OUT)) {
         kymo_lane_release(lane, at);
         return true;
     }
@@ -357,10 +344,10 @@ static bool end_with(struct kymo_op op, const struct kymo_op_value *outputs, siz
     struct kymo_payload payload;
     kymo_payload_begin(&payload, room, size);
     kymo_payload_uint(&payload, op.id);
-    unsigned char *flags = payload.bytes + payload.used;
-    kymo_payload_uint(&payload, 0);
-    if (!kymo__opvalues_put(&payload, outputs, count, keys) || cut)
-        *flags |= KYMO_OP_CUT;
+    unsigned char *put_flags = payload.bytes + payload.used;
+    kymo_payload_uint(&payload, flags);
+    if (!kymo__opvalues_put(&payload, outputs, count, keys, KYMO__NAMES_OF_ARGUMENTS))
+        *put_flags |= KYMO_OP_CUT;
     if (kymo__unlikely(payload.over))
         return false;
     at = kymo_lane_claim(&lane, 2 + kymo__chain_records(payload.used));
@@ -370,21 +357,31 @@ static bool end_with(struct kymo_op op, const struct kymo_op_value *outputs, siz
         kymo_lane_release(lane, at);
         return true;
     }
-    struct kymo_record *last = store_note(at, &note, &payload, &ticks);
+    struct kymo_record *last = kymo__op_note_store(at, &note, &payload, &ticks);
     kymo_lane_store(last, ticks, kymo_word(KYMO_LEAVE, 0, op.key));
     kymo_lane_commit(lane, last + 1);
     return true;
 }
 
-static __attribute__((noinline)) void
-end_large(struct kymo_op op, const struct kymo_op_value *outputs, size_t all, uint64_t ticks)
+/* The outputs of OP are in parts before it. */
+static void end_after_parts(struct kymo_op op, uint32_t flags, uint64_t ticks)
 {
-    struct kymo_opkeys keys[KYMO_OP_VALUES_MOST];
-    unsigned char room[KYMO_PAYLOAD_MOST + SPARE];
-    size_t count = all < KYMO_OP_VALUES_MOST ? all : KYMO_OP_VALUES_MOST;
-    while (!end_with(op, outputs, count, count < all, keys, room, sizeof(room) - SPARE, ticks) &&
-           count)
-        count /= 2;
+    enum { MOST = 96 }; /* bytes of its note */
+    unsigned char room[MOST + KYMO__NOTE_SPARE];
+    (void)end_with(op, NULL, 0, flags, NULL, room, MOST, ticks);
+}
+
+static __attribute__((noinline)) void
+end_large(struct kymo_op op, const struct kymo_op_value *outputs, size_t count, uint64_t ticks)
+{
+    struct kymo_opkeys keys[KYMO_OP_PART_VALUES];
+    unsigned char room[KYMO__PART_BYTES + KYMO__NOTE_SPARE];
+    if (count <= KYMO_OP_PART_VALUES &&
+        end_with(op, outputs, count, 0, keys, room, KYMO__PART_BYTES, ticks))
+        return;
+    struct kymo_op_parts parts = {.ticks = ticks};
+    kymo_op_part(&parts, outputs, count);
+    end_after_parts(op, kymo_op_parts_flags(&parts), ticks);
 }
 
 /* End an operator now, without outputs, if nothing is in the way. */
@@ -422,9 +419,8 @@ static __attribute__((noinline)) void end_with_values(struct kymo_op op,
                                                       size_t count, uint64_t ticks)
 {
     struct kymo_opkeys keys[FEW];
-    unsigned char room[SMALL + SPARE];
-    if (kymo__unlikely(count > FEW || !end_with(op, outputs, count, false, keys, room,
-                                                sizeof(room) - SPARE, ticks)))
+    unsigned char room[SMALL + KYMO__NOTE_SPARE];
+    if (kymo__unlikely(count > FEW || !end_with(op, outputs, count, 0, keys, room, SMALL, ticks)))
         end_large(op, outputs, count, ticks);
 }
 
@@ -447,47 +443,9 @@ void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t
         end_slowly(op, outputs, count, ticks);
 }
 
-/* ---- attributes ---- */
-
-/* Record COUNT attributes of OP. False if the note does not fit. */
-static bool attribute(struct kymo_op op, const struct kymo_op_attribute *attributes, size_t count)
+void kymo__op_end_parts(struct kymo_op op, uint32_t flags, uint64_t ticks)
 {
-    uint32_t keys[KYMO_OP_ATTRIBUTES_MOST];
-    unsigned char room[KYMO_PAYLOAD_MOST];
-    struct kymo_schema note = {0};
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_claim(&lane, 1);
-    if (!at)
-        return true;
-    bool here = lane->session == op.session && prepare_note(&note, ATTRIBUTES);
-    for (size_t i = 0; here && i < count; i++)
-        keys[i] = kymo__key(lane, attributes[i].name);
-    kymo_lane_release(lane, at);
-    if (!here)
-        return true;
-    struct kymo_payload payload;
-    kymo_payload_begin(&payload, room, sizeof(room));
-    kymo_payload_uint(&payload, op.id);
-    kymo_payload_count(&payload, count);
-    for (size_t i = 0; i < count; i++)
-        kymo_payload_uint(&payload, keys[i]);
-    kymo_payload_count(&payload, count);
-    for (size_t i = 0; i < count; i++)
-        kymo_payload_bytes(&payload, attributes[i].text, attributes[i].length);
-    kymo_payload_count(&payload, count);
-    for (size_t i = 0; i < count; i++)
-        kymo_payload_uint(&payload, attributes[i].kind);
-    if (payload.over)
-        return false;
-    kymo_note(&note, &payload);
-    return true;
-}
-
-void kymo_op_attributes(struct kymo_op op, const struct kymo_op_attribute *attributes, size_t count)
-{
-    if (!op.key || !count)
-        return;
-    count = count < KYMO_OP_ATTRIBUTES_MOST ? count : KYMO_OP_ATTRIBUTES_MOST;
-    while (count && !attribute(op, attributes, count))
-        count /= 2;
+    uint64_t now = kymo__stamp_begin();
+    end_after_parts(op, flags, ticks ? ticks : now);
+    kymo__stamp_end();
 }

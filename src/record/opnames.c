@@ -52,6 +52,11 @@ static const struct kymo_field out_fields[] = {
     VALUE_FIELDS,
 };
 
+static const struct kymo_field part_fields[] = {
+    {"first", KYMO_FIELD_UINT}, /* values in the parts before it */
+    VALUE_FIELDS,
+};
+
 static const struct kymo_field attribute_fields[] = {
     {"rf_id", KYMO_FIELD_ID},
     {"names", KYMO_FIELD_NAME | KYMO_FIELD_LIST},
@@ -99,6 +104,7 @@ bool kymo__opnames_prepare(struct kymo_opnames *ops, struct kymo_names *names,
     kymo__lock(&ops->lock);
     if (!ops->ready && DEFINE(&ops->in, "operator.in", in_fields) &&
         DEFINE(&ops->out, "operator.out", out_fields) &&
+        DEFINE(&ops->part, "operator.part", part_fields) &&
         DEFINE(&ops->attributes, "operator.attributes", attribute_fields))
         kymo__store_release(&ops->ready, 1u);
     bool ready = ops->ready;

@@ -14,7 +14,7 @@ struct kymo_opnames {
     pthread_mutex_t lock;       /* for everything that changes */
     uint32_t ready;             /* 1: the schemas are defined */
     struct kymo_optable *table; /* NULL at first; read without the lock */
-    struct kymo_schema in, out, attributes;
+    struct kymo_schema in, out, part, attributes;
 };
 
 void kymo__opnames_init(struct kymo_opnames *ops);

@@ -31,15 +31,6 @@ void kymo__opvalues_keys(struct kymo_lane *lane, const struct kymo_op_value *val
     }
 }
 
-/* How many values must still follow, after V, when MISSING had to before it. */
-static uint64_t missing_after(const struct kymo_op_value *v, uint64_t missing)
-{
-    missing -= missing > 0;
-    if (v->kind != KYMO_OP_LIST && v->kind != KYMO_OP_TUPLE)
-        return missing;
-    return v->count < UINT64_MAX - missing ? missing + v->count : UINT64_MAX;
-}
-
 /* ---- columns ---- */
 
 static __attribute__((noinline)) void put_ints(struct out *o, const struct kymo_op_value *values,
@@ -87,21 +78,23 @@ static __attribute__((noinline)) void put_texts(struct out *o, const struct kymo
     }
 }
 
-/* The keywords of the arguments; at least one argument has one. */
+/* The keywords of all values, or only of the arguments; at least one has one. */
 static __attribute__((noinline)) void put_names(struct out *o, const struct kymo_op_value *values,
-                                                size_t count, const struct kymo_opkeys *keys)
+                                                size_t count, const struct kymo_opkeys *keys,
+                                                enum kymo__op_named named)
 {
+    bool all = named == KYMO__NAMES_OF_VALUES;
     uint64_t missing = 0, top = 0;
     for (size_t i = 0; i < count; i++) {
-        top += !missing;
-        missing = missing_after(&values[i], missing);
+        top += all || !missing;
+        missing = kymo__opvalues_missing(&values[i], missing);
     }
     out_uint(o, top);
     missing = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!missing)
+        if (all || !missing)
             out_uint(o, keys[i].name);
-        missing = missing_after(&values[i], missing);
+        missing = kymo__opvalues_missing(&values[i], missing);
     }
 }
 
@@ -352,11 +345,11 @@ KYMO_INLINE bool put_kinds_and_ints(struct out *o, const struct kymo_op_value *v
 }
 
 bool kymo__opvalues_put(struct kymo_payload *p, const struct kymo_op_value *values, size_t count,
-                        const struct kymo_opkeys *keys)
+                        const struct kymo_opkeys *keys, enum kymo__op_named named)
 {
     enum { TENSOR_LISTS = 10 }; /* of a note */
     static const unsigned char empty[TENSOR_LISTS];
-    uint16_t tensors[KYMO_OP_VALUES_MOST];
+    uint16_t tensors[KYMO_OP_PART_VALUES];
     if (!count) {
         kymo__opvalues_put_none(p);
         return true;
@@ -377,7 +370,7 @@ bool kymo__opvalues_put(struct kymo_payload *p, const struct kymo_op_value *valu
     if (c.texts)
         put_texts(&o, values, count);
     if (c.named)
-        put_names(&o, values, count, keys);
+        put_names(&o, values, count, keys, named);
     else
         out_uint(&o, 0);
     /* Of a tensor eight numbers, and two lists; and each list has a length. */

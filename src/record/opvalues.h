@@ -16,10 +16,22 @@ struct kymo_opkeys {
 void kymo__opvalues_keys(struct kymo_lane *lane, const struct kymo_op_value *values, size_t count,
                          struct kymo_opkeys *keys);
 
-/* Add the value fields of COUNT values, at most KYMO_OP_VALUES_MOST. Returns false if the last
+/* Which values have a name in the list of names: of a part nobody knows yet what are arguments. */
+enum kymo__op_named { KYMO__NAMES_OF_ARGUMENTS, KYMO__NAMES_OF_VALUES };
+
+/* Add the value fields of COUNT values, at most KYMO_OP_PART_VALUES. Returns false if the last
    argument is not complete. */
 bool kymo__opvalues_put(struct kymo_payload *payload, const struct kymo_op_value *values,
-                        size_t count, const struct kymo_opkeys *keys);
+                        size_t count, const struct kymo_opkeys *keys, enum kymo__op_named named);
+
+/* How many values must still follow, after V, when MISSING had to before it. */
+static inline uint64_t kymo__opvalues_missing(const struct kymo_op_value *v, uint64_t missing)
+{
+    missing -= missing > 0;
+    if (v->kind != KYMO_OP_LIST && v->kind != KYMO_OP_TUPLE)
+        return missing;
+    return v->count < UINT64_MAX - missing ? missing + v->count : UINT64_MAX;
+}
 
 enum { KYMO__OPVALUES_LISTS = 15 }; /* value fields, which are all lists */
 

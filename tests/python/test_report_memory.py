@@ -230,7 +230,7 @@ def test_options_of_time_and_of_memory_do_not_mix(stories: dict[str, Path]):
     assert bad("report", "--memory", "--sort", "self", path) == (
         "--sort works only without --memory"
     )
-    assert bad("report", "--check", path) == "--check works only with --memory"
+    assert bad("report", "--at", "end", path) == "--at works only with --memory"
     assert bad("diff", "--memory", "--of", "calls", path, path) == (
         "--of calls works only without --memory"
     )

@@ -138,7 +138,7 @@ class _Notes:
     """What is in a recording besides operators."""
 
     def __init__(self, recording: Recording) -> None:
-        self.memory: dict[int, Sequence[int]] = {}  # of the inputs of an operator, by its id
+        self.memory: dict[int, list[int]] = {}  # of the inputs of an operator, by its id
         self.holders: list[tuple[int, dict[str, Any]]] = []
         self.freed: list[tuple[int, int]] = []  # addresses of blocks on the CPU from before
         if recording.start == recording.end:
@@ -148,7 +148,7 @@ class _Notes:
                 continue
             if event.name == "operator.memory":
                 fields = event.fields
-                self.memory[fields["rf_id"]] = fields["memory"]
+                self.memory.setdefault(fields["rf_id"], []).extend(fields["memory"])
             elif event.name == "operator.holder":
                 self.holders.append((event.time, event.fields))
             elif event.name == "operator.freed":

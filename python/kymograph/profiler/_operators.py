@@ -10,6 +10,7 @@ _TENSOR, _INT, _BOOL, _FLOAT, _TEXT, _DEVICE, _LIST, _TUPLE, _OTHER, _COMPLEX = 
 _UNDEFINED = 11
 _SCALARS = {_INT, _BOOL, _FLOAT, _COMPLEX}
 _OPAQUE = 2  # of enum kymo_op_mark
+_LIST_MOST = 30  # numbers in a list that torch shows
 
 USER_SCOPE = 7
 
@@ -48,13 +49,17 @@ class Value:
         return bool(self.inside) and self.all_are({_TENSOR, _UNDEFINED})
 
     @property
+    def is_scalars(self) -> bool:
+        return len(self.inside) <= _LIST_MOST and self.all_are(_SCALARS)
+
+    @property
     def type(self) -> str:
         """As torch has it in `Input type`."""
         if self.kind == _TENSOR:
             return self.dtype
         if self.kind in _SCALARS:
             return "Scalar"
-        if self.all_are(_SCALARS):
+        if self.is_scalars:
             return "ScalarList"
         return "TensorList" if self.all_are({_TENSOR, _UNDEFINED}) else ""
 
@@ -63,7 +68,7 @@ class Value:
         """A number, or a list of numbers; None for anything else."""
         if self.kind in _SCALARS:
             return self.plain
-        return [value.plain for value in self.inside] if self.all_are(_SCALARS) else None
+        return [value.plain for value in self.inside] if self.is_scalars else None
 
 
 def _read(note: dict[str, Any]) -> tuple[list[Value], list[str]]:

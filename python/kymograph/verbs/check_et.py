@@ -76,6 +76,7 @@ class Trace:
         for node in self.nodes.values():
             self.check_values(node, "inputs")
             self.check_values(node, "outputs")
+            self.check_complete(node)
         self.check_ids()
 
     def add(self, node: Any) -> None:
@@ -141,6 +142,13 @@ class Trace:
         for value, type_ in zip(values, types, strict=True):
             if not self.check_value(node["id"], value, type_):
                 self.mistakes.append(f"{where}: {json.dumps(value)[:60]} is not a {type_}")
+
+    def check_complete(self, node: dict[str, Any]) -> None:
+        missing = attribute(node, "incomplete")
+        if missing:
+            self.mistakes.append(
+                f"node {node['id']}, {node['name']!r}: not all of its {missing} were recorded"
+            )
 
     def check_value(self, node: int, value: Any, type_: Any) -> bool:
         if not isinstance(type_, str):

@@ -55,6 +55,10 @@ int kymo__cli_report_sample(struct cli_report *report, const struct kymo_samples
                             bool for_programs);
 void kymo__cli_report_sample_free(struct cli_report *report);
 
+/* report_check.c: say what is missing in the whole capture, whatever part the report is about. Returns
+   CLI_OK, CLI_NO if something is missing, or another exit status. */
+int kymo__cli_report_check(const struct cli_report *report);
+
 /* report_cost.c: estimate what tracing added to the figures, and subtract it with --corrected;
    PART is the time window of the survey. Freed with the report. Returns 0 or a negative code. */
 int kymo__cli_report_cost(struct cli_report *report, const struct kymo_tally_options *part,

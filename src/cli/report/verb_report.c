@@ -172,7 +172,7 @@ static bool options_agree(const struct cli_verb *verb, const struct cli_argument
 {
     static const int of_time[] = {OPTION_SORT,  OPTION_THREAD,  OPTION_FROM,   OPTION_TO,
                                   OPTION_UNTIL, OPTION_CALLERS, OPTION_NATIVE, OPTION_CORRECTED};
-    static const int of_memory[] = {OPTION_AT, OPTION_OLDER_THAN, OPTION_CHECK};
+    static const int of_memory[] = {OPTION_AT, OPTION_OLDER_THAN};
     bool memory = arguments->value[OPTION_MEMORY] != NULL;
     const int *wrong = memory ? of_time : of_memory;
     size_t count = memory ? sizeof of_time / sizeof *of_time : sizeof of_memory / sizeof *of_memory;
@@ -271,6 +271,8 @@ static int run_report(const struct cli_verb *verb, const struct cli_arguments *a
                                     &report.threads);
     if (code == CLI_OK) {
         code = show_report(&report, arguments->value[OPTION_JSON] != NULL, (int)native);
+        if (code == CLI_OK && arguments->value[OPTION_CHECK])
+            code = kymo__cli_report_check(&report);
         kymo__cli_threads_free(&report.threads);
     }
     kymo_close(report.capture);
@@ -312,8 +314,7 @@ static const struct cli_option options[] = {
                    "with --memory: what was alive then (default: at the peak)"},
     [OPTION_OLDER_THAN] = {"older-than", 0, "TIME",
                            "with --memory: of what is alive at the end, only blocks this old"},
-    [OPTION_CHECK] = {"check", 0, NULL,
-                      "with --memory: exit with 1 and say why if the capture is incomplete"},
+    [OPTION_CHECK] = {"check", 0, NULL, "exit with 1 and say why if the capture is incomplete"},
     [OPTION_STEP] = {"step", 0, "NAME",
                      "with a directory: the function or span that is one step (default: the steps "
                      "of kymograph.profile)"},

@@ -9,7 +9,12 @@
 #include "alloc.h"
 #include "thread.h"
 
-enum { BATCH = 256, BATCHES = 4 };
+enum {
+    BATCH = 256,
+    BATCHES = 4,
+    VALUES = 1 << 16, /* a batch is full with these, too, so that memory is bounded */
+    KEPT = 1 << 10,   /* room for more values is not used again */
+};
 
 struct item {
     struct kymo_op_thread thread; /* id 0: it is the operator */
@@ -19,6 +24,7 @@ struct item {
 struct batch {
     struct item items[BATCH];
     size_t count;
+    size_t values; /* of all operators in it */
 };
 
 struct ahead {
@@ -48,7 +54,7 @@ static int pass_on(struct ahead *a)
         pthread_cond_wait(&a->changed, &a->lock);
     int rc = a->error;
     pthread_mutex_unlock(&a->lock);
-    being_filled(a)->count = 0;
+    being_filled(a)->count = being_filled(a)->values = 0;
     return rc;
 }
 
@@ -69,7 +75,8 @@ static int on_end(void *arg, struct kymo_opcall *op)
     item->thread.id = 0;
     item->op = *op;
     *op = old;
-    return batch->count == BATCH ? pass_on(a) : 0;
+    batch->values += item->op.inputs.count + item->op.outputs.count;
+    return batch->count == BATCH || batch->values >= VALUES ? pass_on(a) : 0;
 }
 
 /* Wait for the visitor: operators refer to texts of the reader. */
@@ -102,6 +109,12 @@ static inline void fetch_values(const struct kymo_opdata *values)
     fetch_soon(values->bytes.bytes, values->bytes.len);
 }
 
+static inline void let_go(struct kymo_opdata *values)
+{
+    if (kymo__unlikely(values->capacity > KEPT))
+        kymo__op_values_fini(values);
+}
+
 static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch)
 {
     int rc = 0;
@@ -117,6 +130,8 @@ static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch
             rc = visitor->end ? visitor->end(visitor->arg, &item->op) : 0;
         else
             rc = visitor->thread ? visitor->thread(visitor->arg, &item->thread) : 0;
+        let_go(&item->op.inputs);
+        let_go(&item->op.outputs);
     }
     return rc;
 }

@@ -172,6 +172,7 @@ int kymo__op_values_read(struct kymo_opdata *values, const struct kymo_op_fields
     while (c.kinds.left)
         read_value(&values->all[values->count++], &c);
     values->recorded = !(fields->at[KYMO__OP_FLAGS].number & KYMO_OP_NAMES);
+    values->cut = fields->at[KYMO__OP_FLAGS].number & KYMO_OP_CUT;
     count_elements(values);
     limit_depth(values);
     name_values(values, &c);
@@ -181,7 +182,7 @@ int kymo__op_values_read(struct kymo_opdata *values, const struct kymo_op_fields
 void kymo__op_values_clear(struct kymo_opdata *values)
 {
     values->count = values->top = 0;
-    values->recorded = false;
+    values->recorded = values->cut = false;
 }
 
 void kymo__op_values_fini(struct kymo_opdata *values)

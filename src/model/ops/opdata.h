@@ -36,6 +36,7 @@ struct kymo_opdata {
     size_t count, capacity;
     uint32_t top;             /* values that are not in a list */
     bool recorded;            /* false: nothing is known about them */
+    bool cut;                 /* there were more */
     struct kymo_buffer bytes; /* of texts, shapes and strides */
 };
 

@@ -122,8 +122,8 @@ static int on_enter(void *arg, struct kymo_open_call *frame, uint32_t depth)
 /* Report OPEN, which has ended, now or when those around it have ended. */
 static int report_ended(struct pass *p, struct kymo_op_lane *lane, struct kymo_op_open *open)
 {
-    bool wait =
-        p->visitor->end && kymo__op_lane_may_return(lane) && lane->held.count < KYMO__OP_HELD_MOST;
+    bool wait = p->visitor->end && kymo__op_lane_may_return(lane) &&
+                lane->held.count < KYMO__OP_HELD_MOST && lane->held.values < KYMO__OP_HELD_VALUES;
     int rc = open->reported ? tell_thread(p, lane) : 0;
     if (rc == 0 && !wait)
         rc = kymo__op_held_report(&lane->held, p->visitor);
@@ -219,6 +219,16 @@ static int take_out(struct pass *p, struct kymo_op_lane *lane, const struct kymo
     return rc < 0 ? rc : kymo__op_ids_outputs(&p->ids, lane, op);
 }
 
+static int take_part(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event,
+                     const struct kymo_op_fields *fields)
+{
+    struct kymo_opcolumn columns[KYMO__COLUMNS];
+    size_t head;
+    if (!kymo__opjoin_columns(p->capture->reader, event, columns, &head))
+        return 0;
+    return kymo__opjoin_add(&lane->parts, fields->at[KYMO__OP_FIRST].number, columns);
+}
+
 static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event,
                         const struct kymo_places *places)
 {
@@ -227,6 +237,10 @@ static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct 
         return 0;
     struct kymo_op_fields fields;
     kymo__op_fields_read(&fields, &p->keys, event, places);
+    if (note == KYMO__OP_PART)
+        return take_part(p, lane, event, &fields);
+    if (note == KYMO__OP_IN || note == KYMO__OP_OUT)
+        kymo__op_lane_join(lane, &fields);
     if (note == KYMO__OP_IN)
         return take_in(p, lane, &fields);
     if (note == KYMO__OP_OUT)

@@ -1,8 +1,8 @@
 /* opfields.h — recognises the payloads of operators among those of a capture.
 
-   An operator is a call of class KYMO_CLASS_OPERATOR with up to three kinds of payload:
-   "operator.in", "operator.out" and "operator.attributes". Those about the memory of tensors
-   are recognised so that exports do not show them. Schemas and fields are found by name, so
+   An operator is a call of class KYMO_CLASS_OPERATOR with up to four kinds of payload: "operator.in",
+   "operator.out", "operator.attributes", and "operator.part" if it has very many values. Those about
+   the memory of tensors are recognised so that exports do not show them. Schemas and fields are found by name, so
    that a recorder may add fields and reorder them. docs/internals/operators.md describes them. */
 #ifndef KYMO_OPFIELDS_H
 #define KYMO_OPFIELDS_H
@@ -15,6 +15,7 @@ enum kymo_op_note {
     KYMO__OP_IN,
     KYMO__OP_OUT,
     KYMO__OP_ATTRIBUTES,
+    KYMO__OP_PART,
     KYMO__OP_MEMORY, /* this and what follows is for the memory timeline of the profiler */
     KYMO__OP_HOLDER,
     KYMO__OP_FREED,
@@ -29,7 +30,8 @@ enum kymo_op_field {
     KYMO__OP_FW_THREAD,
     KYMO__OP_SCHEMA,
     KYMO__OP_FLAGS,
-    KYMO__OP_KINDS,
+    KYMO__OP_FIRST,
+    KYMO__OP_KINDS, /* this and what follows is in the order of opjoin.h */
     KYMO__OP_INTS,
     KYMO__OP_FLOATS,
     KYMO__OP_TEXTS,

@@ -14,6 +14,8 @@ int kymo__op_hold(struct kymo_op_held *held, struct kymo_opcall *op)
     memset(held->all + had, 0, (held->capacity - had) * sizeof(*held->all));
     struct kymo_opcall spare = held->all[held->count];
     held->all[held->count++] = *op;
+    held->values += held->all[held->count - 1].inputs.count;
+    held->values += held->all[held->count - 1].outputs.count;
     *op = spare;
     return 0;
 }
@@ -23,7 +25,7 @@ int kymo__op_held_report(struct kymo_op_held *held, const struct kymo_ops_visito
     int rc = 0;
     for (size_t i = 0; rc == 0 && visitor->end && i < held->count; i++)
         rc = visitor->end(visitor->arg, &held->all[i]);
-    held->count = 0;
+    held->count = held->values = 0;
     return rc;
 }
 

@@ -8,11 +8,13 @@
 
 #include "operators.h"
 
-enum { KYMO__OP_HELD_MOST = 1024 }; /* more are not held, so that memory is bounded */
+/* More operators, or more values of them, are not held, so that memory is bounded. */
+enum { KYMO__OP_HELD_MOST = 1024, KYMO__OP_HELD_VALUES = 1 << 17 };
 
 struct kymo_op_held {
     struct kymo_opcall *all; /* in the order in which they ended; those after `count` are spare */
     size_t count, capacity;
+    size_t values; /* inputs and outputs of all */
 };
 
 /* Add OP, which gets the buffers of a spare one. Returns 0 or -ENOMEM. */

@@ -136,6 +136,31 @@ int kymo__op_ids_inputs(struct kymo_op_ids *ids, const struct kymo_op_lane *lane
     return 0;
 }
 
+/* Which tensors and storages are among the inputs of an operator. If there are many, they are put into
+   maps, because they are looked for once for each output. */
+struct taken {
+    const struct kymo_opdata *inputs;
+    struct kymo_map tensors, storages;
+    bool mapped;
+};
+
+static int map_inputs(struct taken *taken, size_t outputs)
+{
+    enum { MANY = 1 << 12 };
+    const struct kymo_opdata *inputs = taken->inputs;
+    int rc = 0;
+    taken->mapped = inputs->count * outputs > MANY;
+    for (size_t i = 0; taken->mapped && rc == 0 && i < inputs->count; i++) {
+        const struct kymo_opdatum *value = &inputs->all[i];
+        if (value->kind != KYMO_OP_TENSOR)
+            continue;
+        rc = kymo__map_set(&taken->tensors, value->tensor, 1);
+        if (rc == 0)
+            rc = kymo__map_set(&taken->storages, value->storage, 1);
+    }
+    return rc;
+}
+
 static bool takes_storage(const struct kymo_opdata *values, uint64_t address)
 {
     for (size_t i = 0; i < values->count; i++)
@@ -144,29 +169,49 @@ static bool takes_storage(const struct kymo_opdata *values, uint64_t address)
     return false;
 }
 
+static bool has_taken_tensor(const struct taken *taken, uint64_t address)
+{
+    return taken->mapped ? kymo__map_find(&taken->tensors, address) != 0
+                         : kymo__op_takes_tensor(taken->inputs, address);
+}
+
+static bool has_taken_storage(const struct taken *taken, uint64_t address)
+{
+    return taken->mapped ? kymo__map_find(&taken->storages, address) != 0
+                         : takes_storage(taken->inputs, address);
+}
+
+/* Set the ids of VALUE, a tensor that OP returns. */
+static int return_tensor(struct kymo_op_ids *ids, struct kymo_op_lane *lane,
+                         const struct kymo_opcall *op, const struct taken *taken,
+                         struct kymo_opdatum *value)
+{
+    uint64_t before;
+    value->tensor_id = id_returned(ids, meet_tensor(ids, lane->process, value), op->id,
+                                   has_taken_tensor(taken, value->tensor), &before);
+    if (before)
+        kymo__op_lane_correct(
+            lane, &(struct kymo_op_mistaken){op->id, value->tensor, 0, before, value->tensor_id});
+    if (!value->tensor_id)
+        return -ENOMEM;
+    if (!value->storage)
+        return 0;
+    value->storage_id = id_returned(ids, meet_storage(ids, lane->process, value), op->id,
+                                    has_taken_storage(taken, value->storage), &before);
+    if (before)
+        kymo__op_lane_correct(
+            lane, &(struct kymo_op_mistaken){op->id, 0, value->storage, before, value->storage_id});
+    return value->storage_id ? 0 : -ENOMEM;
+}
+
 int kymo__op_ids_outputs(struct kymo_op_ids *ids, struct kymo_op_lane *lane, struct kymo_opcall *op)
 {
-    for (size_t i = 0; i < op->outputs.count; i++) {
-        struct kymo_opdatum *value = &op->outputs.all[i];
-        uint64_t before;
-        if (value->kind != KYMO_OP_TENSOR)
-            continue;
-        value->tensor_id = id_returned(ids, meet_tensor(ids, lane->process, value), op->id,
-                                       kymo__op_takes_tensor(&op->inputs, value->tensor), &before);
-        if (before)
-            kymo__op_lane_correct(lane, &(struct kymo_op_mistaken){op->id, value->tensor, 0, before,
-                                                                   value->tensor_id});
-        if (!value->tensor_id)
-            return -ENOMEM;
-        if (!value->storage)
-            continue;
-        value->storage_id = id_returned(ids, meet_storage(ids, lane->process, value), op->id,
-                                        takes_storage(&op->inputs, value->storage), &before);
-        if (before)
-            kymo__op_lane_correct(lane, &(struct kymo_op_mistaken){op->id, 0, value->storage,
-                                                                   before, value->storage_id});
-        if (!value->storage_id)
-            return -ENOMEM;
-    }
-    return 0;
+    struct taken taken = {.inputs = &op->inputs};
+    int rc = map_inputs(&taken, op->outputs.count);
+    for (size_t i = 0; rc == 0 && i < op->outputs.count; i++)
+        if (op->outputs.all[i].kind == KYMO_OP_TENSOR)
+            rc = return_tensor(ids, lane, op, &taken, &op->outputs.all[i]);
+    kymo__map_fini(&taken.tensors);
+    kymo__map_fini(&taken.storages);
+    return rc;
 }

@@ -22,6 +22,7 @@ void kymo__op_lane_fini(struct kymo_op_lane *lane)
         kymo__opcall_fini(&lane->open[i].op);
     kymo__free(lane->open);
     kymo__op_held_fini(&lane->held);
+    kymo__opjoin_fini(&lane->parts);
     for (size_t i = 0; i < lane->carried_count; i++)
         kymo__opcall_fini(&lane->carried[i].open.op);
     kymo__free(lane->carried);
@@ -107,6 +108,27 @@ void kymo__op_lane_correct(struct kymo_op_lane *lane, const struct kymo_op_mista
     for (size_t i = lane->count; i-- > 0;)
         if (!kymo__opcall_correct(&lane->open[i].op, mistaken))
             break;
+}
+
+static_assert(KYMO__OP_FIELDS - KYMO__OP_KINDS == KYMO__COLUMNS &&
+                  KYMO__OP_INTS - KYMO__OP_KINDS == KYMO__COLUMN_INTS &&
+                  KYMO__OP_NAMES - KYMO__OP_KINDS == KYMO__COLUMN_NAMES,
+              "fields and columns have the same order");
+
+void kymo__op_lane_join(struct kymo_op_lane *lane, struct kymo_op_fields *fields)
+{
+    struct kymo_opcolumn columns[KYMO__COLUMNS];
+    uint64_t *flags = &fields->at[KYMO__OP_FLAGS].number;
+    if (kymo__likely(!(*flags & KYMO_OP_PARTS)))
+        return;
+    *flags = kymo__opjoin_take(&lane->parts, *flags, columns);
+    for (unsigned i = 0; i < KYMO__COLUMNS; i++)
+        fields->at[KYMO__OP_KINDS + i] =
+            columns[i].count ? (struct kymo_op_found){.number = columns[i].count,
+                                                      .bytes = columns[i].bytes,
+                                                      .end = columns[i].bytes + columns[i].length,
+                                                      .there = true}
+                             : (struct kymo_op_found){.there = true};
 }
 
 int kymo__op_take_in(struct kymo_opcall *op, const struct kymo_op_fields *fields,

@@ -5,6 +5,7 @@
 #include "nest.h"
 #include "operators.h"
 #include "opheld.h"
+#include "opjoin.h"
 
 /* An operator that has not been reported yet. Its buffers are reused by the next one at the same
    depth. */
@@ -24,6 +25,7 @@ struct kymo_op_lane {
     struct kymo_op_open *open; /* outermost first */
     size_t count, capacity;
     struct kymo_op_held held; /* inside the outermost of these that is not a span */
+    struct kymo_opjoin parts; /* of an operator that begins or ends soon */
     uint32_t index, process;
     uint64_t id;     /* of the thread; 0: it had no operator yet */
     uint64_t tid;    /* the framework's number if known, else the system's */
@@ -64,6 +66,9 @@ bool kymo__op_lane_takes(const struct kymo_op_lane *lane, uint64_t tensor);
 
 /* Correct what has ended, or is about to, inside an operator. */
 void kymo__op_lane_correct(struct kymo_op_lane *lane, const struct kymo_op_mistaken *mistaken);
+
+/* FIELDS are those of a note on LANE. If its values are in parts, put them there. */
+void kymo__op_lane_join(struct kymo_op_lane *lane, struct kymo_op_fields *fields);
 
 /* Fill in OP from FIELDS of its payload. Returns 0 or -ENOMEM. */
 int kymo__op_take_in(struct kymo_opcall *op, const struct kymo_op_fields *fields,

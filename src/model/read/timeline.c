@@ -9,6 +9,7 @@
 #include "buffer.h"
 #include "calllines.h"
 #include "fields.h"
+#include "opjoin.h"
 #include "pace.h"
 
 enum { STEP = 16384, RESUME = 1, YIELD = 1 };
@@ -44,6 +45,7 @@ struct kymo_timeline {
     uint32_t *going_on; /* open spans whose enclosing call has ended; the innermost last */
     size_t going_on_count, going_on_capacity;
     struct kymo_buffer notes; /* each after a struct note */
+    struct kymo_opjoin parts; /* of the next operator of the thread */
     const struct kymo_reader *reader;
 };
 
@@ -146,24 +148,71 @@ static bool is_operator(const struct kymo_timeline *t, const struct call *call)
     return t->callables.all[call->callable].class == KYMO_CLASS_OPERATOR;
 }
 
-/* The note "operator.in" comes directly after the enter of its operator. */
+/* The number in field NAME of EVENT, or 0. */
+static uint64_t number_of(const struct kymo_timeline *t, const struct kymo_event *event,
+                          const char *name)
+{
+    struct kymo_fields fields;
+    struct kymo_call_arg field;
+    kymo__fields_begin(&fields, t->reader, event);
+    while (kymo__fields_next(&fields, &field))
+        if (strcmp(kymo__key_name(t->reader, field.key), name) == 0)
+            return field.value;
+    return 0;
+}
+
+static int take_part(struct kymo_timeline *t, const struct kymo_event *event)
+{
+    struct kymo_opcolumn columns[KYMO__COLUMNS];
+    size_t head;
+    if (!kymo__opjoin_columns(t->reader, event, columns, &head))
+        return 0;
+    return kymo__opjoin_add(&t->parts, number_of(t, event, "first"), columns);
+}
+
+/* Add the payload of EVENT, the note of an operator, to the notes. */
+static int add_payload(struct kymo_timeline *t, const struct kymo_event *event)
+{
+    struct kymo_opcolumn columns[KYMO__COLUMNS];
+    uint64_t flags = t->parts.columns[KYMO__COLUMN_KINDS].count ? number_of(t, event, "flags") : 0;
+    size_t head;
+    if (!(flags & KYMO_OP_PARTS) || !kymo__opjoin_columns(t->reader, event, columns, &head))
+        return kymo__buffer_add(&t->notes, event->payload, event->payload_bytes);
+    kymo__opjoin_take(&t->parts, flags, columns);
+    int rc = kymo__buffer_add(&t->notes, event->payload, head);
+    for (size_t i = 0; rc == 0 && i < KYMO__COLUMNS; i++) {
+        rc = kymo__buffer_add_varint(&t->notes, columns[i].count);
+        if (rc == 0)
+            rc = kymo__buffer_add(&t->notes, columns[i].bytes, columns[i].length);
+    }
+    return rc;
+}
+
+/* The note "operator.in" comes directly after the enter of its operator, and its parts before. */
 static int timeline_event(void *arg, const struct kymo_event *event)
 {
     struct kymo_timeline *t = arg;
-    if (event->kind != KYMO_PAYLOAD || !t->count)
+    if (event->kind != KYMO_PAYLOAD)
+        return 0;
+    if (kymo__unlikely(strcmp(kymo__key_name(t->reader, event->key), "operator.part") == 0))
+        return take_part(t, event);
+    if (!t->count)
         return 0;
     struct call *call = &t->calls[t->count - 1];
     if (call->note || call->thread != t->thread || !is_operator(t, call) ||
         strcmp(kymo__key_name(t->reader, event->key), "operator.in") != 0)
         return 0;
-    const struct note note = {event->key, (uint32_t)event->payload_bytes};
-    size_t at = t->notes.len;
+    struct note note = {.key = event->key};
+    size_t at = t->notes.len, first = at + sizeof(note);
     int rc = kymo__buffer_add(&t->notes, &note, sizeof(note));
     if (rc == 0)
-        rc = kymo__buffer_add(&t->notes, event->payload, event->payload_bytes);
-    if (rc == 0)
-        call->note = at + 1;
-    return rc;
+        rc = add_payload(t, event);
+    if (rc < 0)
+        return rc;
+    note.bytes = (uint32_t)(t->notes.len - first);
+    memcpy(t->notes.bytes + at, &note, sizeof(note));
+    call->note = at + 1;
+    return 0;
 }
 
 /* An operator that does nothing but call another of its name is listed once: the inner one, a call
@@ -226,6 +275,7 @@ static int read_thread(struct kymo_timeline *t, struct kymo_capture *capture, ky
     while (rc > 0)
         rc = kymo__pace_read(calls, STEP, until, &cut);
     t->cut |= cut;
+    kymo__opjoin_fini(&t->parts);
     kymo__calls_fini(calls);
     kymo__free(calls);
     return rc == 0 && operators && !t->whole ? merge_operators(t, first) : rc;

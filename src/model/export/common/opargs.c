@@ -10,7 +10,7 @@
 #include "fields.h"
 #include "jsontext.h"
 
-enum { TENSORS_MOST = 30 }; /* of a longer list of tensors, PyTorch writes nothing */
+enum { LIST_MOST = 30 }; /* of a longer list, PyTorch does not write what is in it */
 
 struct out {
     int (*emit)(void *arg, const struct kymo_op_arg *value);
@@ -60,6 +60,13 @@ static bool all_are(const struct kymo_opdata *values, size_t at,
     return true;
 }
 
+static bool is_scalar_list(const struct kymo_opdata *values, size_t at)
+{
+    const struct kymo_opdatum *value = &values->all[at];
+    return value->kind == KYMO_OP_LIST && value->count <= LIST_MOST &&
+           all_are(values, at, is_scalar);
+}
+
 static const char *type_of(const struct kymo_opdata *values, size_t at)
 {
     const struct kymo_opdatum *value = &values->all[at];
@@ -67,11 +74,10 @@ static const char *type_of(const struct kymo_opdata *values, size_t at)
         return value->dtype;
     if (is_scalar(value))
         return "Scalar";
-    if (value->kind != KYMO_OP_LIST)
-        return "";
-    if (all_are(values, at, is_scalar))
+    if (is_scalar_list(values, at))
         return "ScalarList";
-    return all_are(values, at, kymo__op_is_tensor) ? "TensorList" : "";
+    bool tensors = value->kind == KYMO_OP_LIST && all_are(values, at, kymo__op_is_tensor);
+    return tensors ? "TensorList" : "";
 }
 
 /* ---- the four lists ---- */
@@ -109,7 +115,7 @@ static int add_tensors(struct kymo_buffer *b, const struct kymo_opdata *values, 
     if (!kymo__op_is_many(value))
         return add(b, values, at);
     int rc = kymo__json_text(b, "[");
-    bool shown = value->count <= TENSORS_MOST && all_are(values, at, kymo__op_is_tensor);
+    bool shown = value->count <= LIST_MOST && all_are(values, at, kymo__op_is_tensor);
     at++;
     for (uint32_t i = 0; shown && rc == 0 && i < value->count; i++, at = values->all[at].after)
         rc = (i ? kymo__json_text(b, ", ") : 0) | add(b, values, at);
@@ -162,7 +168,7 @@ static int add_concrete_item(struct kymo_buffer *b, const struct kymo_opdata *va
     int rc = kymo__json_text(b, "\"");
     if (is_scalar(value)) {
         rc |= add_scalar(b, value);
-    } else if (value->kind == KYMO_OP_LIST && all_are(values, at, is_scalar)) {
+    } else if (is_scalar_list(values, at)) {
         rc |= kymo__json_text(b, "[");
         at++;
         for (uint32_t i = 0; rc == 0 && i < value->count; i++, at = values->all[at].after)
@@ -324,6 +330,8 @@ int kymo__op_args(const struct kymo_opcall *op,
         rc = emit_int(&o, "Fwd thread id", op->fw_tid);
     if (rc == 0 && op->inputs.recorded)
         rc = emit_values(&o, &op->inputs);
+    if (rc == 0 && op->inputs.cut)
+        rc = emit_text(&o, "Incomplete", "inputs", 6);
     if (rc == 0)
         rc = emit_annotation_text(&o, op);
     for (size_t i = 0; rc == 0 && i < op->attribute_count; i++)

@@ -35,9 +35,9 @@ void kymo__op_export_fini(struct kymo_op_export *ops);
 const struct kymo_op_arrow *kymo__op_arrow_at(const struct kymo_op_export *ops, uint32_t index,
                                               uint64_t number);
 
-/* The operators open on a thread; all zero at first. `lane` has those whose payload was a note. An
-   annotation that outlives the call in which it began has several slices, of which only the first has
-   its payload: `lane` keeps it for the others. */
+/* The operators open on a thread; all zero at first. `lane` has those whose payload was a note. It also
+   keeps the payload of an annotation that outlives the call in which it began, for its later
+   slices: only the first slice comes with it. */
 struct kymo_op_track {
     struct kymo_op_lane lane;
     uint32_t depth; /* of the innermost call */
@@ -60,7 +60,8 @@ static inline bool kymo__op_track_is_open(const struct kymo_op_track *track)
 /* Does what follows depend on the state of TRACK? */
 static inline bool kymo__op_track_goes_on(const struct kymo_op_track *track)
 {
-    return kymo__op_track_is_open(track) || track->lane.carried_count != 0;
+    return kymo__op_track_is_open(track) || track->lane.carried_count != 0 ||
+           track->lane.parts.columns[KYMO__COLUMN_KINDS].count != 0;
 }
 
 /* Take EVENT with its ARGS. Returns 1 if it was a payload of an operator, which is not to be shown, 0

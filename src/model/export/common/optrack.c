@@ -88,6 +88,19 @@ static unsigned collect_fields(struct kymo_op_fields *fields, const struct kymo_
     return found;
 }
 
+/* The columns of a part are its last fields. */
+static int take_part(struct kymo_op_track *track, const struct kymo_op_fields *fields,
+                     const struct kymo_call_arg *args, unsigned count)
+{
+    struct kymo_opcolumn columns[KYMO__COLUMNS];
+    if (count < KYMO__COLUMNS)
+        return 0;
+    args += count - KYMO__COLUMNS;
+    for (unsigned i = 0; i < KYMO__COLUMNS; i++)
+        columns[i] = (struct kymo_opcolumn){args[i].count, args[i].bytes, args[i].length};
+    return kymo__opjoin_add(&track->lane.parts, fields->at[KYMO__OP_FIRST].number, columns);
+}
+
 int kymo__op_track_note(struct kymo_op_track *track, const struct kymo_op_export *ops,
                         const struct kymo_event *event, const struct kymo_call_arg *args,
                         unsigned count)
@@ -99,7 +112,11 @@ int kymo__op_track_note(struct kymo_op_track *track, const struct kymo_op_export
     if (note == KYMO__OP_NOTHING)
         return 0;
     collect_fields(&fields, &ops->keys, note, args, count);
-    if (note == KYMO__OP_IN) {
+    if (note == KYMO__OP_IN || note == KYMO__OP_OUT)
+        kymo__op_lane_join(&track->lane, &fields);
+    if (note == KYMO__OP_PART) {
+        rc = take_part(track, &fields, args, count);
+    } else if (note == KYMO__OP_IN) {
         struct kymo_op_open *open = kymo__op_lane_push(&track->lane);
         if (!open)
             return -ENOMEM;

@@ -180,6 +180,9 @@ static void add_attributes(const struct chakra *c, struct kymo_proto *p,
 /* Attributes of the operator itself, such as those of collectives. */
 static void add_own_attributes(struct chakra *c, struct kymo_proto *p, const struct kymo_opcall *op)
 {
+    const char *cut = kymo__et_cut(op);
+    if (cut)
+        add_text(p, NODE_ATTRIBUTE, KYMO__ET_CUT, cut);
     for (size_t i = 0; i < op->attribute_count; i++) {
         const struct kymo_opattribute *a = &op->attributes[i];
         int64_t value;

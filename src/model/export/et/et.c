@@ -85,6 +85,9 @@ static int add_others(struct kymo_buffer *b, const struct kymo_opcall *op, bool 
         rc |= add_text_attribute(b, "debug", "missing comms info", 18);
     if (op->flags & (KYMO__OPEN_AT_END | KYMO__END_LOST))
         rc |= add_text_attribute(b, "finished", "false", 5);
+    const char *cut = kymo__et_cut(op);
+    if (cut)
+        rc |= add_text_attribute(b, KYMO__ET_CUT, cut, strlen(cut));
     return rc;
 }
 

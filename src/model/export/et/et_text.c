@@ -382,6 +382,13 @@ const struct kymo_opattribute *kymo__et_attribute(const struct kymo_opcall *op, 
     return NULL;
 }
 
+const char *kymo__et_cut(const struct kymo_opcall *op)
+{
+    if (op->inputs.cut)
+        return op->outputs.cut ? "inputs, outputs" : "inputs";
+    return op->outputs.cut ? "outputs" : NULL;
+}
+
 bool kymo__et_stream(const struct kymo_opcall *op, int64_t *stream)
 {
     const struct kymo_opattribute *backend = kymo__et_attribute(op, "kernel_backend"),

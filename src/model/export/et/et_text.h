@@ -23,6 +23,11 @@ int kymo__et_add_text(struct kymo_buffer *b, const char *text, size_t length,
 /* The attribute of OP called NAME, or NULL. */
 const struct kymo_opattribute *kymo__et_attribute(const struct kymo_opcall *op, const char *name);
 
+/* The attribute of an operator with more values than the capture has, and which of them are not all
+   there; NULL for others. */
+#define KYMO__ET_CUT "incomplete"
+const char *kymo__et_cut(const struct kymo_opcall *op);
+
 /* If OP is a Triton kernel, store its stream in *STREAM and return true: it counts as an input. */
 bool kymo__et_stream(const struct kymo_opcall *op, int64_t *stream);
 
