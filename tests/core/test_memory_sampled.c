@@ -117,6 +117,8 @@ static void resized_blocks_have_the_chance_of_their_new_size(void)
 #ifdef HAVE_NEW
 static void operator_new_counts_once_although_it_calls_malloc(void)
 {
+    if (SANITIZED)
+        CHECK_SKIP("with a sanitizer, operator new ends the program where it should throw");
     const char *path = check_path("operators");
     start_sampled(path);
     allocations_churn(MANY, SIZE); /* also one that throws, now and then */
@@ -132,6 +134,8 @@ static void operator_new_counts_once_although_it_calls_malloc(void)
 
 static void mappings_of_an_allocator_are_not_the_programs(void)
 {
+    if (SANITIZED)
+        CHECK_SKIP("sanitizers refuse RTLD_DEEPBIND");
     const char *path = check_path("mapping");
     void *library = dlopen(MAPPING_ALLOCATOR, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (!library)
