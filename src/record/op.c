@@ -286,15 +286,13 @@ static __attribute__((noinline)) struct kymo_op begin_in_parts(const struct kymo
     return begin_plainly(&without);
 }
 
-static __attribute__((noinline)) struct kymo_op begin_large(const struct kymo_operator *what)
+/* As begin_with, with room for one part. */
+static __attribute__((noinline)) bool begin_large(const struct kymo_operator *what,
+                                                  struct kymo_op *op)
 {
     struct kymo_opkeys keys[KYMO_OP_PART_VALUES];
     unsigned char room[KYMO__PART_BYTES + KYMO__NOTE_SPARE];
-    struct kymo_op op = none;
-    if (what->input_count > KYMO_OP_PART_VALUES ||
-        !begin_with(what, keys, room, KYMO__PART_BYTES, &op))
-        return begin_in_parts(what);
-    return op;
+    return begin_with(what, keys, room, KYMO__PART_BYTES, op);
 }
 
 static __attribute__((noinline)) struct kymo_op begin_with_values(const struct kymo_operator *what)
@@ -303,7 +301,8 @@ static __attribute__((noinline)) struct kymo_op begin_with_values(const struct k
     unsigned char room[SMALL + KYMO__NOTE_SPARE];
     struct kymo_op op = none;
     if (kymo__unlikely(what->input_count > FEW || !begin_with(what, keys, room, SMALL, &op)))
-        return begin_large(what);
+        if (what->input_count > KYMO_OP_PART_VALUES || !begin_large(what, &op))
+            return begin_in_parts(what);
     return op;
 }
 
@@ -371,14 +370,18 @@ static void end_after_parts(struct kymo_op op, uint32_t flags, uint64_t ticks)
     (void)end_with(op, NULL, 0, flags, NULL, room, MOST, ticks);
 }
 
-static __attribute__((noinline)) void
+/* As end_with, with room for one part. */
+static __attribute__((noinline)) bool
 end_large(struct kymo_op op, const struct kymo_op_value *outputs, size_t count, uint64_t ticks)
 {
     struct kymo_opkeys keys[KYMO_OP_PART_VALUES];
     unsigned char room[KYMO__PART_BYTES + KYMO__NOTE_SPARE];
-    if (count <= KYMO_OP_PART_VALUES &&
-        end_with(op, outputs, count, 0, keys, room, KYMO__PART_BYTES, ticks))
-        return;
+    return end_with(op, outputs, count, 0, keys, room, KYMO__PART_BYTES, ticks);
+}
+
+static __attribute__((noinline)) void
+end_in_parts(struct kymo_op op, const struct kymo_op_value *outputs, size_t count, uint64_t ticks)
+{
     struct kymo_op_parts parts = {.ticks = ticks};
     kymo_op_part(&parts, outputs, count);
     end_after_parts(op, kymo_op_parts_flags(&parts), ticks);
@@ -421,7 +424,8 @@ static __attribute__((noinline)) void end_with_values(struct kymo_op op,
     struct kymo_opkeys keys[FEW];
     unsigned char room[SMALL + KYMO__NOTE_SPARE];
     if (kymo__unlikely(count > FEW || !end_with(op, outputs, count, 0, keys, room, SMALL, ticks)))
-        end_large(op, outputs, count, ticks);
+        if (count > KYMO_OP_PART_VALUES || !end_large(op, outputs, count, ticks))
+            end_in_parts(op, outputs, count, ticks);
 }
 
 static __attribute__((noinline)) void

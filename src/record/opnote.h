@@ -7,8 +7,8 @@
 #include "values.h"
 
 enum {
-    KYMO__NOTE_SPARE = 16,  /* bytes after a note that kymo__chain_store needs */
-    KYMO__PART_BYTES = 8192 /* of a note with values; more are recorded in parts */
+    KYMO__NOTE_SPARE = 16,   /* bytes after a note that kymo__chain_store needs */
+    KYMO__PART_BYTES = 24576 /* of a note with values; more are recorded in parts */
 };
 
 enum kymo__op_which { KYMO__NOTE_IN, KYMO__NOTE_OUT, KYMO__NOTE_PART, KYMO__NOTE_ATTRIBUTES };

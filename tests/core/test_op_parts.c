@@ -171,11 +171,11 @@ static void parts_are_joined_wherever_lists_begin_and_end(void)
 
 static void a_part_that_is_lost_cuts_the_values(void)
 {
-    static int64_t shape[10000];
+    static int64_t shape[30000];
     const struct kymo_op_value one = {.kind = KYMO_OP_INT, .integer = 1};
     const struct kymo_op_value large = {
         .kind = KYMO_OP_TENSOR,
-        .tensor = {.shape = shape, .dims = 10000, .dtype = "x", .device = "cpu"}};
+        .tensor = {.shape = shape, .dims = 30000, .dtype = "x", .device = "cpu"}};
     struct kymo_op_parts parts = {0};
     struct kymo_operator what = called("cat");
     begin("lost.kymo");
