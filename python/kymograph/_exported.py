@@ -12,6 +12,9 @@ from kymograph import _core, _summary
 from kymograph._program import Refused
 
 
+_NOTHING = 1  # what `kymograph export` returns if the capture has nothing for the format
+
+
 def remove(path: str) -> None:
     try:
         os.unlink(path)
@@ -81,10 +84,13 @@ class Export:
             # Without subprocess: avoid its threads and imports at exit.
             _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # a program may ignore its children
             child = os.posix_spawn(self.native, [self.native, *arguments], os.environ)
-            done = os.waitpid(child, 0)[1] == 0
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         except OSError as error:
             return self._not_written(str(error.strerror), shown_capture)
-        return done or self._not_written("", shown_capture)
+        if code == _NOTHING:
+            _summary.say(f"{self.shown} was not written; the capture {shown_capture} is kept")
+            return False
+        return code == 0 or self._not_written("", shown_capture)
 
     def _not_written(self, why: str, shown_capture: str) -> bool:
         _summary.say(

@@ -117,7 +117,9 @@ static bool has_operators(const struct kymo_capture *capture, const char *path, 
     for (uint32_t key = 1; key < r->key_count; key++)
         if (r->keys[key].class == KYMO_CLASS_OPERATOR)
             return true;
-    kymo__cli_complain("%s has no operators: the program called none, or ran without --ops", path);
+    kymo__cli_complain("%s has no operators: the program called none, or they were not recorded "
+                       "(--ops)",
+                       path);
     return false;
 }
 
@@ -218,10 +220,10 @@ static int write_out(struct kymo_capture *capture, const struct kymo_info *info,
     } else if (kymo__cli_same_file(path, named)) {
         kymo__cli_complain("%s is the capture itself; name another file with -o", named);
         code = CLI_BAD;
-    } else if (!has_operators(capture, path, format->name) ||
-               /* the Python writer checks what it replaces */
-               (format->write &&
-                !kymo__cli_may_replace(named, arguments->value[OPTION_FORCE] != NULL))) {
+    } else if (!has_operators(capture, path, format->name)) {
+        code = CLI_NO; /* trying again would not help: `kymograph run` does not suggest it */
+    } else if (format->write && /* the Python writer checks what it replaces */
+               !kymo__cli_may_replace(named, arguments->value[OPTION_FORCE] != NULL)) {
         code = CLI_BAD;
     } else if (!format->write) {
         restrict_to(capture);
