@@ -11,7 +11,6 @@ import os
 from kymograph import _core, _summary
 from kymograph._program import Refused
 
-
 _NOTHING = 1  # what `kymograph export` returns if the capture has nothing for the format
 
 
