@@ -108,8 +108,8 @@ def test_an_operator_begun_inside_a_library_is_called_where_it_goes_on(tmp_path:
     path = tmp_path / "trace.kymo"
     script = tmp_path / "steps.py"
     script.write_text(
-        "import contextlib, kymograph, sys\n"
-        "def work(): pass\n"
+        "import contextlib, kymograph, sys, time\n"
+        "def work(): time.sleep(0.002)\n"
         "def train():\n"
         "    with contextlib.ExitStack() as stack:\n"
         "        stack.enter_context(kymograph.op('step'))\n"
@@ -126,6 +126,15 @@ def test_an_operator_begun_inside_a_library_is_called_where_it_goes_on(tmp_path:
     (row,) = [line for line in table if line.endswith("(operator)")]
     end = table[0].index("CALLS") + len("CALLS")
     assert row[:end].split()[-1] == "5", row
+    # Its parts are no calls of it.
+    rows = json.loads(text_of("--json", path))["functions"]
+    (step,) = [row for row in rows if row["class"] == "operator"]
+    assert step["mean_ns"] == step["total_ns"] // 5 >= 2_000_000
+    rows = json.loads(program.good("diff", "--json", path, path))["functions"]
+    (found,) = [row["after"] for row in rows if row["class"] == "operator"]
+    assert found["mean_ns"] == step["mean_ns"]
+    query = "SELECT mean_ns FROM functions WHERE kind = 'operator'"
+    assert str(step["mean_ns"]) in program.good("query", path, query)
 
 
 def test_imports_are_one_row(shop: Path) -> None:

@@ -111,7 +111,7 @@ static void function_column(void *state, sqlite3_context *context, int column)
         value = cost->total;
         break;
     case FUNCTION_MEAN:
-        value = cost->sum / (kymo_ns)kymo__activations(cost);
+        value = kymo__mean(cost, callable->class);
         break;
     case FUNCTION_MIN:
         value = cost->least;

@@ -86,7 +86,7 @@ struct cli_row kymo__cli_report_row(const struct cli_report *report, uint32_t ca
     if (!cost || !kymo__activations(cost))
         return (struct cli_row){0};
     return (struct cli_row){
-        .mean = cost->sum / (kymo_ns)kymo__activations(cost),
+        .mean = kymo__mean(cost, s->callables.all[callable].class),
         .p50 = percentile(cost, 0.50),
         .p99 = percentile(cost, 0.99),
     };

@@ -78,15 +78,15 @@ struct matching {
     size_t count;
 };
 
-static void describe_cost(struct kymo_diff_cost *cost, const struct kymo_function_cost *from)
+static void describe_cost(struct kymo_diff_cost *cost, const struct kymo_function_cost *from,
+                          unsigned class)
 {
-    uint64_t activations = kymo__activations(from);
     *cost = (struct kymo_diff_cost){
         .calls = from->calls,
         .resumes = from->resumes,
         .self = from->self,
         .total = from->total,
-        .mean = activations ? from->sum / (kymo_ns)activations : 0,
+        .mean = kymo__mean(from, class),
     };
 }
 
@@ -97,7 +97,8 @@ static void settle_match(struct matching *m, struct waiting *w, uint32_t number)
     if (!function->in[0] || w->side == 1)
         function->as = *w->callable;
     function->in[w->side] = true;
-    describe_cost(&function->cost[w->side], m->surveys[w->side]->functions.of[w->number]);
+    describe_cost(&function->cost[w->side], m->surveys[w->side]->functions.of[w->number],
+                  w->callable->class);
     m->function_of[w->side][w->number] = number;
     w->taken = true;
 }

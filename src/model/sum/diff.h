@@ -15,7 +15,7 @@
 struct kymo_diff_cost {
     uint64_t calls, resumes;
     kymo_ns self, total;
-    kymo_ns mean; /* per activation */
+    kymo_ns mean; /* kymo__mean */
 };
 
 /* A function of one capture or of both. */

@@ -273,8 +273,8 @@ static bool is_same(const struct kymo_function_cost *cost, const struct counted 
            cost->total == counted->total;
 }
 
-/* The survey's COST, or NULL, with what was COUNTED again. */
-static struct kymo_function_cost changed_cost(const struct kymo_function_cost *cost,
+/* The survey's COST of a callable of CLASS, or NULL, with what was COUNTED again. */
+static struct kymo_function_cost changed_cost(const struct kymo_function_cost *cost, unsigned class,
                                               const struct counted *counted)
 {
     struct kymo_function_cost changed = cost ? *cost : (struct kymo_function_cost){0};
@@ -286,8 +286,8 @@ static struct kymo_function_cost changed_cost(const struct kymo_function_cost *c
     changed.active = 0;
     /* The tree does not have single activations: those shown get the mean of all. */
     if (cost && kymo__activations(cost))
-        changed.sum = (kymo_ns)((double)cost->sum / (double)kymo__activations(cost) *
-                                (double)kymo__activations(&changed));
+        changed.sum = (kymo_ns)((double)cost->sum / (double)kymo__occasions(cost, class) *
+                                (double)kymo__occasions(&changed, class));
     return changed;
 }
 
@@ -313,7 +313,8 @@ static int fold_functions(struct folding *f)
             continue;
         }
         of[i] = &f->fold->costs[changed++];
-        *of[i] = changed_cost(cost, &counted[i]);
+        unsigned class = i < all ? f->from->callables.all[i].class : KYMO_CLASS_FUNCTION;
+        *of[i] = changed_cost(cost, class, &counted[i]);
     }
     kymo__free(counted);
     return f->fold->costs ? 0 : -ENOMEM;

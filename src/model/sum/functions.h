@@ -55,4 +55,17 @@ static inline uint64_t kymo__activations(const struct kymo_function_cost *cost)
     return cost->calls + cost->resumes;
 }
 
+/* What the mean is one of. A span or an operator that outlives the call it began in comes in parts,
+   which are one call; of anything else each activation counts. */
+static inline uint64_t kymo__occasions(const struct kymo_function_cost *cost, unsigned class)
+{
+    return kymo__class_is_marked(class) && cost->calls ? cost->calls : kymo__activations(cost);
+}
+
+static inline kymo_ns kymo__mean(const struct kymo_function_cost *cost, unsigned class)
+{
+    uint64_t occasions = kymo__occasions(cost, class);
+    return occasions ? cost->sum / (kymo_ns)occasions : 0;
+}
+
 #endif
