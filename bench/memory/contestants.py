@@ -137,6 +137,9 @@ CONTESTANTS = [
     Kymograph(
         "python", "kymograph, Python's domains", "counter", "memray_python", domains="python"
     ),
+    Kymograph(
+        "native", "kymograph, no Python objects", "counter_all", "memray", domains="native,mappings"
+    ),
     Kymograph("all", "kymograph, everything", "counter_all", "memray_python"),
     Kymograph(
         "both", "kymograph, everything, native stacks", "counter_all", "memray_both", stacks="both"

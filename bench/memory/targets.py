@@ -10,11 +10,13 @@ from .workloads import Workload
 
 # By workload and contestant: the most that is allowed, as a ratio to the plain program.
 SLOWDOWNS = {
+    ("calls", "native"): 1.05,
     ("calls", "python"): 1.05,
     ("calls", "all"): 1.05,
     ("calls", "both"): 1.05,
     ("objects", "python"): 1.8,
     ("objects", "both"): 2.5,
+    ("imports", "native"): 1.15,
     ("imports", "python"): 1.15,
     ("imports", "all"): 1.15,
 }
