@@ -63,7 +63,9 @@ struct kymo_track_event {
     size_t size;                      /* sizeof(struct kymo_track_event) */
     uint64_t start, end;              /* on the track's clock */
     uint32_t key;                     /* what it is: from kymo_name_key or kymo_function_key */
-    uint64_t correlation;             /* an id that a call or span also carries; 0: none */
+    uint64_t correlation;             /* 0: none. Else the id that the call which asked for it
+                                         recorded before, on its thread, in a field "correlation" of
+                                         type KYMO_FIELD_ID of any payload */
     const struct kymo_schema *schema; /* the payload's schema; NULL: no payload */
     const struct kymo_payload *payload;
 };

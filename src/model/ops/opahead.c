@@ -17,7 +17,11 @@ enum {
 };
 
 struct item {
-    struct kymo_op_thread thread; /* id 0: it is the operator */
+    enum { OPERATOR, THREAD, DEVICE } what;
+    union {
+        struct kymo_op_thread thread;
+        struct kymo_op_device device;
+    };
     struct kymo_opcall op;
 };
 
@@ -62,7 +66,19 @@ static int on_thread(void *arg, const struct kymo_op_thread *thread)
 {
     struct ahead *a = arg;
     struct batch *batch = being_filled(a);
-    batch->items[batch->count++].thread = *thread;
+    struct item *item = &batch->items[batch->count++];
+    item->what = THREAD;
+    item->thread = *thread;
+    return batch->count == BATCH ? pass_on(a) : 0;
+}
+
+static int on_device(void *arg, const struct kymo_op_device *device)
+{
+    struct ahead *a = arg;
+    struct batch *batch = being_filled(a);
+    struct item *item = &batch->items[batch->count++];
+    item->what = DEVICE;
+    item->device = *device;
     return batch->count == BATCH ? pass_on(a) : 0;
 }
 
@@ -72,7 +88,7 @@ static int on_end(void *arg, struct kymo_opcall *op)
     struct batch *batch = being_filled(a);
     struct item *item = &batch->items[batch->count++];
     struct kymo_opcall old = item->op;
-    item->thread.id = 0;
+    item->what = OPERATOR;
     item->op = *op;
     *op = old;
     batch->values += item->op.inputs.count + item->op.outputs.count;
@@ -115,6 +131,18 @@ static inline void let_go(struct kymo_opdata *values)
         kymo__op_values_fini(values);
 }
 
+static int visit(const struct kymo_ops_visitor *visitor, struct item *item)
+{
+    switch (item->what) {
+    case THREAD:
+        return visitor->thread ? visitor->thread(visitor->arg, &item->thread) : 0;
+    case DEVICE:
+        return visitor->device(visitor->arg, &item->device);
+    default:
+        return visitor->end ? visitor->end(visitor->arg, &item->op) : 0;
+    }
+}
+
 static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch)
 {
     int rc = 0;
@@ -126,10 +154,7 @@ static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch
             fetch_values(&item[1].op.inputs);
             fetch_values(&item[1].op.outputs);
         }
-        if (!item->thread.id)
-            rc = visitor->end ? visitor->end(visitor->arg, &item->op) : 0;
-        else
-            rc = visitor->thread ? visitor->thread(visitor->arg, &item->thread) : 0;
+        rc = visit(visitor, item);
         let_go(&item->op.inputs);
         let_go(&item->op.outputs);
     }
@@ -165,7 +190,12 @@ static int read_and_visit(struct ahead *a, struct kymo_capture *capture,
                           const struct kymo_export_options *options)
 {
     const struct kymo_ops_visitor to_batches = {
-        .arg = a, .thread = on_thread, .end = on_end, .last = on_last};
+        .arg = a,
+        .thread = on_thread,
+        .end = on_end,
+        .device = a->visitor->device ? on_device : NULL,
+        .last = on_last,
+    };
     pthread_t visiting;
     int rc = kymo__thread_start(&visiting, "kymo operators", 0, visit_batches, a);
     if (rc < 0)

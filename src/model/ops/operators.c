@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <kymo/exports.h>
+#include <kymo/track.h>
 
 #include "alloc.h"
 #include "calls.h"
@@ -14,6 +15,7 @@
 #include "opforward.h"
 #include "opids.h"
 #include "oplane.h"
+#include "oplaunch.h"
 #include "opschemas.h"
 
 enum { PROGRESS = 1 << 14 }; /* events between two reports */
@@ -26,6 +28,7 @@ struct pass {
     struct kymo_op_schemas schemas;
     struct kymo_op_ids ids;
     struct kymo_op_forwards forwards;
+    struct kymo_op_launches launches;
     struct kymo_op_lane **lanes; /* by thread; NULL until its first event */
     size_t lane_count;
     struct {
@@ -229,11 +232,50 @@ static int take_part(struct pass *p, struct kymo_op_lane *lane, const struct kym
     return kymo__opjoin_add(&lane->parts, fields->at[KYMO__OP_FIRST].number, columns);
 }
 
+/* ---- devices ---- */
+
+/* On the track of a device, it tells which operator launched the last event; elsewhere, that the
+   innermost operator launches something. */
+static int take_correlation(struct pass *p, struct kymo_op_lane *lane,
+                            const struct kymo_event *event)
+{
+    uint64_t correlation = kymo__op_correlation(&p->launches, p->capture->reader, event);
+    if (!correlation)
+        return 0;
+    if (lane->device < 0)
+        return kymo__op_launch_set(&p->launches, lane, correlation, p->lane_count);
+    const struct kymo_op_launch *launch =
+        lane->ran.name ? kymo__op_launch_find(&p->launches, lane->process, correlation) : NULL;
+    if (!launch)
+        return 0;
+    lane->ran.id = p->ids.next++;
+    lane->ran.by = launch->by;
+    int rc = launch->reported && p->visitor->device
+                 ? p->visitor->device(p->visitor->arg, &lane->ran)
+                 : 0;
+    lane->ran.name = NULL;
+    return rc;
+}
+
+/* An event on the track of a device. Which operator launched it follows. */
+static void note_ran(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event)
+{
+    lane->ran = (struct kymo_op_device){
+        .name = kymo__key_name(p->capture->reader, event->key),
+        .start = event->time,
+        .end = event->time + (kymo_ns)event->id,
+        .device = lane->device,
+        .stream = lane->stream,
+    };
+}
+
 static int take_payload(struct pass *p, struct kymo_op_lane *lane, const struct kymo_event *event,
                         const struct kymo_places *places)
 {
     enum kymo_op_note note = kymo__op_note_of(&p->keys, event->key);
-    if (note == KYMO__OP_NOTHING || note >= KYMO__OP_MEMORY)
+    if (note == KYMO__OP_NOTHING)
+        return take_correlation(p, lane, event);
+    if (note >= KYMO__OP_MEMORY)
         return 0;
     struct kymo_op_fields fields;
     kymo__op_fields_read(&fields, &p->keys, event, places);
@@ -275,6 +317,8 @@ static int take_event(struct pass *p, struct kymo_op_lane *lane, const struct ky
     if (rc < 0)
         return rc;
     n->now = event->time > n->now ? event->time : n->now;
+    if (event->kind == KYMO_COMPLETE && lane->device >= 0)
+        note_ran(p, lane, event);
     if (n->waiting && event->kind != KYMO_RESYNC &&
         !(event->kind == KYMO_ENTER && event->detail == KYMO__ENTER_OPEN))
         rc = kymo__nest_go_on(n);
@@ -316,9 +360,13 @@ static struct kymo_op_lane *lane_of(struct pass *p, uint32_t index)
         return p->lanes[index];
     struct kymo_op_lane *lane = kymo__alloc_zeroed(sizeof(*lane));
     struct kymo_thread_info info = {.size = sizeof(info)};
+    struct kymo_track_info track = {.size = sizeof(track), .device = -1};
     if (!lane)
         return NULL;
     kymo_capture_thread(p->capture, index, &info);
+    kymo_capture_track(p->capture, index, &track);
+    lane->device = track.device;
+    lane->stream = track.stream;
     lane->index = index;
     lane->process = info.process;
     lane->tid = (uint64_t)info.tid;
@@ -371,6 +419,8 @@ int kymo__operators_read(struct kymo_capture *capture, const struct kymo_export_
     p.all = info.records;
     p.lanes = kymo__alloc_zeroed((p.lane_count + 1) * sizeof(struct kymo_op_lane *));
     int rc = p.lanes ? kymo__op_keys_init(&p.keys, capture->reader) : -ENOMEM;
+    if (rc == 0)
+        rc = kymo__op_launches_init(&p.launches, capture->reader);
     if (rc == 0 && visitor->end)
         rc = kymo__op_schemas_read(&p.schemas, capture);
     if (rc == 0)
@@ -387,6 +437,7 @@ int kymo__operators_read(struct kymo_capture *capture, const struct kymo_export_
         }
     kymo__free(p.lanes);
     kymo__op_forwards_fini(&p.forwards);
+    kymo__op_launches_fini(&p.launches);
     kymo__op_ids_fini(&p.ids);
     kymo__op_schemas_fini(&p.schemas);
     kymo__op_keys_fini(&p.keys);

@@ -57,6 +57,24 @@ struct kymo_op_link {
     uint64_t forward_number, number; /* which enters of their threads they were */
 };
 
+/* The operator that launched what a device did. */
+struct kymo_op_launcher {
+    uint64_t id, rf_id, tid; /* as in struct kymo_opcall */
+    uint64_t bytes;          /* of the tensors that go into it */
+    const char *name; /* or that of the operator around it, if its own is the same for everything
+                         that processes send to each other */
+};
+
+/* What a device did: see oplaunch.h. */
+struct kymo_op_device {
+    const char *name;
+    uint64_t id;
+    kymo_ns start, end;
+    int64_t device;
+    uint64_t stream;
+    struct kymo_op_launcher by;
+};
+
 /* A thread that has operators. */
 struct kymo_op_thread {
     uint64_t id;
@@ -70,6 +88,8 @@ struct kymo_ops_visitor {
     void *arg;
     int (*thread)(void *arg, const struct kymo_op_thread *thread); /* before its operators */
     int (*end)(void *arg, struct kymo_opcall *op);
+    int (*device)(void *arg,
+                  const struct kymo_op_device *device); /* of an operator that is reported */
     int (*link)(void *arg, const struct kymo_op_link *link);
     void (*last)(void *arg); /* always, at the end: texts of operators are freed after it */
 };

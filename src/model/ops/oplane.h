@@ -38,6 +38,11 @@ struct kymo_op_lane {
         struct kymo_op_open open;
     } * carried; /* those whose first part has ended; they go on */
     size_t carried_count, carried_capacity;
+    /* Of the track of a device; see oplaunch.h. */
+    int64_t device; /* -1: it is no such track */
+    uint64_t stream;
+    struct kymo_op_device ran; /* its last event; name NULL: none */
+
     void *pass; /* operators.c */
 };
 

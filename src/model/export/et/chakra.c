@@ -1,11 +1,13 @@
 /* chakra.c — see chakra.h.
 
    The file is a sequence of messages, each after its length: one GlobalMetadata, then a Node for
-   each thread and operator (et_def.proto of Chakra). A node's control dependency is the operator
-   around it. Its data dependencies give the order of execution: what began before it on its thread,
-   and what its thread waited for. All of them began earlier, so there is no circle. */
+   each thread and operator, and for what devices did for them (et_def.proto of Chakra). A node's
+   control dependency is the operator around it, or the one that launched it. Its data dependencies
+   give the order of execution: what began before it on its thread, and what its thread waited for.
+   All of them began earlier, so there is no circle. */
 #include "chakra.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -42,7 +44,13 @@ enum {
     ATTRIBUTE_TEXT = 29,
 };
 
-enum { TYPE_METADATA = 1, TYPE_COMPUTE = 4 }; /* Chakra's NodeType */
+enum { /* Chakra's NodeType */
+       TYPE_METADATA = 1,
+       TYPE_COMPUTE = 4,
+       TYPE_SEND = 5,
+       TYPE_RECEIVE = 6,
+       TYPE_COLLECTIVE = 7,
+};
 
 /* The attributes of our own that every node has; op_schema is between FW_TID and IS_CPU_OP. */
 enum usual { RF_ID, FW_PARENT, SEQ_ID, SCOPE, TID, FW_TID, IS_CPU_OP, STREAM, USUAL };
@@ -154,7 +162,7 @@ static inline uint8_t *put_usual(uint8_t *at, const struct usual_start *start, u
 }
 
 static void add_attributes(const struct chakra *c, struct kymo_proto *p,
-                           const struct kymo_opcall *op, int64_t stream)
+                           const struct kymo_opcall *op, int64_t stream, bool on_cpu)
 {
     enum { ROOM = USUAL * (sizeof(c->usual[0].bytes) + KYMO__VARINT_MAX) };
     const struct usual_start *usual = c->usual;
@@ -172,7 +180,7 @@ static void add_attributes(const struct chakra *c, struct kymo_proto *p,
     if (p->error || (p->error = kymo__buffer_reserve(p->out, ROOM)))
         return;
     at = p->out->bytes + p->out->len;
-    at = put_usual(at, &usual[IS_CPU_OP], 1);
+    at = put_usual(at, &usual[IS_CPU_OP], on_cpu);
     at = put_usual(at, &usual[STREAM], (uint64_t)stream);
     p->out->len = (size_t)(at - p->out->bytes);
 }
@@ -235,7 +243,7 @@ static int on_end(void *arg, struct kymo_opcall *op)
     kymo__proto_uint(&p, NODE_DURATION, micros(op->own));
     add_values(&p, NODE_INPUTS, &op->inputs, takes_stream ? &stream : NULL);
     add_values(&p, NODE_OUTPUTS, &op->outputs, NULL);
-    add_attributes(c, &p, op, device_stream);
+    add_attributes(c, &p, op, device_stream, true);
     add_own_attributes(c, &p, op);
     return write_message(c, &p);
 }
@@ -251,7 +259,78 @@ static int on_thread(void *arg, const struct kymo_op_thread *thread)
     kymo__proto_uint(&p, NODE_TYPE, TYPE_COMPUTE);
     add_values(&p, NODE_INPUTS, &node.inputs, NULL);
     add_values(&p, NODE_OUTPUTS, &node.outputs, NULL);
-    add_attributes(c, &p, &node, 0);
+    add_attributes(c, &p, &node, 0, true);
+    return write_message(c, &p);
+}
+
+/* ---- devices ---- */
+
+/* Which of Chakra's collectives NAME is: its number, or -1. NAME is a kernel's, like
+   "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)", or an operator's, like "nccl:all_to_all". */
+static int collective_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } all[] = {{"allreduce", 0}, {"allgather", 2},     {"broadcast", 5},
+               {"alltoall", 6},  {"reducescatter", 7}, {"reduce", 1}};
+    char plain[128];
+    size_t len = 0;
+    for (; *name && len + 1 < sizeof(plain); name++)
+        if (*name != '_' && *name != '-')
+            plain[len++] = (char)tolower((unsigned char)*name);
+    plain[len] = '\0';
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (strstr(plain, all[i].name))
+            return all[i].number;
+    return -1;
+}
+
+/* What kind of node DEVICE is. NCCL sends and receives with one kernel; the operator that launched it
+   says which, or that it is a collective made of both. */
+static unsigned type_of(const struct kymo_op_device *device)
+{
+    if (!strstr(device->name, "ncclDevKernel") && !strstr(device->name, "ncclKernel"))
+        return TYPE_COMPUTE;
+    if (strstr(device->name, "SendRecv") && strstr(device->by.name, "send"))
+        return TYPE_SEND;
+    if (strstr(device->name, "SendRecv") && strstr(device->by.name, "recv"))
+        return TYPE_RECEIVE;
+    return TYPE_COLLECTIVE;
+}
+
+static void add_communication(struct kymo_proto *p, const struct kymo_op_device *device,
+                              unsigned type)
+{
+    int collective = collective_of(device->name);
+    if (collective < 0)
+        collective = collective_of(device->by.name);
+    if (type == TYPE_COLLECTIVE && collective >= 0)
+        add_number(p, NODE_ATTRIBUTE, "comm_type", ATTRIBUTE_INT64, (uint64_t)collective);
+    add_number(p, NODE_ATTRIBUTE, "comm_size", ATTRIBUTE_INT64, device->by.bytes);
+}
+
+/* It depends on the operator that launched it, in both ways. */
+static int on_device(void *arg, const struct kymo_op_device *device)
+{
+    struct chakra *c = arg;
+    struct kymo_proto p = {.out = &c->message};
+    unsigned type = type_of(device);
+    const struct kymo_opcall node = {
+        .rf_id = device->by.rf_id, .seq = -1, .tid = device->by.tid, .schema = ""};
+    kymo__proto_uint(&p, NODE_ID, device->id);
+    kymo__proto_text(&p, NODE_NAME, device->name);
+    kymo__proto_uint(&p, NODE_TYPE, type);
+    kymo__proto_uint(&p, NODE_CONTROL, device->by.id);
+    kymo__proto_uint(&p, NODE_DATA, device->by.id);
+    kymo__proto_uint(&p, NODE_START, micros(device->start + c->shift));
+    kymo__proto_uint(&p, NODE_DURATION, micros(device->end - device->start));
+    add_values(&p, NODE_INPUTS, &node.inputs, NULL);
+    add_values(&p, NODE_OUTPUTS, &node.outputs, NULL);
+    add_attributes(c, &p, &node, (int64_t)device->stream, false);
+    add_number(&p, NODE_ATTRIBUTE, "device", ATTRIBUTE_INT64, (uint64_t)device->device);
+    if (type != TYPE_COMPUTE)
+        add_communication(&p, device, type);
     return write_message(c, &p);
 }
 
@@ -278,7 +357,8 @@ int kymo__chakra_write(struct kymo_capture *capture, const struct kymo_export_op
 {
     struct kymo_info info = {.size = sizeof(info)};
     struct chakra c = {.out = out};
-    const struct kymo_ops_visitor visitor = {.arg = &c, .thread = on_thread, .end = on_end};
+    const struct kymo_ops_visitor visitor = {
+        .arg = &c, .thread = on_thread, .end = on_end, .device = on_device};
     kymo_capture_info(capture, &info);
     c.shift = info.wall_start - info.start;
     int rc = prepare_usual(&c);
