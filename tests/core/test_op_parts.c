@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "operators.h"
@@ -218,11 +219,12 @@ static void *record_many(void *arg)
 static void a_thread_with_a_small_stack_records_many_values(void)
 {
     enum { STACK = 64 << 10 };
+    long least = sysconf(_SC_THREAD_STACK_MIN); /* 128 KiB on aarch64 */
     struct kymo_op_value *in = mixed_list(5000);
     pthread_attr_t small;
     pthread_t thread;
     CHECK_EQ(pthread_attr_init(&small), 0);
-    CHECK_EQ(pthread_attr_setstacksize(&small, STACK), 0);
+    CHECK_EQ(pthread_attr_setstacksize(&small, least > STACK ? (size_t)least : STACK), 0);
     begin("small.kymo");
     CHECK_EQ(pthread_create(&thread, &small, record_many, in), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);

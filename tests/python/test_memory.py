@@ -469,7 +469,8 @@ def test_a_sampled_list_that_grows_is_sampled_with_its_new_size(capture_path: Pa
             grown.extend(bytes(3000))
 
     found, _ = recorded(capture_path, grow, mode="sampled", rate=str(rate), domains=memory.DOMAINS)
-    blocks = [b for b in found.allocated if 3000 < b.size < 3020 and "Realloc" in b.function]
+    # From 3.15 on, the data of a bytearray is a bytes object, with a header.
+    blocks = [b for b in found.allocated if 3000 < b.size < 3060 and "Realloc" in b.function]
     chance = 1 - math.exp(-3011 / rate)
     deviation = math.sqrt(many * chance * (1 - chance))
     assert abs(len(blocks) - many * chance) < 6 * deviation
