@@ -54,3 +54,12 @@ def test_places_of_a_program_that_was_moved_match(pair: tuple[Path, Path]) -> No
         own = [row for row in rows if row["file"].endswith(("views.py", "shop.py"))]
         assert own and all("/new/" in row["file"] for row in own)
         assert all(row[side]["allocated_bytes"] for row in own for side in SIDES)
+
+
+def test_a_short_table_keeps_what_shrank_most(pair: tuple[Path, Path]) -> None:
+    for limit in 1, 2, 5:
+        text = good("diff", "--memory", "-n", limit, *reversed(pair))
+        for table in text.split("\n\n")[1:]:  # after the summary
+            rows = [line for line in table.splitlines() if line.lstrip().startswith(("+", "-"))]
+            assert len(rows) <= limit and "users/views.py" in rows[-1], table
+            assert rows[-1].lstrip().startswith("-10")
