@@ -398,6 +398,13 @@ def test_an_unknown_option_of_kymograph_start_is_named(capture_path: Path) -> No
         kymograph.start(capture_path, memory={"speed": 1})
 
 
+@pytest.mark.parametrize("wrong", [5, ["exact"]])
+def test_memory_that_is_no_mode_and_no_dict_is_refused(capture_path: Path, wrong: object) -> None:
+    with pytest.raises(ValueError, match="memory must be a mode or a dict of options, not"):
+        kymograph.start(capture_path, memory=wrong)
+    assert not kymograph.running()
+
+
 # ---- snapshots and files
 
 
