@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -424,6 +425,29 @@ def test_a_snapshot_says_who_holds_memory(capture_path: Path) -> None:
 def test_a_snapshot_without_recording_is_refused() -> None:
     with pytest.raises(kymograph.SessionError):
         memory.snapshot()
+
+
+def test_objects_of_other_threads_are_python_s_from_the_first_one_on(capture_path: Path) -> None:
+    size, done = 54_321, threading.Event()
+
+    def churn() -> None:
+        while not done.is_set():
+            bytes(size)
+
+    threads = [threading.Thread(target=churn) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        with memory.start(capture_path):  # which waits for its turn among them
+            time.sleep(0.05)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    found = [block for block in replay(capture_path).allocated if block.size == OVERHEAD + size]
+    # At the end, Python's allocators are put back a moment before native calls are.
+    early = found[: len(found) // 2 + 1]
+    assert {block.function for block in early} == {"PyObject_Calloc"}
 
 
 def test_a_signal_takes_a_snapshot(tmp_path: Path) -> None:
