@@ -422,8 +422,11 @@ def test_a_snapshot_says_who_holds_memory(capture_path: Path) -> None:
     assert not [row for row in found.held if row["snapshot"] == 0 and row["bytes"] >= 400_000]
 
 
-def test_a_snapshot_without_recording_is_refused() -> None:
-    with pytest.raises(kymograph.SessionError):
+def test_a_snapshot_without_recording_is_refused(capture_path: Path) -> None:
+    refused = pytest.raises(kymograph.SessionError, match="memory is not being recorded")
+    with refused:
+        memory.snapshot()
+    with kymograph.start(capture_path), refused:  # a session of calls
         memory.snapshot()
 
 
