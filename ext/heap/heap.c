@@ -156,6 +156,11 @@ static PyObject *memory_snapshot(PyObject *module, PyObject *text)
     int code = kymo_memory_snapshot(reason);
     PyEval_RestoreThread(thread);
     Py_XDECREF(owner);
+    if (code == KYMO_EIDLE) { /* there may be a session, of calls alone */
+        PyErr_SetString(kymo__core_of_module(module)->session_error,
+                        "memory is not being recorded");
+        return NULL;
+    }
     return code < 0 ? kymo__raise(kymo__core_of_module(module), code, NULL) : PyLong_FromLong(code);
 }
 

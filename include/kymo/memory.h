@@ -286,8 +286,8 @@ KYMO_API int kymo_memory_exclude(const void *address);
    KYMO_EIDLE when memory is not being recorded. Any thread, not a signal handler. */
 KYMO_API int kymo_memory_snapshot(const char *reason);
 
-/* Ask one of Kymograph's threads to do so soon; domains take no part. May be called from a signal
-   handler. */
+/* Ask one of Kymograph's threads to do so soon, with "signal" as the reason; domains take no part.
+   May be called from a signal handler. */
 KYMO_API void kymo_memory_snapshot_request(void);
 
 /* What has been recorded since the start. */

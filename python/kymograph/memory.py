@@ -110,6 +110,8 @@ def options_from(memory: bool | str | Mapping[str, Any] | None) -> Options | Non
         return Options()
     if isinstance(memory, str):
         return Options(memory)
+    if not hasattr(memory, "keys"):
+        raise ValueError(f"memory must be a mode or a dict of options, not {memory!r}")
     try:
         return Options(**memory)
     except TypeError:

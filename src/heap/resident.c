@@ -52,7 +52,7 @@ static void *body(void *arg)
     while (!kymo__load_acquire(&ending)) {
         kymo_ns now = kymo__clock_ns(CLOCK_MONOTONIC);
         if (kymo__exchange(&requested, 0u))
-            kymo__heaprec_snapshot("requested");
+            kymo__heaprec_snapshot("signal");
         if (period > 0 && now >= next) {
             kymo__resident_note();
             next = now + period;

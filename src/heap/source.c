@@ -253,8 +253,10 @@ static int source_start(void *user, const struct kymo_source_session *session, v
     if (patched)
         kymo__patchset_start(patched, heap.options.mode == KYMO_MEMORY_SAMPLED);
     set_recording(true);
-    kymo__store_release(&kymo__memory_on, 1u);
+    /* Before anything is recorded: it may wait until other threads let go of the interpreter, and
+       what their objects get from malloc meanwhile would be native blocks. */
     what |= kymo__domains_install(&kymo__heaprec.options);
+    kymo__store_release(&kymo__memory_on, 1u);
     describe_options(&kymo__heaprec.options, what);
     return 0;
 }

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -398,6 +399,13 @@ def test_an_unknown_option_of_kymograph_start_is_named(capture_path: Path) -> No
         kymograph.start(capture_path, memory={"speed": 1})
 
 
+@pytest.mark.parametrize("wrong", [5, ["exact"]])
+def test_memory_that_is_no_mode_and_no_dict_is_refused(capture_path: Path, wrong: object) -> None:
+    with pytest.raises(ValueError, match="memory must be a mode or a dict of options, not"):
+        kymograph.start(capture_path, memory=wrong)
+    assert not kymograph.running()
+
+
 # ---- snapshots and files
 
 
@@ -414,9 +422,35 @@ def test_a_snapshot_says_who_holds_memory(capture_path: Path) -> None:
     assert not [row for row in found.held if row["snapshot"] == 0 and row["bytes"] >= 400_000]
 
 
-def test_a_snapshot_without_recording_is_refused() -> None:
-    with pytest.raises(kymograph.SessionError):
+def test_a_snapshot_without_recording_is_refused(capture_path: Path) -> None:
+    refused = pytest.raises(kymograph.SessionError, match="memory is not being recorded")
+    with refused:
         memory.snapshot()
+    with kymograph.start(capture_path), refused:  # a session of calls
+        memory.snapshot()
+
+
+def test_objects_of_other_threads_are_python_s_from_the_first_one_on(capture_path: Path) -> None:
+    size, done = 54_321, threading.Event()
+
+    def churn() -> None:
+        while not done.is_set():
+            bytes(size)
+
+    threads = [threading.Thread(target=churn) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        with memory.start(capture_path):  # which waits for its turn among them
+            time.sleep(0.05)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    found = [block for block in replay(capture_path).allocated if block.size == OVERHEAD + size]
+    # At the end, Python's allocators are put back a moment before native calls are.
+    early = found[: len(found) // 2 + 1]
+    assert {block.function for block in early} == {"PyObject_Calloc"}
 
 
 def test_a_signal_takes_a_snapshot(tmp_path: Path) -> None:
@@ -436,7 +470,8 @@ def test_a_signal_takes_a_snapshot(tmp_path: Path) -> None:
         assert signal.getsignal(signal.SIGUSR2) == signal.SIG_DFL
         """,
     )
-    assert len(replay(tmp_path / "s.kymo").snapshots) == 1
+    (shot,) = replay(tmp_path / "s.kymo").snapshots
+    assert shot["reason"] == "signal"
 
 
 # A block has a chance of 1 - e^-(size/rate); the bounds are six standard deviations away.

@@ -137,6 +137,9 @@ def test_options_that_do_not_fit_are_refused(few: Path) -> None:
     assert "--from works only" in refused("export", "-m", "--from", "1s", "--to", "html", few)
     assert "cannot hold memory" in refused("export", "-m", "--to", "pstats", few)
     assert "--at soon is not" in refused("export", "-m", "--at", "soon", "--to", "html", few)
+    for format_ in ("snapshot", "timeline", "chrome", "perfetto"):  # the course of memory
+        said = refused("export", "-m", "--at", "end", "--to", format_, few)
+        assert "--at works only with --to html, collapsed or pprof" in said
 
 
 # ---- who held it

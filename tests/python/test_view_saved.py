@@ -146,3 +146,14 @@ def test_the_html_export_of_samples_alone_has_a_timeline(tmp_path: Path) -> None
     recorded(path, PROGRAM, "--calls", "off", "--sample", "1000")
     good("export", "--to", "html", "-o", page, path)
     assert {track for _, track, *_ in data_of(page)["tiles"]} == {0, SAMPLES}
+
+
+def test_a_thread_without_calls_is_packed_once(tmp_path: Path) -> None:
+    """Every level would be another pass over all events of a thread that only allocates."""
+    path, page = tmp_path / "memory.kymo", tmp_path / "page.html"
+    recorded(path, "kept = [str(i) for i in range(100_000)]", "--calls", "off", "--memory=exact")
+    good("export", "--memory", "--to", "html", "-o", page, path)
+    levels: dict[int, set[int]] = {}
+    for _, track, level, *_ in data_of(page)["tiles"]:
+        levels.setdefault(track, set()).add(level)
+    assert len(levels[0]) == 1 and len(levels[MEMORY]) > 1

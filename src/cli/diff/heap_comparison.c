@@ -141,6 +141,50 @@ static void print_summary(const struct sides *s)
                                s->path[i]);
 }
 
+static uint64_t magnitude(const struct kymo_heap_change *change, unsigned set)
+{
+    uint64_t before = change->amount[0][set].bytes, after = change->amount[1][set].bytes;
+    return after > before ? after - before : before - after;
+}
+
+static size_t count_changed(const struct kymo_heap_diff *diff, unsigned set)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < diff->count; i++)
+        count += magnitude(&diff->all[i], set) != 0;
+    return count;
+}
+
+/* Which COUNT places changed most, in either direction: the first *FIRST and the last *LAST, since
+   they are sorted from growth to shrinkage. */
+static void choose_changes(const struct kymo_heap_diff *diff, unsigned set, size_t count,
+                           size_t *first, size_t *last)
+{
+    *first = *last = 0;
+    while (*first + *last < count) {
+        const struct kymo_heap_change *low = &diff->all[diff->count - 1 - *last];
+        bool grown = magnitude(&diff->all[*first], set) >= magnitude(low, set);
+        ++*(grown ? first : last);
+    }
+}
+
+static void add_change(struct cli_table *table, const struct kymo_heap_change *change, unsigned set)
+{
+    const struct kymo_heap_amount *a = &change->amount[0][set], *b = &change->amount[1][set];
+    int64_t blocks = (int64_t)(b->units / KYMO__HEAP_UNIT) - (int64_t)(a->units / KYMO__HEAP_UNIT);
+    char count[32];
+    snprintf(count, sizeof count, "%+lld", (long long)blocks);
+    struct cli_text grown = change_text(a, b);
+    struct cli_text before = kymo__cli_bytes(a->bytes), after = kymo__cli_bytes(b->bytes);
+    const struct kymo_callable at = {change->group->name, change->group->file, change->group->line,
+                                     KYMO_CLASS_FUNCTION};
+    char *place = kymo__cli_where(&at);
+    const char *const cells[] = {grown.text, before.text, after.text,
+                                 count,      place,       change->group->name};
+    kymo__cli_table_add(table, cells);
+    kymo__cli_free(place);
+}
+
 static void print_changes(const struct sides *s, struct kymo_heap_diff *diff, unsigned set,
                           const char *title, const char *where)
 {
@@ -154,31 +198,14 @@ static void print_changes(const struct sides *s, struct kymo_heap_diff *diff, un
         {0},
     };
     struct cli_table *table = kymo__cli_table_new(columns);
-    uint64_t shown = 0, changed = 0;
     kymo__heap_diff_sort(diff, set);
-    for (size_t i = 0; i < diff->count; i++) {
-        const struct kymo_heap_change *change = &diff->all[i];
-        const struct kymo_heap_amount *a = &change->amount[0][set], *b = &change->amount[1][set];
-        if (a->bytes == b->bytes)
-            continue;
-        changed++;
-        if (shown >= s->limit)
-            continue;
-        shown++;
-        int64_t blocks =
-            (int64_t)(b->units / KYMO__HEAP_UNIT) - (int64_t)(a->units / KYMO__HEAP_UNIT);
-        char count[32];
-        snprintf(count, sizeof count, "%+lld", (long long)blocks);
-        struct cli_text grown = change_text(a, b);
-        struct cli_text before = kymo__cli_bytes(a->bytes), after = kymo__cli_bytes(b->bytes);
-        const struct kymo_callable at = {change->group->name, change->group->file,
-                                         change->group->line, KYMO_CLASS_FUNCTION};
-        char *place = kymo__cli_where(&at);
-        const char *const cells[] = {grown.text, before.text, after.text,
-                                     count,      place,       change->group->name};
-        kymo__cli_table_add(table, cells);
-        kymo__cli_free(place);
-    }
+    size_t changed = count_changed(diff, set), shown = changed < s->limit ? changed : s->limit;
+    size_t first, last;
+    choose_changes(diff, set, shown, &first, &last);
+    for (size_t i = 0; i < first; i++)
+        add_change(table, &diff->all[i], set);
+    for (size_t i = diff->count - last; i < diff->count; i++)
+        add_change(table, &diff->all[i], set);
     char *heading = kymo__cli_format("%s, in bytes %s", title, kind_of(s, set));
     kymo__cli_heading(heading);
     kymo__cli_free(heading);

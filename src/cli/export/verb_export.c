@@ -123,6 +123,13 @@ static bool has_operators(const struct kymo_capture *capture, const char *path, 
     return false;
 }
 
+/* Does FORMAT show who held memory at one moment? The others have its whole course. */
+static bool has_moment(const char *format)
+{
+    return strcmp(format, "html") == 0 || strcmp(format, "collapsed") == 0 ||
+           strcmp(format, "pprof") == 0;
+}
+
 /* Read which memory is wanted: alive at the peak, the end, or a time. */
 static bool choose_memory(const struct cli_arguments *arguments, const struct kymo_info *info,
                           struct kymo_export_options *options)
@@ -145,6 +152,10 @@ static bool choose_memory(const struct cli_arguments *arguments, const struct ky
         }
     if (at && !memory) {
         kymo__cli_complain("--at works only with --memory");
+        return false;
+    }
+    if (at && !has_moment(options->format)) {
+        kymo__cli_complain("--at works only with --to html, collapsed or pprof");
         return false;
     }
     if (entries && !kymo__cli_read_number(entries, &options->entries)) {

@@ -1,7 +1,7 @@
 /* heapdiff.h — the memory of two captures side by side.
 
-   Places are the same if their names and file names match, and by line their line numbers:
-   checkouts and installations may be in different folders. */
+   Places are the same if their names match, by line their line numbers, and their files as
+   nearfile.h compares them: checkouts and installations may be in different folders. */
 #ifndef KYMO_HEAPDIFF_H
 #define KYMO_HEAPDIFF_H
 

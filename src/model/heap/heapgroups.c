@@ -21,13 +21,25 @@ static bool is_system(const char *module)
            strstr(module, "/libpython");
 }
 
+/* Code that libraries give to the programs that are compiled with them: templates and inline
+   functions of C++, generic functions of Rust. */
+static bool is_compiled_in(const char *file)
+{
+    static const char *const folders[] = {"/usr/include/", "/usr/local/include/", "/usr/lib/",
+                                          "/rustc/"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+        if (strncmp(file, folders[i], strlen(folders[i])) == 0)
+            return true;
+    return strstr(file, "/.cargo/registry/") != NULL;
+}
+
 static enum kymo_origin origin_of(const struct kymo_named_frame *named)
 {
     const struct kymo_callable callable = {named->name, named->file, named->first_line,
                                            KYMO_CLASS_FUNCTION};
     if (named->kind == KYMO_FRAME_MANAGED)
         return kymo__origin(&callable);
-    return is_system(named->module) ? KYMO__LIBRARY : KYMO__OWN;
+    return is_system(named->module) || is_compiled_in(named->file) ? KYMO__LIBRARY : KYMO__OWN;
 }
 
 /* Is FRAME code that allocates for everybody: of the interpreter, or of libc? */

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "nearfile.h"
 
 enum { NOBODY = 0 };
-
-/* How much of a path must be equal, in the order tried. */
-enum nearness { WHOLE, PACKAGE, LAST, STEPS };
 
 /* A function that was called and has no partner yet. */
 struct waiting {
@@ -20,31 +18,6 @@ struct waiting {
     int side;
     bool taken;
 };
-
-/* The last PARTS parts of PATH. */
-static const char *tail(const char *path, int parts)
-{
-    const char *at = path + strlen(path);
-    for (; at > path; at--)
-        if (at[-1] == '/' && --parts == 0)
-            break;
-    return at;
-}
-
-static const char *part_of(const char *path, int nearness)
-{
-    static const char *const packages[] = {"/site-packages/", "/dist-packages/"};
-    if (nearness == WHOLE)
-        return path;
-    if (nearness == LAST)
-        return tail(path, 1);
-    for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++) {
-        const char *found = strstr(path, packages[i]);
-        if (found)
-            return found + strlen(packages[i]);
-    }
-    return tail(path, 2);
-}
 
 /* Returns 0 if the two may be the same function. */
 static int compare_waiting(const struct waiting *a, const struct waiting *b)
@@ -133,10 +106,10 @@ static void pair_group(struct matching *m, struct waiting *w, size_t a, size_t b
     }
 }
 
-static void pair_all(struct matching *m, int nearness)
+static void pair_all(struct matching *m, enum kymo_nearness nearness)
 {
     for (size_t i = 0; i < m->count; i++)
-        m->waiting[i].file = part_of(m->waiting[i].callable->file, nearness);
+        m->waiting[i].file = kymo__near_part(m->waiting[i].callable->file, nearness);
     if (m->count)
         qsort(m->waiting, m->count, sizeof(*m->waiting), by_place);
     for (size_t i = 0; i < m->count;) {
@@ -184,7 +157,7 @@ static int match_functions(struct matching *m)
     int rc = collect_functions(m);
     if (rc < 0)
         return rc;
-    for (int nearness = WHOLE; nearness < STEPS; nearness++)
+    for (int nearness = KYMO__NEAR_WHOLE; nearness < KYMO__NEAR_STEPS; nearness++)
         pair_all(m, nearness);
     for (size_t i = 0; i < m->count; i++)
         settle_match(m, &m->waiting[i], (uint32_t)m->diff->count++);

@@ -25,6 +25,7 @@ struct track {
     enum kind kind;
     uint32_t thread; /* memory: of no meaning */
     kymo_ns from, to;
+    bool left_out; /* of finer levels: it has no calls */
 };
 
 /* A tile, while its level is being tried. */
@@ -169,7 +170,7 @@ static uint64_t count_tiles(const struct packing *p, unsigned level, bool whole)
 {
     uint64_t count = 0, first, last;
     for (size_t i = 0; i < p->track_count; i++)
-        if (find_tiles(p, &p->tracks[i], level, whole, &first, &last))
+        if (!p->tracks[i].left_out && find_tiles(p, &p->tracks[i], level, whole, &first, &last))
             count += last - first + 1;
     return count;
 }
@@ -183,7 +184,7 @@ static int pack_level(struct packing *p, unsigned level, bool whole, bool full, 
         const struct track *track = &p->tracks[t];
         const struct kymo_shown_capture *shown = &p->captures[track->capture];
         uint64_t i, last;
-        if (!find_tiles(p, track, level, whole, &i, &last))
+        if (track->left_out || !find_tiles(p, track, level, whole, &i, &last))
             continue;
         for (; rc == 0 && i <= last; i++) {
             const struct entry place = {.track = track, .level = level, .index = i, .full = full};
@@ -278,6 +279,19 @@ static int try_level(struct packing *p, unsigned level, bool whole, bool full, s
     return rc;
 }
 
+/* Leave threads without calls out of finer levels, now that there is the coarsest: their tiles take
+   no room, so every level would have them, and each would be a pass over all their events. A thread
+   that only allocates may have millions. */
+static void leave_out_empty(struct packing *p)
+{
+    const struct entry *entries = (const struct entry *)(const void *)p->entries.bytes;
+    for (size_t i = 0; i < p->track_count; i++)
+        p->tracks[i].left_out = p->tracks[i].kind == CALLS;
+    for (size_t i = 0; i < p->entries.len / sizeof *entries; i++)
+        if (entries[i].length > KYMO__TILE_HEADER)
+            p->tracks[entries[i].track - p->tracks].left_out = false;
+}
+
 /* Add level after level until one does not fit, or until there is every call. */
 static int pack_levels(struct packing *p, size_t most)
 {
@@ -293,6 +307,8 @@ static int pack_levels(struct packing *p, size_t most)
         }
         bool whole = level + WHOLE_LEVELS > coarsest;
         rc = try_level(p, level, whole, false, level == coarsest ? SIZE_MAX : most);
+        if (rc > 0 && level == coarsest)
+            leave_out_empty(p);
         if (level < STEP)
             break;
     }
