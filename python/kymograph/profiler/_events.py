@@ -431,6 +431,8 @@ class Part:
         return known
 
     def children(self, number: int) -> list[int]:
+        if number < 0:
+            return []  # a block; -1 is also the parent of the outermost calls
         if self._children is None:
             self._children = {}
             for i in self.calls:
