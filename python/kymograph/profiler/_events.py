@@ -316,8 +316,9 @@ def has_operators(recording: Recording) -> bool:
 class Part:
     """The calls of one recording; if `whole`, with operators that only call another of their name.
     They have numbers from 0 in order of their begin. If memory was
-    recorded, blocks allocated or freed outside every call have -1, -2, …, as have those for which
-    there was no memory. Calls that there is no time for, before `deadline`, are left out.
+    recorded, blocks have -1, -2, …: first those allocated or freed outside every call and those for
+    which there was no memory, which are events too. Calls that there is no time for, before
+    `deadline`, are left out.
     first_lines: the lines of functions are always their first ones."""
 
     def __init__(
@@ -376,7 +377,7 @@ class Part:
         if number >= 0:
             return self.timeline[number]
         assert self.usages is not None
-        block = self.usages.outside[-1 - number]
+        block = self.usages.block(number)
         callee = (block.name, "", 0, OPERATOR)
         return callee, block.time, block.time, 0, block.parent, block.thread, 0, 0, 0, 0, 0, 0, 0
 
@@ -398,7 +399,7 @@ class Part:
         if self.usages is None:
             return Usage()
         if number < 0:
-            return self.usages.outside[-1 - number].usage
+            return self.usages.block(number).usage
         return self.usages.total.get(number, Usage())
 
     def own_usage(self, number: int) -> Usage:

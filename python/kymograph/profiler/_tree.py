@@ -193,7 +193,7 @@ def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
     callee, start, end, *_, line, _ = part.entry(number)
     if number < 0:
         assert part.usages is not None
-        return _block(part.usages.outside[-1 - number], event, shift)
+        return _block(part.usages.block(number), event, shift)
     fields: Any
     if is_marked(callee):
         tag, fields = "TorchOp", TorchOpFields(event)
@@ -216,14 +216,18 @@ def _add_blocks(part: Part, known: dict[int, Node], shift: int) -> None:
     """Add the blocks of memory to the calls that they were in."""
     from kymograph.profiler._events import FunctionEvent
 
-    for number, blocks in part.usages.inside.items() if part.usages else ():
-        parent = known.get(number)
+    changed: dict[int, Node] = {}
+    for number in part.usages.numbers() if part.usages else ():
+        assert part.usages is not None
+        block = part.usages.block(number)
+        parent = known.get(block.parent) if number not in known else None
         if parent is None:
             continue
-        for block in blocks:
-            node = _block(block, FunctionEvent(part, number), shift)
-            node.parent = parent
-            parent.children.append(node)
+        node = _block(block, FunctionEvent(part, number), shift)
+        node.parent = parent
+        parent.children.append(node)
+        changed[block.parent] = parent
+    for parent in changed.values():
         parent.children.sort(key=lambda node: node.start_time_ns)
 
 
