@@ -97,6 +97,70 @@ def test_blocks_of_memory_are_in_the_tree() -> None:
     assert [(n.name, n.extra_fields.alloc_size) for n in empty.children] == [("[memory]", 40)]
 
 
+# What each of torch's events says, without times, and numbers that count what only one of the two
+# has. Torch numbers threads from 1.
+SAID = """name overload_name device_index device_resource_id is_async external_id
+    linked_correlation_id shapes dtypes concrete_inputs kwinputs device_type correlation_id
+    fwd_thread_id scope sequence_nr nbytes flops cuda_elapsed_us privateuse1_elapsed_us
+    is_user_annotation is_python_function is_hidden_event activity_type extra_meta typed_metadata
+    metadata_json structured_input_shapes structured_input_strides python_id python_parent_id
+    python_module_id flow_type flow_start""".split()
+
+
+def check_flows(mine: list[tuple[int, str]], wanted: list[tuple[int, str]]) -> None:
+    """Numbers of arrows may differ; what they join may not."""
+
+    def ends(all_of_them: list[tuple[int, str]]) -> list[list[str]]:
+        found: dict[int, list[str]] = {}
+        for number, name in all_of_them:
+            if number:
+                found.setdefault(number, []).append(name)
+        return list(found.values())
+
+    assert ends(mine) == ends(wanted)
+    assert all(len(each) == 2 for each in ends(mine))
+    assert ends(mine)
+
+
+def test_events_of_the_results_say_what_those_of_torch_say() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5))
+
+    def work() -> None:
+        kept = torch.empty(100)
+        with torch.profiler.record_function("step", "text"):
+            model(torch.ones(2, 3, 8, 8)).sum().backward()
+        model.zero_grad()
+        del kept
+
+    ours, theirs = both(
+        work, with_stack=False, record_shapes=True, profile_memory=True, with_flops=True
+    )
+    mine = ours.profiler.kineto_results.events()
+    wanted = theirs.profiler.kineto_results.events()
+
+    assert [event.name() for event in mine] == [event.name() for event in wanted]
+    assert [event.nbytes() for event in mine] == [event.nbytes() for event in wanted]
+    said = [name for name in SAID if hasattr(wanted[0], name)]  # an older torch has fewer
+    for event, other in zip(mine, wanted, strict=True):
+        for name in said:
+            value, wants = getattr(event, name)(), getattr(other, name)()
+            if name in ("external_id", "correlation_id"):
+                value, wants = value > 0, wants > 0
+            assert value == wants, (event.name(), name)
+    if hasattr(wanted[0], "flow_id"):
+        flows = [[(event.flow_id(), event.name()) for event in each] for each in (mine, wanted)]
+        check_flows(*flows)
+
+
+def test_results_have_a_table_and_save_a_trace(tmp_path: Path) -> None:
+    with kymograph.profile(activities=CPU, with_stack=False) as prof:
+        torch.ones(2)
+
+    assert "aten::ones" in prof.profiler.table(sort_by="cpu_time_total", row_limit=5)
+    prof.profiler.kineto_results.save(str(tmp_path / "t.json"))
+    assert "aten::ones" in (tmp_path / "t.json").read_text()
+
+
 def test_correlation_ids_are_never_used_twice() -> None:
     seen: list[int] = []
     for _ in range(3):

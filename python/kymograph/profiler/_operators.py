@@ -117,6 +117,7 @@ class Operator:
         self.sequence_nr: int = note["seq"]
         self.fwd_thread: int = note["fw_thread"]
         self.rf_id: int = note["rf_id"]
+        self.thread: int = note["thread"]
         self.kwinputs: dict[str, Any] = {}
 
     @property

@@ -103,7 +103,9 @@ class Results:
         `experimental_event_tree()`."""
         info = self.latest.capture.info
         part = Part(self.latest, self.with_stack, self.options, whole=True)
-        return KinetoResults(part, info.wall_start - info.start)
+        return KinetoResults(
+            part, info.wall_start - info.start, lambda path: self.export_chrome_trace(path, {})
+        )
 
     @property
     def function_events(self) -> EventList:
@@ -121,6 +123,29 @@ class Results:
         if not rows and functions is None and not deadline.missed:
             return sampled_rows(self.recordings)
         return rows
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """One row for each event; see `key_averages().table`."""
+        return self.events().table(
+            sort_by,
+            row_limit,
+            max_src_column_width,
+            max_name_column_width,
+            max_shapes_column_width,
+            header,
+            top_level_events_only,
+            time_unit,
+        )
 
     def total_average(self) -> object:
         return self.key_averages(0, True).total_average()

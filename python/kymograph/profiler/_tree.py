@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kymograph.profiler import _memory
@@ -271,8 +272,19 @@ class KinetoEvent:
     def correlation_id(self) -> int:
         return self._event.external_id
 
+    external_id = correlation_id
+
     def linked_correlation_id(self) -> int:
-        return 0
+        return self._event.linked_correlation_id
+
+    def flow_id(self) -> int:
+        return self._event.flow_id
+
+    def flow_type(self) -> int:
+        return self._event.flow_type
+
+    def flow_start(self) -> bool:
+        return self._event.flow_start
 
     def start_thread_id(self) -> int:
         return self._event.thread
@@ -291,8 +303,13 @@ class KinetoEvent:
     def shapes(self) -> list[Any]:
         return self._event.input_shapes
 
-    def structured_shapes(self) -> list[Any]:
+    def structured_input_shapes(self) -> list[Any]:
         return self._event.structured_input_shapes
+
+    structured_shapes = structured_input_shapes
+
+    def structured_input_strides(self) -> list[Any]:
+        return self._event.structured_input_strides
 
     def dtypes(self) -> list[str]:
         return self._event.input_dtypes
@@ -307,17 +324,25 @@ class KinetoEvent:
         return self._event.stack
 
     def nbytes(self) -> int:
-        return self._event.cpu_memory_usage if self._event.id < 0 else 0
+        block = self._event._block
+        return block.bytes if block else 0
 
     def flops(self) -> int:
         return self._event.flops
 
     def device_type(self) -> Any:
-        known = getattr(sys.modules.get("torch._C._autograd"), "DeviceType", None)
-        return known.CPU if known else DeviceType.CPU
+        known = getattr(sys.modules.get("torch._C._autograd"), "DeviceType", DeviceType)
+        block = self._event._block
+        return known(block.device_type if block else DeviceType.CPU.value)
 
     def device_index(self) -> int:
-        return 0
+        block = self._event._block
+        return block.device_index if block else self._event.device_index
+
+    def cuda_elapsed_us(self) -> int:
+        return -1
+
+    privateuse1_elapsed_us = cuda_elapsed_us
 
     def is_async(self) -> bool:
         return False
@@ -328,21 +353,47 @@ class KinetoEvent:
     def is_python_function(self) -> bool:
         return self._event.is_python_function
 
+    def is_hidden_event(self) -> bool:
+        return False
+
+    def python_id(self) -> int:
+        return self._event.python_id
+
+    def python_parent_id(self) -> int:
+        return self._event.python_parent_id
+
+    def python_module_id(self) -> int:
+        return self._event.python_module_id
+
     def activity_type(self) -> str:
         return self._event.activity_type
+
+    def extra_meta(self) -> dict[str, str]:
+        return {}
+
+    def typed_metadata(self) -> dict[str, Any]:
+        return {}
+
+    def metadata_json(self) -> str:
+        return ""
 
 
 class KinetoResults:
     """What torch calls `kineto_results`."""
 
-    def __init__(self, part: Part, shift: int) -> None:
-        self._part, self._shift = part, shift
+    def __init__(self, part: Part, shift: int, save: Callable[[str], None]) -> None:
+        self._part, self._shift, self._save = part, shift, save
 
     def events(self) -> list[KinetoEvent]:
-        """Every operator, call and annotation."""
+        """Every operator, call, annotation and block of memory."""
         from kymograph.profiler._events import FunctionEvent
 
-        return [KinetoEvent(FunctionEvent(self._part, i), self._shift) for i in self._part.shown]
+        part = self._part
+        return [KinetoEvent(FunctionEvent(part, i), self._shift) for i in part.with_blocks()]
+
+    def save(self, path: str) -> None:
+        """Write the trace, as `profile.export_chrome_trace`, without metadata."""
+        self._save(path)
 
     def experimental_event_tree(self) -> list[Node]:
         """The outermost of them, each with those inside it as `children`."""
