@@ -8,7 +8,12 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._C._profiler import _EventType, _ExtraFields_PyCall, _ExtraFields_TorchOp
+from torch._C._profiler import (
+    _EventType,
+    _ExtraFields_PyCall,
+    _ExtraFields_TorchOp,
+    _TensorMetadata,
+)
 
 import kymograph
 from kymograph.profiler._operators import HIDDEN
@@ -82,6 +87,81 @@ def test_functions_are_in_the_tree() -> None:
     assert forward.extra_fields.caller.function_name.endswith("_call_impl")
     (module,) = [n for n in nodes if n.name.startswith("nn.Module: Doubled")]
     assert module.extra_fields.module.cls_name == "Doubled"
+
+
+def walk(roots: Any) -> Any:
+    for root in roots:
+        yield root
+        yield from walk(root.children)
+
+
+def said_of(value: Any) -> Any:
+    """What is known about an input, and the ids of tensors."""
+    if isinstance(value, list):
+        return [said_of(each) for each in value]
+    if not isinstance(value, _TensorMetadata):
+        return value
+    fields = "sizes strides dtype device layout impl_ptr storage_data_ptr"
+    return [getattr(value, field) for field in fields.split()]
+
+
+def tensors_in(values: Any) -> Any:
+    for value in values:
+        if isinstance(value, list):
+            yield from tensors_in(value)
+        elif isinstance(value, _TensorMetadata):
+            yield value
+
+
+def identities(roots: Any) -> list[tuple[Any, Any]]:
+    found = []
+    for node in sorted(walk(roots), key=lambda node: node.start_time_ns):
+        if node.tag == _EventType.Allocation:
+            found.append((node.extra_fields.id, node.extra_fields.allocation_id))
+        elif node.tag == _EventType.TorchOp:
+            tensors = tensors_in(node.extra_fields.inputs)
+            found += [(each.id, each.allocation_id) for each in tensors]
+    return found
+
+
+def test_inputs_in_the_tree_are_those_of_torch() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    adam = torch.optim.Adam(model.parameters())
+
+    def work() -> None:
+        x = torch.ones(3, 4)
+        model(torch.cat([x, x])).sum(dim=[0, 1]).backward()
+        torch.div(x, 2, rounding_mode="floor").to(torch.float16)
+        adam.step()
+        adam.zero_grad()
+
+    ours, theirs = both(work, record_shapes=True, profile_memory=True, with_stack=True)
+    mine, wanted = (p.profiler.kineto_results.experimental_event_tree() for p in (ours, theirs))
+
+    def operators(roots: Any) -> list[Any]:
+        return [n for n in walk(roots) if n.tag == _EventType.TorchOp and n.name not in HIDDEN]
+
+    for node, other in zip(operators(mine), operators(wanted), strict=True):
+        assert node.name == other.name
+        inputs, others = node.extra_fields.inputs, other.extra_fields.inputs
+        assert said_of(inputs) == said_of(others), node.name
+    pairs = set(zip(identities(mine), identities(wanted), strict=True))
+    for which in (0, 1):  # the same tensors and blocks, whatever their numbers
+        numbers = {(one[which], other[which]) for one, other in pairs}
+        assert len(numbers) > 20
+        assert len({one for one, _ in numbers}) == len({other for _, other in numbers})
+        assert len(numbers) == len({one for one, _ in numbers})
+
+
+def test_ids_are_unknown_where_memory_is_not_recorded() -> None:
+    with kymograph.profile(activities=CPU, record_shapes=True, with_stack=False) as prof:
+        torch.ones(2).neg()
+
+    (neg,) = [n for n in prof.profiler.kineto_results.experimental_event_tree() if "neg" in n.name]
+    (tensor,) = neg.extra_fields.inputs
+    assert (tensor.id, tensor.allocation_id, tensor.storage_data_ptr) == (None, None, None)
+    assert tensor.impl_ptr != 0
+    assert tensor.dtype is torch.float32
 
 
 def test_blocks_of_memory_are_in_the_tree() -> None:

@@ -29,6 +29,7 @@ DTYPES = {
     "uint32": "unsigned int",
     "uint64": "long unsigned int",
 }
+TYPES = {name: dtype for dtype, name in DTYPES.items()}
 # Types whose tensors warn when they are made, with their numbers, which do not change.
 UNTRIED = {
     8: ("c10::complex<c10::Half>", 4),

@@ -77,6 +77,11 @@ class Allocation(NamedTuple):
     parent: int = -1  # the innermost call that it was in
 
     @property
+    def event(self) -> tuple[int, int, int, int]:
+        """What no other one has."""
+        return self.time, self.thread, self.bytes, self.address
+
+    @property
     def usage(self) -> Usage:
         """Its bytes, as those of the CPU or of a device."""
         if self.name != NAME:

@@ -81,6 +81,7 @@ class Operator(NamedTuple):
     """An operator and what it is in."""
 
     name: str
+    rf_id: int
     start: int
     end: int
     step: Step | None  # None: it only surrounds others
@@ -187,7 +188,7 @@ class _Operators:
                 step = Step(start, note["scope"] == _BACKWARD)
                 self.steps.append(step)
             inputs = _inputs(note, notes.memory.get(note["rf_id"], ()))
-            op = Operator(callee[0], start, end, step, changes, inputs, accumulates)
+            op = Operator(callee[0], note["rf_id"], start, end, step, changes, inputs, accumulates)
             known[number] = op
             self.all.append(op)
             self._threads.setdefault(thread, []).append(op)
@@ -224,9 +225,15 @@ class Flow:
     def __init__(self, recording: Recording) -> None:
         self.blocks: list[Block] = []
         self.held: list[Held] = []
+        # By id of the operator: the address of the memory of each tensor that goes in, 0 if it has
+        # none, and the blocks of the others.
+        self.memory: dict[int, list[int]] = {}
+        self.inputs: dict[int, list[int]] = {}
+        self.allocations: dict[tuple[int, int, int, int], int] = {}  # the block of each
         self._live: dict[tuple[str, int], int] = {}  # by device and address
         self._tensors = _Tensors(self.blocks)
         notes = _Notes(recording)
+        self.memory = notes.memory
         operators = _Operators(recording, notes)
         allocations = [each for each in _memory.allocations(recording) if each.name == _memory.NAME]
         happened: list[tuple[int, Any]] = [(op.start, op) for op in operators.all]
@@ -273,6 +280,7 @@ class Flow:
                 changes = op.changes is not None and each.argument in op.changes
                 op.step.use(number, _CHANGE if changes else how)
             found.append(number)
+        self.inputs[op.rf_id] = found
         if op.accumulates and op.inputs and op.inputs[0].argument == 0:
             self.held.append(Held(GRADIENT, found[0]))
         self._tensors.may_move(op, found)
@@ -294,12 +302,14 @@ class Flow:
                 self.blocks[number].freed = what.time
             number = self._live[key] = len(self.blocks)
             self.blocks.append(Block(device, what.time, what.bytes))
+            self.allocations[what.event] = number
             step.use(number, _ALLOCATE)
             return
         if number is None:
             number = len(self.blocks)
             self.blocks.append(Block(device))
         block = self.blocks[number]
+        self.allocations[what.event] = number
         block.freed = what.time
         block.bytes = -what.bytes
         step.use(number, _FREE)

@@ -104,7 +104,10 @@ class Results:
         info = self.latest.capture.info
         part = Part(self.latest, self.with_stack, self.options, whole=True)
         return KinetoResults(
-            part, info.wall_start - info.start, lambda path: self.export_chrome_trace(path, {})
+            part,
+            info.wall_start - info.start,
+            lambda path: self.export_chrome_trace(path, {}),
+            self.latest if self.options.memory and self.with_stack else None,
         )
 
     @property
