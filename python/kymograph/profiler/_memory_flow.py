@@ -40,10 +40,13 @@ Version = tuple[int, int]  # of a block: its number, and how often it was writte
 class Block:
     """A block of memory on a device."""
 
-    __slots__ = ("allocated", "bytes", "device", "freed", "tensor")
+    __slots__ = ("address", "allocated", "bytes", "device", "freed", "tensor")
 
-    def __init__(self, device: str, allocated: int | None = None, size: int = 0) -> None:
+    def __init__(
+        self, device: str, address: int, allocated: int | None = None, size: int = 0
+    ) -> None:
         self.device = device
+        self.address = address
         self.allocated = allocated  # when; None: before the recording
         self.freed: int | None = None
         self.bytes = size
@@ -264,7 +267,7 @@ class Flow:
         number = self._live.get(key)
         if number is None:
             number = self._live[key] = len(self.blocks)
-            self.blocks.append(Block(device))
+            self.blocks.append(Block(device, address))
         block = self.blocks[number]
         if block.allocated is None:
             block.bytes = max(block.bytes, size)
@@ -301,13 +304,13 @@ class Flow:
             if number is not None:  # its free was not recorded
                 self.blocks[number].freed = what.time
             number = self._live[key] = len(self.blocks)
-            self.blocks.append(Block(device, what.time, what.bytes))
+            self.blocks.append(Block(device, what.address, what.time, what.bytes))
             self.allocations[what.event] = number
             step.use(number, _ALLOCATE)
             return
         if number is None:
             number = len(self.blocks)
-            self.blocks.append(Block(device))
+            self.blocks.append(Block(device, what.address))
         block = self.blocks[number]
         self.allocations[what.event] = number
         block.freed = what.time

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kymograph.profiler._averages import ALL_CALLERS, averages_of, rows_of, sampled_rows
 from kymograph.profiler._deadline import Deadline
 from kymograph.profiler._events import EventList, Grouping, Options, Part
+from kymograph.profiler._memory_profile import MemoryProfile
 from kymograph.profiler._memory_timeline import MemoryTimeline
 from kymograph.profiler._names import display, prefixes
 from kymograph.profiler._recording import Recording
@@ -184,6 +185,9 @@ class Results:
                 f"{line} {max(1, ns // 1000)}\n" for line, ns in times.items() if ns > 0
             ).encode(),
         )
+
+    def memory_profile(self) -> MemoryProfile:
+        return MemoryProfile(self.latest)
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None) -> None:
         """Write the latest recording's; see `_memory_timeline`."""
