@@ -47,7 +47,7 @@ PLAIN = (
     *("Dense", "ADInplaceOrView", "AutogradOther", "AutogradFunctionality", "BackendSelect"),
     *("Conjugate", "Negative", "ZeroTensor", "AutogradCPU", "AutogradCUDA", "AutogradMeta"),
     *("AutogradXPU", "AutogradMPS", "AutogradHPU", "AutogradPrivateUse1", "CPU", "CUDA", "Meta"),
-    *("XPU", "MPS", "HPU", "PrivateUse1", "AutocastCPU", "AutocastCUDA"),
+    *("XPU", "MPS", "HPU", "PrivateUse1", "AutocastCPU", "AutocastCUDA", "Quantized"),
 )
 # The sizes of one with any of these mean nothing.
 OPAQUE = (
