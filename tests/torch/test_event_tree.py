@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from torch import nn
 from torch._C._profiler import (
     _EventType,
@@ -230,6 +231,31 @@ def test_events_of_the_results_say_what_those_of_torch_say() -> None:
     if hasattr(wanted[0], "flow_id"):
         flows = [[(event.flow_id(), event.name()) for event in each] for each in (mine, wanted)]
         check_flows(*flows)
+
+
+def test_flows_of_events_have_the_ids_of_the_arrows_in_a_trace(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+
+    def work() -> None:  # a backward pass inside another
+        x = torch.ones(2, 4, requires_grad=True)
+        result: Any = torch.utils.checkpoint.checkpoint(model, x, use_reentrant=True)
+        result.sum().backward()
+
+    work()
+    with kymograph.profile(activities=CPU, with_stack=False) as prof:
+        work()
+    prof.export_chrome_trace(tmp_path / "t.json")
+
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    names = {(e["tid"], e["ts"]): e["name"] for e in events if e.get("cat") == "cpu_op"}
+    arrows = {
+        (e["id"], e["ph"] == "s", names[e["tid"], e["ts"]])
+        for e in events
+        if e.get("cat") == "fwdbwd"
+    }
+    flows = {(e.flow_id, e.flow_start, e.name) for e in prof.events() if e.flow_id}
+    assert flows == arrows
+    assert len(flows) > 6
 
 
 def test_results_have_a_table_and_save_a_trace(tmp_path: Path) -> None:
