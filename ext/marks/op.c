@@ -15,6 +15,7 @@ struct op {
     PyObject *keywords;   /* owned dict with str as keys, or NULL */
     PyObject *outputs;    /* owned, or NULL: not known */
     PyObject *attributes; /* owned dict, or NULL */
+    unsigned scope;       /* struct kymo_operator's */
     struct kymo_op op;
     bool open;
 };
@@ -44,7 +45,8 @@ static PyObject *stable_texts(const struct op *self)
 static struct kymo_op begin_with(struct op *self, struct kymo__gather *g, const char *name,
                                  PyObject *texts, size_t first)
 {
-    struct kymo_operator what = {.size = sizeof what, .name = name, .sequence = -1};
+    struct kymo_operator what = {
+        .size = sizeof what, .name = name, .scope = self->scope, .sequence = -1};
     const char *names[KYMO__TEXTS_MOST] = {NULL};
     struct kymo_op op = {0, 0, 0};
     Py_ssize_t count = texts ? PyTuple_GET_SIZE(texts) : 0;
@@ -330,6 +332,8 @@ static PyMemberDef op_members[] = {
     {"schema", Py_T_OBJECT_EX, offsetof(struct op, schema), Py_READONLY, NULL},
     {"outputs", Py_T_OBJECT_EX, offsetof(struct op, outputs), 0,
      "What the operator returns; set it before the block ends."},
+    /* For annotations of torch: programs have spans. */
+    {"_scope", Py_T_UINT, offsetof(struct op, scope), 0, NULL},
     {0},
 };
 

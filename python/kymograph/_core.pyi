@@ -365,6 +365,7 @@ class op:
     @overload
     def __new__(cls, function: _Function, /) -> _Function: ...  # type: ignore[misc]
     outputs: object
+    _scope: int
     @property
     def name(self) -> str: ...
     @property

@@ -41,12 +41,18 @@ def test_they_are_operators_with_shapes_and_keywords(tmp_path: Path) -> None:
     assert (plain.activity_type, plain.input_shapes, plain.kwinputs) == ("cpu_op", [], {})
     (marked,) = [event for event in prof.events() if event.name == "marked"]
     assert marked.is_user_annotation
+    assert (marked.activity_type, marked.scope) == ("user_annotation", 7)
+    assert (marked.input_shapes, marked.kwinputs) == ([[4, 4]], {"scope": "user_scope"})
 
     prof.export_chrome_trace(tmp_path / "t.json")
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     args = next(event["args"] for event in events if event["name"] == "kernel")
     assert args["Input Dims"] == [[4, 4], [4, 4]]
     assert (args["stream"], args["on"], args["files"]) == (0, True, ["a", "b"])
+    (annotation,) = [event for event in events if event["name"] == "marked"]
+    assert annotation["cat"] == "user_annotation"
+    assert annotation["args"]["Input Dims"] == [[4, 4]]
+    assert annotation["args"]["scope"] == "user_scope"
 
 
 def test_shapes_are_recorded_only_if_asked_for() -> None:

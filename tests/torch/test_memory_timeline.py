@@ -90,3 +90,54 @@ def test_an_unknown_device_is_refused(tmp_path: Path) -> None:
         ours.export_memory_timeline(tmp_path / "t.json", "gpu zero")
     ours.export_memory_timeline(tmp_path / "t.json", "cuda:3")
     assert json.loads((tmp_path / "t.json").read_text()) == [[], []]
+
+
+def numbered(timeline: Any, device: str) -> list[tuple[Any, ...]]:
+    """What happens to the blocks of a device that tensors have, with numbers in place of keys."""
+    numbers: dict[Any, int] = {}
+    return [
+        (action.name, numbers.setdefault(key, len(numbers)), version, size)
+        for _, action, (key, version), size in timeline
+        if str(key.device) == device and hasattr(key, "storage") and size
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_memory_profile_is_that_of_torch(tmp_path: Path) -> None:
+    ours, theirs = both()
+    mine, wanted = ours._memory_profile(), theirs._memory_profile()
+
+    # What was there before is in no order.
+    found = [
+        [each for each in numbered(profile.timeline, "cpu") if each[0] != "PREEXISTING"]
+        for profile in (mine, wanted)
+    ]
+    assert [each[0] for each in found[0]] == [each[0] for each in found[1]]
+    assert [each[2:] for each in found[0]] == [each[2:] for each in found[1]]
+    snapshots = [
+        sorted(str(category) for category in profile._category_snapshot().values())
+        for profile in (mine, wanted)
+    ]
+    assert set(snapshots[0]) == set(snapshots[1])
+    assert "Category.GRADIENT" in snapshots[0]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_torch_reads_our_memory_profile(tmp_path: Path) -> None:
+    from torch.profiler._memory_profiler import MemoryProfileTimeline
+
+    ours, _ = both()
+    MemoryProfileTimeline(ours._memory_profile()).export_memory_timeline_raw(
+        str(tmp_path / "torch.json"), "cpu"
+    )
+
+    written = json.loads((tmp_path / "torch.json").read_text())
+    assert sorted(written) == sorted(export(ours, tmp_path / "ours.raw.json.gz"))
+    assert len(written) > 50
+
+
+def test_a_memory_profile_needs_all_three() -> None:
+    with kymograph.profile(profile_memory=True, record_shapes=True) as prof:
+        torch.ones(2)
+    with pytest.raises(ValueError, match="with_stack=True required"):
+        prof._memory_profile()

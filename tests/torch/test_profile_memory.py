@@ -75,6 +75,14 @@ def test_bytes_are_those_of_torch(tmp_path: Path) -> None:
     assert total.self_cpu_memory_usage == other_total.self_cpu_memory_usage
 
 
+def test_a_block_outside_every_call_has_no_calls_inside() -> None:
+    ours, theirs = both(network())
+
+    mine, wanted = ([e for e in prof.events() if e.name == "[memory]"] for prof in (ours, theirs))
+    assert [event.cpu_children for event in wanted] == [[]]
+    assert [event.cpu_children for event in mine] == [[]]
+
+
 def test_tables_have_the_columns_of_torch() -> None:
     ours, theirs = both(network())
 

@@ -162,7 +162,8 @@ def test_events_say_what_those_of_torch_say() -> None:
 
     fields = """name input_shapes structured_input_shapes structured_input_strides input_dtypes
         concrete_inputs kwinputs overload_name scope sequence_nr fwd_thread is_user_annotation
-        is_python_function activity_type count""".split()
+        is_python_function activity_type count device_index device_resource_id flow_type flow_start
+        linked_correlation_id metadata node_id total_cpu_percent total_device_percent""".split()
     mine, wanted = ours.events(), theirs.events()
     assert [event.name for event in mine] == [event.name for event in wanted]
     for event, other in zip(mine, wanted, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,14 @@ def values() -> None:
         torch.ones(1).neg()
 
 
+def quantized() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are deprecated
+        torch.quantize_per_tensor(torch.ones(3, 4), 0.5, 1, torch.qint8).t().dequantize()
+        scales, zeros = torch.ones(2), torch.zeros(2)
+        torch.quantize_per_channel(torch.ones(2, 3), scales, zeros, 0, torch.quint8).int_repr()
+
+
 def other_thread() -> None:
     x = torch.ones(3, requires_grad=True)
     y = x.exp().sum()
@@ -68,6 +77,7 @@ PROGRAMS: dict[str, Callable[[], Callable[[], None]]] = {
     "attention": lambda: trained(nn.MultiheadAttention(8, 2), *[torch.ones(5, 2, 8)] * 3),
     "lstm": lambda: trained(nn.LSTM(4, 6, num_layers=2), torch.ones(3, 2, 4)),
     "values": lambda: values,
+    "quantized": lambda: quantized,
     "other thread": lambda: other_thread,
 }
 

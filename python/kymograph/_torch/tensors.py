@@ -29,6 +29,7 @@ DTYPES = {
     "uint32": "unsigned int",
     "uint64": "long unsigned int",
 }
+TYPES = {name: dtype for dtype, name in DTYPES.items()}
 # Types whose tensors warn when they are made, with their numbers, which do not change.
 UNTRIED = {
     8: ("c10::complex<c10::Half>", 4),
@@ -46,7 +47,7 @@ PLAIN = (
     *("Dense", "ADInplaceOrView", "AutogradOther", "AutogradFunctionality", "BackendSelect"),
     *("Conjugate", "Negative", "ZeroTensor", "AutogradCPU", "AutogradCUDA", "AutogradMeta"),
     *("AutogradXPU", "AutogradMPS", "AutogradHPU", "AutogradPrivateUse1", "CPU", "CUDA", "Meta"),
-    *("XPU", "MPS", "HPU", "PrivateUse1", "AutocastCPU", "AutocastCUDA"),
+    *("XPU", "MPS", "HPU", "PrivateUse1", "AutocastCPU", "AutocastCUDA", "Quantized"),
 )
 # The sizes of one with any of these mean nothing.
 OPAQUE = (

@@ -29,6 +29,7 @@ class FunctionEventAvg(Times):
     """All calls of one function or annotation. Times are in microseconds."""
 
     cpu_parent: FunctionEventAvg | None = None
+    cpu_children: Sequence[FunctionEventAvg] = ()
     input_shapes: Any = ""
     overload_name: str = ""
     scope: int = 0

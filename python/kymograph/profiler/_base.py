@@ -20,6 +20,7 @@ from kymograph.profiler._averages import FunctionEventAvg
 from kymograph.profiler._config import _ExperimentalConfig, option
 from kymograph.profiler._events import EventList, Grouping, Options
 from kymograph.profiler._execution_trace import ExecutionTraceObserver
+from kymograph.profiler._memory_profile import MemoryProfile
 from kymograph.profiler._recording import Recording
 from kymograph.profiler._results import Results, Stats
 from kymograph.profiler._table import Rows
@@ -358,11 +359,17 @@ class _KinetoProfile:
 
         Raises ValueError unless record_shapes, profile_memory and with_stack were set.
         """
+        self._of_memory("calling export_memory_timeline()").export_memory_timeline(path, device)
+
+    def _memory_profile(self) -> MemoryProfile:
+        """The same as objects of torch, which must be imported. Raises as that does."""
+        return self._of_memory("calling _memory_profile()").memory_profile()
+
+    def _of_memory(self, what: str) -> Results:
         missing = [f"{name}=True" for name in _CATEGORIES_NEED if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        results = self._found("calling export_memory_timeline()", of_trace=False)
-        results.export_memory_timeline(path, device)
+        return self._found(what, of_trace=False)
 
     # ---- metadata
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from kymograph import _core
 from kymograph.profiler import _memory
 from kymograph.profiler._deadline import Deadline
-from kymograph.profiler._memory import Usage, Usages
+from kymograph.profiler._flows import NONE as NO_FLOW
+from kymograph.profiler._flows import Flow, flows_of
+from kymograph.profiler._memory import Allocation, Usage, Usages
 from kymograph.profiler._names import (
     CALLABLE,
     FUNCTION,
@@ -51,7 +53,8 @@ class FunctionEvent(Times):
 
     count = 1
     kernels: tuple[()] = ()
-    device_index = 0
+    linked_correlation_id = 0  # joins work of devices with what started it
+    metadata = event_metadata = None  # what Kineto adds about work of devices
 
     def __init__(self, part: Part, number: int) -> None:
         self._part = part
@@ -64,6 +67,11 @@ class FunctionEvent(Times):
         if self._described is False:
             self._described = self._part.operator(self.id)
         return self._described
+
+    @property
+    def _block(self) -> Allocation | None:
+        """The block that it is, if it is one."""
+        return self._part.usages.block(self.id) if self._part.usages and self.id < 0 else None
 
     @property
     def name(self) -> str:
@@ -157,6 +165,21 @@ class FunctionEvent(Times):
         op = self._operator if self._part.options.flops else None
         return op.flops if op else 0
 
+    @property
+    def flow_id(self) -> int:
+        """The number that a forward operator and its backward operator have in common, or 0."""
+        return self._part.flow(self.id).number
+
+    @property
+    def flow_type(self) -> int:
+        """1 if there is a flow_id, else 0."""
+        return self._part.flow(self.id).kind
+
+    @property
+    def flow_start(self) -> bool:
+        """Is it the forward operator of the two?"""
+        return self._part.flow(self.id).begins
+
     # ---- times and places
 
     @property
@@ -198,6 +221,13 @@ class FunctionEvent(Times):
     def thread(self) -> int:
         """The system's id of the thread."""
         return self._part.tids[self._part.entry(self.id)[5]]
+
+    device_resource_id = thread
+
+    @property
+    def device_index(self) -> int:
+        """The process, as Kineto has it for what runs on the CPU; 0 for a block of memory."""
+        return self._part.pid if self.id >= 0 else 0
 
     @property
     def is_user_annotation(self) -> bool:
@@ -316,8 +346,9 @@ def has_operators(recording: Recording) -> bool:
 class Part:
     """The calls of one recording; if `whole`, with operators that only call another of their name.
     They have numbers from 0 in order of their begin. If memory was
-    recorded, blocks allocated or freed outside every call have -1, -2, …, as have those for which
-    there was no memory. Calls that there is no time for, before `deadline`, are left out.
+    recorded, blocks have -1, -2, …: first those allocated or freed outside every call and those for
+    which there was no memory, which are events too. Calls that there is no time for, before
+    `deadline`, are left out.
     first_lines: the lines of functions are always their first ones."""
 
     def __init__(
@@ -344,7 +375,9 @@ class Part:
         if self.timeline.is_cut:
             deadline.miss()
         self.first = recording.first
+        self.pid = capture.info.pid
         self.tids = [thread.tid for thread in capture.threads]
+        self._flows: dict[int, Flow] | None = None
         self._children: dict[int, list[int]] | None = None
         self._annotations: dict[Callee, bool] = {}
         self.shown: Sequence[int] = range(len(self.timeline))
@@ -363,20 +396,23 @@ class Part:
                 known = bisect_right(self.calls, last, key=lambda i: self.timeline[i][1])
                 self.calls = self.shown = self.calls[:known]
             self.usages = Usages(self, blocks)
-            self.shown = self._with_outside(self.usages)
+            self.shown = self._with(self.usages.numbers()[: len(self.usages.outside)])
 
-    def _with_outside(self, usages: Usages) -> Sequence[int]:
-        """Return the numbers to show, in order of time, with those of blocks outside calls."""
-        if not usages.outside:
+    def _with(self, blocks: Sequence[int]) -> Sequence[int]:
+        """Return the numbers of calls and of `blocks`, in order of time."""
+        if not blocks:
             return self.calls
-        numbers = [*self.calls, *(-1 - i for i in range(len(usages.outside)))]
-        return sorted(numbers, key=lambda number: self.entry(number)[1])
+        return sorted([*self.calls, *blocks], key=lambda number: self.entry(number)[1])
+
+    def with_blocks(self) -> Sequence[int]:
+        """Return the numbers of calls and of all blocks, in order of time."""
+        return self._with(self.usages.numbers()) if self.usages else self.calls
 
     def entry(self, number: int) -> Entry:
         if number >= 0:
             return self.timeline[number]
         assert self.usages is not None
-        block = self.usages.outside[-1 - number]
+        block = self.usages.block(number)
         callee = (block.name, "", 0, OPERATOR)
         return callee, block.time, block.time, 0, block.parent, block.thread, 0, 0, 0, 0, 0, 0, 0
 
@@ -398,7 +434,7 @@ class Part:
         if self.usages is None:
             return Usage()
         if number < 0:
-            return self.usages.outside[-1 - number].usage
+            return self.usages.block(number).usage
         return self.usages.total.get(number, Usage())
 
     def own_usage(self, number: int) -> Usage:
@@ -414,6 +450,12 @@ class Part:
         callee = self.timeline[number][0]
         note = self.timeline.operator(number) if callee[3] == OPERATOR else None
         return Operator(callee[0], note) if note else None
+
+    def flow(self, number: int) -> Flow:
+        """Return the end of an arrow that an operator is."""
+        if self._flows is None:
+            self._flows = flows_of([FunctionEvent(self, call) for call in self.calls])
+        return self._flows.get(number, NO_FLOW)
 
     def is_annotation(self, number: int) -> bool:
         """Did the program mark it itself?"""
@@ -431,6 +473,8 @@ class Part:
         return known
 
     def children(self, number: int) -> list[int]:
+        if number < 0:
+            return []  # a block; -1 is also the parent of the outermost calls
         if self._children is None:
             self._children = {}
             for i in self.calls:
@@ -524,6 +568,13 @@ class EventList(Sequence[FunctionEvent]):
     def total_average(self) -> FunctionEventAvg:
         """All events added up."""
         return self._results.key_averages(0, True).total_average()
+
+    @staticmethod
+    def supported_export_stacks_metrics() -> list[str]:
+        """Return what torch knows as metrics of `export_stacks`; without a device only the first
+        is recorded."""
+        devices = ("cpu", "cuda", "xpu", "privateuse1")
+        return [f"self_{device}_time_total" for device in devices]
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """As `profile.export_chrome_trace`."""

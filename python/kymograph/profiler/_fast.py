@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kymograph import _core
+from kymograph.profiler._operators import USER_SCOPE
 
 _theirs: Any = None  # torch's class while it is replaced
 _flagged = False  # the flag was set by `begin`
@@ -69,14 +70,14 @@ class RecordFunctionFast:
         if _theirs is not None and _torch_listens():
             # It comes to us as all of torch's operators do.
             inner = _theirs(self._name, **self._given)
-        elif self._user:
-            inner = _core.span(self._name)
         elif _for_traces and "kernel_backend" in self._keywords:
             inner = _core.op(self._name, self._inputs, attributes=self._keywords)
         elif _with_inputs:
             inner = _core.op(self._name, self._inputs, keywords=self._keywords)
         else:
             inner = _core.op(self._name)
+        if self._user and isinstance(inner, _core.op):
+            inner._scope = USER_SCOPE
         self._open.append(inner)
         inner.__enter__()
         return self

@@ -74,7 +74,12 @@ class Allocation(NamedTuple):
     total_allocated: int
     total_reserved: int
     name: str = NAME
-    parent: int = -1  # of one that could not be allocated: the innermost call
+    parent: int = -1  # the innermost call that it was in
+
+    @property
+    def event(self) -> tuple[int, int, int, int]:
+        """What no other one has."""
+        return self.time, self.thread, self.bytes, self.address
 
     @property
     def usage(self) -> Usage:
@@ -121,7 +126,7 @@ class Usages:
         self.own: dict[int, Usage] = {}
         self.total: dict[int, Usage] = {}
         self.outside: list[Allocation] = []  # those in no call, and those out of memory
-        self.inside: dict[int, list[Allocation]] = {}  # by the innermost call
+        self.inside: list[Allocation] = []
         by_thread: dict[int, list[Allocation]] = {}
         for record in records:
             by_thread.setdefault(record.thread, []).append(record)
@@ -132,6 +137,16 @@ class Usages:
         for thread, found in by_thread.items():
             self._add_thread(part, found, calls.get(thread, []))
         self.outside.sort()
+        self.inside.sort()
+
+    def numbers(self) -> range:
+        """Return the numbers of all blocks: -1, -2, …, those outside first."""
+        return range(-1, -1 - len(self.outside) - len(self.inside), -1)
+
+    def block(self, number: int) -> Allocation:
+        at = -1 - number
+        outside = len(self.outside)
+        return self.outside[at] if at < outside else self.inside[at - outside]
 
     def _add_thread(self, part: Part, records: Sequence[Allocation], calls: Sequence[int]) -> None:
         """Give each of `records` to the innermost of `calls`, both in order of time."""
@@ -147,10 +162,10 @@ class Usages:
             while open_now and open_now[-1][0] < record.time:
                 open_now.pop()
             inner = open_now[-1][1] if open_now else -1
-            if inner < 0 or record.name != NAME:
-                self.outside.append(record._replace(parent=inner))
+            there = self.outside if inner < 0 or record.name != NAME else self.inside
+            there.append(record._replace(parent=inner))
+            if there is self.outside:
                 continue
-            self.inside.setdefault(inner, []).append(record)
             self.own[inner] = self.own.get(inner, Usage()).plus(record.usage)
             for _, number in open_now:
                 self.total[number] = self.total.get(number, Usage()).plus(record.usage)

@@ -40,10 +40,13 @@ Version = tuple[int, int]  # of a block: its number, and how often it was writte
 class Block:
     """A block of memory on a device."""
 
-    __slots__ = ("allocated", "bytes", "device", "freed", "tensor")
+    __slots__ = ("address", "allocated", "bytes", "device", "freed", "tensor")
 
-    def __init__(self, device: str, allocated: int | None = None, size: int = 0) -> None:
+    def __init__(
+        self, device: str, address: int, allocated: int | None = None, size: int = 0
+    ) -> None:
         self.device = device
+        self.address = address
         self.allocated = allocated  # when; None: before the recording
         self.freed: int | None = None
         self.bytes = size
@@ -81,6 +84,7 @@ class Operator(NamedTuple):
     """An operator and what it is in."""
 
     name: str
+    rf_id: int
     start: int
     end: int
     step: Step | None  # None: it only surrounds others
@@ -187,7 +191,7 @@ class _Operators:
                 step = Step(start, note["scope"] == _BACKWARD)
                 self.steps.append(step)
             inputs = _inputs(note, notes.memory.get(note["rf_id"], ()))
-            op = Operator(callee[0], start, end, step, changes, inputs, accumulates)
+            op = Operator(callee[0], note["rf_id"], start, end, step, changes, inputs, accumulates)
             known[number] = op
             self.all.append(op)
             self._threads.setdefault(thread, []).append(op)
@@ -224,9 +228,15 @@ class Flow:
     def __init__(self, recording: Recording) -> None:
         self.blocks: list[Block] = []
         self.held: list[Held] = []
+        # By id of the operator: the address of the memory of each tensor that goes in, 0 if it has
+        # none, and the blocks of the others.
+        self.memory: dict[int, list[int]] = {}
+        self.inputs: dict[int, list[int]] = {}
+        self.allocations: dict[tuple[int, int, int, int], int] = {}  # the block of each
         self._live: dict[tuple[str, int], int] = {}  # by device and address
         self._tensors = _Tensors(self.blocks)
         notes = _Notes(recording)
+        self.memory = notes.memory
         operators = _Operators(recording, notes)
         allocations = [each for each in _memory.allocations(recording) if each.name == _memory.NAME]
         happened: list[tuple[int, Any]] = [(op.start, op) for op in operators.all]
@@ -257,7 +267,7 @@ class Flow:
         number = self._live.get(key)
         if number is None:
             number = self._live[key] = len(self.blocks)
-            self.blocks.append(Block(device))
+            self.blocks.append(Block(device, address))
         block = self.blocks[number]
         if block.allocated is None:
             block.bytes = max(block.bytes, size)
@@ -273,6 +283,7 @@ class Flow:
                 changes = op.changes is not None and each.argument in op.changes
                 op.step.use(number, _CHANGE if changes else how)
             found.append(number)
+        self.inputs[op.rf_id] = found
         if op.accumulates and op.inputs and op.inputs[0].argument == 0:
             self.held.append(Held(GRADIENT, found[0]))
         self._tensors.may_move(op, found)
@@ -293,13 +304,15 @@ class Flow:
             if number is not None:  # its free was not recorded
                 self.blocks[number].freed = what.time
             number = self._live[key] = len(self.blocks)
-            self.blocks.append(Block(device, what.time, what.bytes))
+            self.blocks.append(Block(device, what.address, what.time, what.bytes))
+            self.allocations[what.event] = number
             step.use(number, _ALLOCATE)
             return
         if number is None:
             number = len(self.blocks)
-            self.blocks.append(Block(device))
+            self.blocks.append(Block(device, what.address))
         block = self.blocks[number]
+        self.allocations[what.event] = number
         block.freed = what.time
         block.bytes = -what.bytes
         step.use(number, _FREE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kymograph.profiler import _devices, _memory_picture
 from kymograph.profiler._memory_categories import Categories, Category
@@ -20,6 +20,16 @@ BEFORE, CREATE, CHANGE, DESTROY = 1, 2, 3, 4
 Row = tuple[int, int, int, int]  # time in nanoseconds, action, bytes, category
 
 
+class Happening(NamedTuple):
+    """Something that happens to a block, in nanoseconds since 1970; -1: it was there before."""
+
+    time: int
+    action: int
+    block: int
+    version: int  # before a change
+    bytes: int
+
+
 class MemoryTimeline:
     """The blocks of `device`, such as "cpu" or "cuda:0", in the window of a recording; without a
     device, those of the first that is not the CPU, if there is any."""
@@ -28,9 +38,9 @@ class MemoryTimeline:
         info = recording.capture.info
         self._shift = info.wall_start - info.start  # to nanoseconds since 1970
         wanted = None if device is None else _devices.parse(device)
-        self._flow = Flow(recording)
-        self._categories = Categories(self._flow)
-        self.device = wanted or _first(self._flow.blocks)
+        self.flow = Flow(recording)
+        self.categories = Categories(self.flow)
+        self.device = wanted or _first(self.flow.blocks)
 
     def raw(self) -> list[Row]:
         """Return what happened to blocks, in order of time: -1 for those that were there before.
@@ -38,31 +48,38 @@ class MemoryTimeline:
         return sorted(self._rows(), key=lambda row: row[:2])
 
     def _rows(self) -> Iterator[Row]:
-        here = {
-            number: block
-            for number, block in enumerate(self._flow.blocks)
-            if block.device == self.device
-        }
-        last = dict.fromkeys(here, 0)
-        known = {number for number, _ in self._flow.seen()}
-        for step in self._flow.steps:
+        for time, action, number, version, size in self.happenings():
+            if self.flow.blocks[number].device != self.device:
+                continue
+            category = self.categories[number, version]
+            if action == CHANGE:
+                yield time, action, -size, category
+                yield time, action, size, self.categories[number, version + 1]
+            else:
+                yield time, action, -size if action == DESTROY else size, category
+
+    def happenings(self) -> Iterator[Happening]:
+        """Yield what happens to the blocks of all devices, in no order."""
+        blocks = self.flow.blocks
+        last = dict.fromkeys(range(len(blocks)), 0)
+        known = {number for number, _ in self.flow.seen()}
+        for step in self.flow.steps:
             for number, version in step.made:
-                if number in here and version:
-                    time, size = step.time + self._shift, here[number].bytes
-                    yield time, CHANGE, -size, self._categories[number, version - 1]
-                    yield time, CHANGE, size, self._categories[number, version]
+                if version:
+                    time = step.time + self._shift
+                    yield Happening(time, CHANGE, number, version - 1, blocks[number].bytes)
                     last[number] = version
-        for number, block in here.items():
-            category = self._categories[number, 0]
+        for number, block in enumerate(blocks):
             if block.allocated is not None:
-                yield block.allocated + self._shift, CREATE, block.bytes, category
+                time = block.allocated + self._shift
+                yield Happening(time, CREATE, number, 0, block.bytes)
             elif number in known or block.tensor < 0:
-                yield -1, BEFORE, block.bytes, category
+                yield Happening(-1, BEFORE, number, 0, block.bytes)
             else:
                 continue  # only operators have it that do nothing themselves
             if block.freed is not None:
-                category = self._categories[number, last[number]]
-                yield block.freed + self._shift, DESTROY, -block.bytes, category
+                time = block.freed + self._shift
+                yield Happening(time, DESTROY, number, last[number], block.bytes)
 
     def coalesced(self) -> tuple[list[int], list[list[int]]]:
         """Return times in microseconds, and for each of them a 0 and the bytes by category."""

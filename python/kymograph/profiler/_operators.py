@@ -30,7 +30,10 @@ Shape = list[int]
 class Value:
     """An argument, with those in it if it is a list."""
 
-    __slots__ = ("dtype", "inside", "kind", "opaque", "plain", "shape", "strides")
+    __slots__ = (
+        *("address", "device", "dtype", "inside", "kind", "opaque", "plain", "shape"),
+        *("strided", "strides"),
+    )
 
     def __init__(self, kind: int) -> None:
         self.kind = kind
@@ -40,6 +43,8 @@ class Value:
         self.strides: Shape = []
         self.dtype = ""
         self.opaque = False  # a tensor without a shape of its own
+        self.address, self.device = 0, ""  # of a tensor
+        self.strided = True
 
     def all_are(self, kinds: set[int]) -> bool:
         return self.kind == _LIST and all(value.kind in kinds for value in self.inside)
@@ -64,6 +69,11 @@ class Value:
         return "TensorList" if self.all_are({_TENSOR, _UNDEFINED}) else ""
 
     @property
+    def number(self) -> Any:
+        """None for anything else."""
+        return self.plain if self.kind in _SCALARS else None
+
+    @property
     def concrete(self) -> Any:
         """A number, or a list of numbers; None for anything else."""
         if self.kind in _SCALARS:
@@ -76,13 +86,16 @@ def _read(note: dict[str, Any]) -> tuple[list[Value], list[str]]:
     kinds, ints, floats = iter(note["kinds"]), iter(note["ints"]), iter(note["floats"])
     texts, dtypes = iter(note["texts"]), iter(note["dtypes"])
     shapes, strides, marks = iter(note["shapes"]), iter(note["strides"]), iter(note["marks"])
+    addresses, devices = iter(note["tensors"]), iter(note["devices"])
 
     def one(kind: int) -> Value:
         value = Value(kind)
         if kind == _TENSOR:
             value.shape, value.strides = list(next(shapes, ())), list(next(strides, ()))
             value.dtype = next(dtypes, "")
-            value.opaque = bool(next(marks, 0) & _OPAQUE)
+            mark = next(marks, 0)
+            value.opaque, value.strided = bool(mark & _OPAQUE), not mark
+            value.address, value.device = next(addresses, 0), next(devices, "")
         elif kind in (_INT, _BOOL):
             number = next(ints, 0)
             value.plain = bool(number) if kind == _BOOL else number
@@ -117,6 +130,7 @@ class Operator:
         self.sequence_nr: int = note["seq"]
         self.fwd_thread: int = note["fw_thread"]
         self.rf_id: int = note["rf_id"]
+        self.thread: int = note["thread"]
         self.kwinputs: dict[str, Any] = {}
 
     @property

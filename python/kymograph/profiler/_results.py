@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kymograph.profiler._averages import ALL_CALLERS, averages_of, rows_of, sampled_rows
 from kymograph.profiler._deadline import Deadline
 from kymograph.profiler._events import EventList, Grouping, Options, Part
+from kymograph.profiler._memory_profile import MemoryProfile
 from kymograph.profiler._memory_timeline import MemoryTimeline
 from kymograph.profiler._names import display, prefixes
 from kymograph.profiler._recording import Recording
@@ -103,7 +104,12 @@ class Results:
         `experimental_event_tree()`."""
         info = self.latest.capture.info
         part = Part(self.latest, self.with_stack, self.options, whole=True)
-        return KinetoResults(part, info.wall_start - info.start)
+        return KinetoResults(
+            part,
+            info.wall_start - info.start,
+            lambda path: self.export_chrome_trace(path, {}),
+            self.latest if self.options.memory and self.with_stack else None,
+        )
 
     @property
     def function_events(self) -> EventList:
@@ -121,6 +127,29 @@ class Results:
         if not rows and functions is None and not deadline.missed:
             return sampled_rows(self.recordings)
         return rows
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """One row for each event; see `key_averages().table`."""
+        return self.events().table(
+            sort_by,
+            row_limit,
+            max_src_column_width,
+            max_name_column_width,
+            max_shapes_column_width,
+            header,
+            top_level_events_only,
+            time_unit,
+        )
 
     def total_average(self) -> object:
         return self.key_averages(0, True).total_average()
@@ -156,6 +185,9 @@ class Results:
                 f"{line} {max(1, ns // 1000)}\n" for line, ns in times.items() if ns > 0
             ).encode(),
         )
+
+    def memory_profile(self) -> MemoryProfile:
+        return MemoryProfile(self.latest)
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None) -> None:
         """Write the latest recording's; see `_memory_timeline`."""

@@ -82,6 +82,7 @@ def table(
 
     for row in shown:
         row.self_cpu_percent = format_share(row.self_cpu_time_total, whole)
+        row.total_cpu_percent = format_share(row.cpu_time_total, whole)
     names = [_name(row, max_name_column_width) for row in shown]
     columns = [
         Column(
@@ -91,7 +92,7 @@ def table(
         ),
         Column("Self CPU %", lambda row: str(row.self_cpu_percent)),
         Column("Self CPU", lambda row: format_time(row.self_cpu_time_total, time_unit)),
-        Column("CPU total %", lambda row: format_share(row.cpu_time_total, whole)),
+        Column("CPU total %", lambda row: str(row.total_cpu_percent)),
         Column("CPU total", lambda row: format_time(row.cpu_time_total, time_unit)),
         Column("CPU time avg", lambda row: format_time(row.cpu_time, time_unit)),
     ]

@@ -58,14 +58,17 @@ class Times:
     device_memory_usage: int = 0
     self_device_memory_usage: int = 0
     flops: int = 0
-    node_id: int = 0
+    node_id: int = -1
     is_async: bool = False
     is_remote: bool = False
     is_legacy: bool = False
     use_device: str | None = None
     device_type: DeviceType = DeviceType.CPU
     overload_name: str = ""
-    self_cpu_percent: str | int = -1  # the share of all rows, once there was a table of them
+    # Shares of all rows, once there was a table of them.
+    self_cpu_percent: str | int = -1
+    total_cpu_percent: str | int = -1
+    total_device_percent: str | int = -1
 
     @property
     def cpu_time(self) -> float:

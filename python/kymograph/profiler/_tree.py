@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import enum
 import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kymograph.profiler import _memory
+from kymograph._torch.tensors import TYPES
+from kymograph.profiler import _devices, _memory
 from kymograph.profiler._devices import DeviceType
+from kymograph.profiler._identities import UNKNOWN, Identities, Identity
 from kymograph.profiler._names import FUNCTION, Callee, display, is_marked
 
 if TYPE_CHECKING:
     from kymograph.profiler._events import FunctionEvent, Part
     from kymograph.profiler._memory import Allocation
     from kymograph.profiler._operators import Value
+    from kymograph.profiler._recording import Recording
 
 
 class EventType(enum.Enum):
@@ -50,10 +54,38 @@ class _Fields:
     locals()["__class__"] = property(_seen_as)  # mypy knows no other way
 
 
-class TensorMetadata(NamedTuple):
-    sizes: list[int]
-    strides: list[int]
-    dtype: str
+def _torch_name(name: str) -> Any:
+    """Return `name` of torch, or the name itself if torch has no such thing."""
+    return getattr(sys.modules.get("torch"), name, name)
+
+
+class TensorMetadata(_Fields):
+    """A tensor that went into an operator."""
+
+    torchs = "_TensorMetadata"
+
+    def __init__(self, value: Value, identity: Identity) -> None:
+        self.impl_ptr = value.address
+        self.id, self.allocation_id, self.storage_data_ptr = identity
+        self.sizes, self.strides = value.shape, value.strides
+        self._value = value
+
+    @property
+    def dtype(self) -> Any:
+        """torch's type, or its name in the capture."""
+        return _torch_name(TYPES.get(self._value.dtype, self._value.dtype))
+
+    @property
+    def device(self) -> Any:
+        return _device(self._value.device)
+
+    @property
+    def layout(self) -> Any:
+        """torch.strided; None for any other."""
+        return _torch_name("strided") if self._value.strided else None
+
+    def __repr__(self) -> str:
+        return f"<tensor {self.id} of {self.dtype}, {self.sizes}>"
 
 
 class PyFrameState(NamedTuple):
@@ -73,12 +105,17 @@ def _frame(callee: Callee | None, line: int = 0) -> PyFrameState:
     return PyFrameState(line or callee[2], callee[0], callee[1])
 
 
-def _input(value: Value) -> Any:
+def _device(name: str) -> Any:
+    torch = sys.modules.get("torch")
+    return torch.device(name) if torch else name
+
+
+def _input(value: Value, identities: Iterator[Identity]) -> Any:
+    """Return what torch has for an input: tensors, lists of them, and numbers; None for others."""
     if value.dtype:
-        return TensorMetadata(value.shape, value.strides, value.dtype)
-    if value.inside:
-        return [_input(each) for each in value.inside]
-    return value.plain
+        return TensorMetadata(value, next(identities, UNKNOWN))
+    inside = [_input(each, identities) for each in value.inside]
+    return inside if value.is_tensors else value.number
 
 
 class TorchOpFields(_Fields):
@@ -87,8 +124,9 @@ class TorchOpFields(_Fields):
     torchs = "_ExtraFields_TorchOp"
     allow_tf32_cublas = False
 
-    def __init__(self, event: FunctionEvent) -> None:
+    def __init__(self, event: FunctionEvent, identities: Identities) -> None:
         self._event = event
+        self._identities = identities
         self.name = event.trace_name
         self.sequence_number = event.sequence_nr
 
@@ -100,28 +138,24 @@ class TorchOpFields(_Fields):
     @property
     def inputs(self) -> list[Any]:
         op = self._event._operator
-        return [_input(value) for value in op.inputs] if op else []
+        if op is None:
+            return []
+        identities = self._identities.of_inputs(op.rf_id)
+        return [_input(value, identities) for value in op.inputs]
 
 
 class AllocationFields(_Fields):
     """A block that was allocated or freed."""
 
     torchs = "_ExtraFields_Allocation"
-    id = allocation_id = None
 
-    def __init__(self, block: Allocation) -> None:
+    def __init__(self, block: Allocation, identity: Identity) -> None:
         self.ptr = block.address
+        self.id, self.allocation_id, _ = identity
         self.alloc_size = block.bytes
         self.total_allocated = block.total_allocated
         self.total_reserved = block.total_reserved
-        self._device = DeviceType(block.device_type).name.lower(), block.device_index
-
-    @property
-    def device(self) -> Any:
-        kind, index = self._device
-        torch = sys.modules.get("torch")
-        text = kind if index < 0 else f"{kind}:{index}"
-        return torch.device(text) if torch else text
+        self.device = _device(_devices.name_of(block.device_type, block.device_index))
 
 
 class OutOfMemoryFields(_Fields):
@@ -186,17 +220,19 @@ class Node:
         return f"<{self.name}, {len(self.children)} children>"
 
 
-def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
+def _node(
+    part: Part, number: int, caller: Callee | None, shift: int, identities: Identities
+) -> Node:
     from kymograph.profiler._events import FunctionEvent
 
     event = FunctionEvent(part, number)
     callee, start, end, *_, line, _ = part.entry(number)
     if number < 0:
         assert part.usages is not None
-        return _block(part.usages.outside[-1 - number], event, shift)
+        return _block(part.usages.block(number), event, shift, identities)
     fields: Any
     if is_marked(callee):
-        tag, fields = "TorchOp", TorchOpFields(event)
+        tag, fields = "TorchOp", TorchOpFields(event, identities)
     elif callee[3] == FUNCTION:
         tag, fields = "PyCall", PyCallFields(callee, caller, line)
     else:
@@ -204,30 +240,35 @@ def _node(part: Part, number: int, caller: Callee | None, shift: int) -> Node:
     return Node(tag, display(callee), fields, event, start + shift, end + shift)
 
 
-def _block(block: Allocation, event: FunctionEvent, shift: int) -> Node:
+def _block(block: Allocation, event: FunctionEvent, shift: int, identities: Identities) -> Node:
     """A node for `block`, which was allocated or freed during `event`, or could not be."""
     at = block.time + shift
     if block.name == _memory.OUT_OF_MEMORY:
         return Node("OutOfMemory", block.name, OutOfMemoryFields(), event, at, at)
-    return Node("Allocation", _memory.NAME, AllocationFields(block), event, at, at)
+    fields = AllocationFields(block, identities.of_block(block))
+    return Node("Allocation", _memory.NAME, fields, event, at, at)
 
 
-def _add_blocks(part: Part, known: dict[int, Node], shift: int) -> None:
+def _add_blocks(part: Part, known: dict[int, Node], shift: int, identities: Identities) -> None:
     """Add the blocks of memory to the calls that they were in."""
     from kymograph.profiler._events import FunctionEvent
 
-    for number, blocks in part.usages.inside.items() if part.usages else ():
-        parent = known.get(number)
+    changed: dict[int, Node] = {}
+    for number in part.usages.numbers() if part.usages else ():
+        assert part.usages is not None
+        block = part.usages.block(number)
+        parent = known.get(block.parent) if number not in known else None
         if parent is None:
             continue
-        for block in blocks:
-            node = _block(block, FunctionEvent(part, number), shift)
-            node.parent = parent
-            parent.children.append(node)
+        node = _block(block, FunctionEvent(part, number), shift, identities)
+        node.parent = parent
+        parent.children.append(node)
+        changed[block.parent] = parent
+    for parent in changed.values():
         parent.children.sort(key=lambda node: node.start_time_ns)
 
 
-def tree_of(part: Part, shift: int) -> list[Node]:
+def tree_of(part: Part, shift: int, identities: Identities) -> list[Node]:
     """Return the outermost calls of `part`. `shift` leads from its clock to that of the day."""
     roots: list[Node] = []
     known: dict[int, Node] = {}
@@ -235,11 +276,11 @@ def tree_of(part: Part, shift: int) -> list[Node]:
     for number in part.shown:
         callee, _, _, _, above, *_ = part.entry(number)
         caller = callers.get(above) if above >= 0 else None
-        node = known[number] = _node(part, number, caller, shift)
+        node = known[number] = _node(part, number, caller, shift, identities)
         callers[number] = callee if callee[3] == FUNCTION else caller
         parent = node.parent = known.get(above) if above >= 0 else None
         (parent.children if parent else roots).append(node)
-    _add_blocks(part, known, shift)
+    _add_blocks(part, known, shift, identities)
     return roots
 
 
@@ -267,8 +308,19 @@ class KinetoEvent:
     def correlation_id(self) -> int:
         return self._event.external_id
 
+    external_id = correlation_id
+
     def linked_correlation_id(self) -> int:
-        return 0
+        return self._event.linked_correlation_id
+
+    def flow_id(self) -> int:
+        return self._event.flow_id
+
+    def flow_type(self) -> int:
+        return self._event.flow_type
+
+    def flow_start(self) -> bool:
+        return self._event.flow_start
 
     def start_thread_id(self) -> int:
         return self._event.thread
@@ -287,8 +339,13 @@ class KinetoEvent:
     def shapes(self) -> list[Any]:
         return self._event.input_shapes
 
-    def structured_shapes(self) -> list[Any]:
+    def structured_input_shapes(self) -> list[Any]:
         return self._event.structured_input_shapes
+
+    structured_shapes = structured_input_shapes
+
+    def structured_input_strides(self) -> list[Any]:
+        return self._event.structured_input_strides
 
     def dtypes(self) -> list[str]:
         return self._event.input_dtypes
@@ -303,17 +360,25 @@ class KinetoEvent:
         return self._event.stack
 
     def nbytes(self) -> int:
-        return self._event.cpu_memory_usage if self._event.id < 0 else 0
+        block = self._event._block
+        return block.bytes if block else 0
 
     def flops(self) -> int:
         return self._event.flops
 
     def device_type(self) -> Any:
-        known = getattr(sys.modules.get("torch._C._autograd"), "DeviceType", None)
-        return known.CPU if known else DeviceType.CPU
+        known = getattr(sys.modules.get("torch._C._autograd"), "DeviceType", DeviceType)
+        block = self._event._block
+        return known(block.device_type if block else DeviceType.CPU.value)
 
     def device_index(self) -> int:
-        return 0
+        block = self._event._block
+        return block.device_index if block else self._event.device_index
+
+    def cuda_elapsed_us(self) -> int:
+        return -1
+
+    privateuse1_elapsed_us = cuda_elapsed_us
 
     def is_async(self) -> bool:
         return False
@@ -324,25 +389,58 @@ class KinetoEvent:
     def is_python_function(self) -> bool:
         return self._event.is_python_function
 
+    def is_hidden_event(self) -> bool:
+        return False
+
+    def python_id(self) -> int:
+        return self._event.python_id
+
+    def python_parent_id(self) -> int:
+        return self._event.python_parent_id
+
+    def python_module_id(self) -> int:
+        return self._event.python_module_id
+
     def activity_type(self) -> str:
         return self._event.activity_type
+
+    def extra_meta(self) -> dict[str, str]:
+        return {}
+
+    def typed_metadata(self) -> dict[str, Any]:
+        return {}
+
+    def metadata_json(self) -> str:
+        return ""
 
 
 class KinetoResults:
     """What torch calls `kineto_results`."""
 
-    def __init__(self, part: Part, shift: int) -> None:
-        self._part, self._shift = part, shift
+    def __init__(
+        self,
+        part: Part,
+        shift: int,
+        save: Callable[[str], None],
+        of_memory: Recording | None,
+    ) -> None:
+        self._part, self._shift, self._save = part, shift, save
+        self._of_memory = of_memory  # if everything is known about it
 
     def events(self) -> list[KinetoEvent]:
-        """Every operator, call and annotation."""
+        """Every operator, call, annotation and block of memory."""
         from kymograph.profiler._events import FunctionEvent
 
-        return [KinetoEvent(FunctionEvent(self._part, i), self._shift) for i in self._part.shown]
+        part = self._part
+        return [KinetoEvent(FunctionEvent(part, i), self._shift) for i in part.with_blocks()]
+
+    def save(self, path: str) -> None:
+        """Write the trace, as `profile.export_chrome_trace`, without metadata."""
+        self._save(path)
 
     def experimental_event_tree(self) -> list[Node]:
         """The outermost of them, each with those inside it as `children`."""
-        return tree_of(self._part, self._shift)
+        return tree_of(self._part, self._shift, Identities(self._of_memory))
 
     def trace_start_ns(self) -> int:
         return self._part.first + self._shift
