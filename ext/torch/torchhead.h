@@ -34,9 +34,9 @@ struct kymo__torch_known_ops {
 
 /* Fill in id, sequence number, threads, scope, schema and site. NAME is that of the record. OPS are
    those that this thread has met, or NULL. */
-static inline void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record,
-                                         const char *name, struct kymo__torch_known_ops *ops,
-                                         struct kymo_operator *what)
+static inline __attribute__((always_inline)) void
+kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record, const char *name,
+                      struct kymo__torch_known_ops *ops, struct kymo_operator *what)
 {
     what->id = kymo__torch_word(record, l->id);
     what->sequence = (int64_t)kymo__torch_word(record, l->sequence);
