@@ -219,8 +219,32 @@ static inline __attribute__((always_inline)) bool read_known(struct op_thread *t
     return __builtin_expect(what->site && what->id, 1);
 }
 
-/* The same as begin_slowly for names only. The result's key is 0 if it is another operator; then nothing
-   has happened. */
+/* The same as begin_slowly for operators that have nothing but tensors and numbers. The result's key is
+   0 if it is another; then nothing has happened. */
+static __attribute__((noinline)) struct kymo_op
+begin_with_numbers(struct op_thread *t, const struct kymo__torch_layout *l, const void *record)
+{
+    struct kymo_record room[KYMO__OPRECORDS_MOST];
+    struct kymo_operator what;
+    struct kymo_op op = {0};
+    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    if (!read_known(t, l, record, &what) || has_extras())
+        return op;
+    /* A copy, because another thread may put keys of a new session into a site. */
+    struct kymo_op_site site = {__atomic_load_n(&what.site->name, __ATOMIC_RELAXED),
+                                __atomic_load_n(&what.site->schema, __ATOMIC_RELAXED)};
+    what.site = &site;
+    if (__builtin_expect(site.name >> 32 != session, 0))
+        return op;
+    const struct kymo_record *end =
+        kymo__torch_put_inputs(l, kymo__torch_known(), record, session, &t->known.keys, room);
+    what.flags = 0;
+    if (__builtin_expect(end != NULL, 1))
+        op = kymo__op_begin_quickly(&what, room, (unsigned)(end - room));
+    return op;
+}
+
+/* The same for names only. */
 static inline struct kymo_op begin_with_name(struct op_thread *t,
                                              const struct kymo__torch_layout *l, const void *record)
 {
@@ -236,9 +260,10 @@ static inline struct kymo_op begin_quickly(struct op_thread *t, const void *reco
                                            int mode)
 {
     const struct kymo__torch_layout *l = kymo__torch_layout();
-    if (__builtin_expect(!l || mode >= KYMO__TORCH_INPUTS || scope == USER_SCOPE, 0))
+    if (__builtin_expect(!l || scope == USER_SCOPE, 0))
         return (struct kymo_op){0};
-    return begin_with_name(t, l, record);
+    return mode < KYMO__TORCH_INPUTS ? begin_with_name(t, l, record)
+                                     : begin_with_numbers(t, l, record);
 }
 
 static inline void record_start(const void *record, unsigned scope, int mode)
