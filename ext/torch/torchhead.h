@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "torchbare.h"
+#include "torchnumbers.h"
 #include "torchread.h"
 
 static inline uint64_t kymo__torch_word(const void *object, int offset)
@@ -26,17 +27,32 @@ static inline struct kymo__torch_text kymo__torch_text_at(const void *object, in
                                      kymo__torch_word(object, offset + 8)};
 }
 
+/* The inputs of RECORD: *FROM is the first. Returns how many. */
+static inline uint64_t kymo__torch_inputs(const struct kymo__torch_layout *l,
+                                          const struct kymo__torch_lib *lib, const void *record,
+                                          const struct kymo__torch_ivalue **from)
+{
+    uint64_t have = kymo__torch_word(record, l->inputs + 8), count = lib->inputs(record);
+    if (count > have || have >= KYMO__TORCH_INPUTS_MOST)
+        count = have = 0;
+    /* Of a boxed call the last ones of the stack. */
+    *from =
+        (const struct kymo__torch_ivalue *)kymo__torch_pointer(record, l->inputs) + (have - count);
+    return count;
+}
+
 /* What a thread has met. */
 struct kymo__torch_known_ops {
     struct kymo__torch_met met[KYMO__TORCH_MET];
     struct kymo__torch_bare bare[KYMO__TORCH_BARE];
+    struct kymo__torch_keys keys;
 };
 
 /* Fill in id, sequence number, threads, scope, schema and site. NAME is that of the record. OPS are
    those that this thread has met, or NULL. */
-static inline void kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record,
-                                         const char *name, struct kymo__torch_known_ops *ops,
-                                         struct kymo_operator *what)
+static inline __attribute__((always_inline)) void
+kymo__torch_read_head(const struct kymo__torch_layout *l, const void *record, const char *name,
+                      struct kymo__torch_known_ops *ops, struct kymo_operator *what)
 {
     what->id = kymo__torch_word(record, l->id);
     what->sequence = (int64_t)kymo__torch_word(record, l->sequence);

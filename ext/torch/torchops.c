@@ -5,8 +5,8 @@
    their record. When one has ended elsewhere, its own thread records the end at its next operator. */
 #include "torchops.h"
 
-#include <kymo/lane.h>
 #include <kymo/memory.h>
+#include <kymo/opquick.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +190,82 @@ static bool has_text(const void *record, unsigned scope)
     return scope == USER_SCOPE && kymo__torch_known()->inputs(record) > 0;
 }
 
+/* Begin an operator, whatever is to be recorded of it. */
+static __attribute__((noinline)) struct kymo_op
+begin_slowly(struct op_thread *t, const void *record, unsigned scope, int mode)
+{
+    const struct kymo__torch_layout *l = kymo__torch_layout();
+    struct kymo_operator what = {
+        .size = sizeof what,
+        .name = kymo__torch_known()->name(record),
+        .sequence = -1,
+        .scope = scope,
+        .flags = KYMO_OP_NAMES,
+    };
+    if (l)
+        kymo__torch_read_head(l, record, what.name, &t->known, &what);
+    if (l && (mode >= KYMO__TORCH_INPUTS || has_text(record, scope)))
+        return begin_with_inputs(record, &what, l);
+    return kymo_op_begin(&what);
+}
+
+/* The head of RECORD, if the thread has met the operator in this session: most are such. */
+static inline __attribute__((always_inline)) bool read_known(struct op_thread *t,
+                                                             const struct kymo__torch_layout *l,
+                                                             const void *record,
+                                                             struct kymo_operator *what)
+{
+    kymo__torch_read_head(l, record, kymo__torch_known()->name(record), &t->known, what);
+    return __builtin_expect(what->site && what->id, 1);
+}
+
+/* The same as begin_slowly for operators that have nothing but tensors and numbers. The result's key is
+   0 if it is another; then nothing has happened. */
+static __attribute__((noinline)) struct kymo_op
+begin_with_numbers(struct op_thread *t, const struct kymo__torch_layout *l, const void *record)
+{
+    struct kymo_record room[KYMO__OPRECORDS_MOST];
+    struct kymo_operator what;
+    struct kymo_op op = {0};
+    uint32_t session = __atomic_load_n(kymo__switch, __ATOMIC_RELAXED);
+    if (!read_known(t, l, record, &what) || has_extras())
+        return op;
+    /* A copy, because another thread may put keys of a new session into a site. */
+    struct kymo_op_site site = {__atomic_load_n(&what.site->name, __ATOMIC_RELAXED),
+                                __atomic_load_n(&what.site->schema, __ATOMIC_RELAXED)};
+    what.site = &site;
+    if (__builtin_expect(site.name >> 32 != session, 0))
+        return op;
+    const struct kymo_record *end =
+        kymo__torch_put_inputs(l, kymo__torch_known(), record, session, &t->known.keys, room);
+    what.flags = 0;
+    if (__builtin_expect(end != NULL, 1))
+        op = kymo__op_begin_quickly(&what, room, (unsigned)(end - room));
+    return op;
+}
+
+/* The same for names only. */
+static inline struct kymo_op begin_with_name(struct op_thread *t,
+                                             const struct kymo__torch_layout *l, const void *record)
+{
+    struct kymo_operator what;
+    struct kymo_op op = {0};
+    if (!read_known(t, l, record, &what))
+        return op;
+    what.flags = KYMO_OP_NAMES;
+    return kymo__op_begin_quickly(&what, NULL, 0);
+}
+
+static inline struct kymo_op begin_quickly(struct op_thread *t, const void *record, unsigned scope,
+                                           int mode)
+{
+    const struct kymo__torch_layout *l = kymo__torch_layout();
+    if (__builtin_expect(!l || scope == USER_SCOPE, 0))
+        return (struct kymo_op){0};
+    return mode < KYMO__TORCH_INPUTS ? begin_with_name(t, l, record)
+                                     : begin_with_numbers(t, l, record);
+}
+
 static inline void record_start(const void *record, unsigned scope, int mode)
 {
     struct op_thread *t = mine ? mine : make_mine();
@@ -200,26 +276,10 @@ static inline void record_start(const void *record, unsigned scope, int mode)
         __atomic_add_fetch(&too_deep, 1, __ATOMIC_RELAXED);
         return;
     }
-    const struct kymo__torch_layout *l = kymo__torch_layout();
-    struct kymo_operator what;
-    what.size = sizeof what;
-    what.name = kymo__torch_known()->name(record);
-    what.flags = KYMO_OP_NAMES;
-    what.inputs = NULL;
-    what.input_count = 0;
-    if (__builtin_expect(l != NULL, 1)) {
-        kymo__torch_read_head(l, record, what.name, &t->known, &what);
-    } else {
-        what.schema = NULL;
-        what.site = NULL;
-        what.id = what.thread = what.forward_thread = 0;
-        what.sequence = -1;
-        what.scope = scope;
-    }
-    if (l && (mode >= KYMO__TORCH_INPUTS || has_text(record, scope)))
-        push_op(t, record, begin_with_inputs(record, &what, l));
-    else
-        push_op(t, record, kymo_op_begin(&what));
+    struct kymo_op op = begin_quickly(t, record, scope, mode);
+    if (__builtin_expect(!op.key, 0))
+        op = begin_slowly(t, record, scope, mode);
+    push_op(t, record, op);
 }
 
 /* ---- end ---- */
@@ -273,10 +333,13 @@ static inline void record_end(const void *record, int mode)
     struct op_thread *t = mine;
     uint32_t depth = t ? t->depth : 0;
     if (__builtin_expect(depth && t->open[depth - 1].record == record && mode < KYMO__TORCH_FULL,
-                         1))
-        kymo_op_end(pop_op(t), NULL, 0);
-    else
+                         1)) {
+        struct kymo_op op = pop_op(t);
+        if (__builtin_expect(op.key && !kymo__op_end_quickly(op), 0))
+            kymo_op_end(op, NULL, 0);
+    } else {
         end_slowly(record, mode);
+    }
 }
 
 /* ---- what torch calls ---- */

@@ -8,17 +8,9 @@
 
 enum {
     DEEPEST = 6,
-    INLINE_DIMS = 5,
     DIMS_MOST = 64,
-    INPUTS_MOST = 1 << 20, /* more is not a number of inputs */
-    INLINE_TUPLE = 3,      /* tuples up to this size may have their values inside */
-};
-
-/* A value of torch (c10::IValue). */
-struct ivalue {
-    uint64_t payload;
-    uint32_t tag;
-    uint32_t unused;
+    OUTPUTS_MOST = KYMO__TORCH_INPUTS_MOST,
+    INLINE_TUPLE = 3, /* tuples up to this size may have their values inside */
 };
 
 static struct kymo__torch_layout one;
@@ -57,6 +49,11 @@ static inline const char *device_name(unsigned type, int index)
     return name;
 }
 
+const char *kymo__torch_device_name(unsigned type, int index)
+{
+    return device_name(type, index);
+}
+
 /* What a value is that is not read: one of kind KIND with TAG. */
 static struct kymo_op_text other_text(uint32_t kind, uint32_t tag)
 {
@@ -87,8 +84,8 @@ static inline void read_tensor(const struct kymo__torch_layout *l, const void *t
     uint16_t dtype;
     memcpy(&dtype, (const char *)tensor + l->dtype, sizeof dtype);
     const int64_t *sizes = (const int64_t *)((const char *)tensor + l->sizes) + 1;
-    const int64_t *strides = sizes + INLINE_DIMS;
-    if (__builtin_expect(dims > INLINE_DIMS, 0)) {
+    const int64_t *strides = sizes + KYMO__TORCH_INLINE_DIMS;
+    if (__builtin_expect(dims > KYMO__TORCH_INLINE_DIMS, 0)) {
         sizes = dims <= DIMS_MOST ? kymo__torch_pointer(sizes, 0) : NULL;
         strides = sizes ? sizes + dims : NULL;
     }
@@ -122,14 +119,14 @@ void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *ten
 
 /* ---- values ---- */
 
-static void read_all(const struct kymo__torch_layout *l, const struct ivalue *from, uint64_t count,
-                     struct kymo__torch_values *to, int depth);
+static void read_all(const struct kymo__torch_layout *l, const struct kymo__torch_ivalue *from,
+                     uint64_t count, struct kymo__torch_values *to, int depth);
 
 static void read_list(const struct kymo__torch_layout *l, const void *vector,
                       struct kymo_op_value *value, struct kymo__torch_values *to, int depth)
 {
-    const struct ivalue *from = kymo__torch_pointer(vector, 0),
-                        *end = kymo__torch_pointer(vector, 8);
+    const struct kymo__torch_ivalue *from = kymo__torch_pointer(vector, 0),
+                                    *end = kymo__torch_pointer(vector, 8);
     value->count = from <= end ? (uint64_t)(end - from) : 0;
     if (depth < DEEPEST)
         read_all(l, from, value->count, to, depth + 1);
@@ -141,7 +138,8 @@ static void read_tuple(const struct kymo__torch_layout *l, const void *object,
                        struct kymo_op_value *value, struct kymo__torch_values *to, int depth)
 {
     uint64_t inside = kymo__torch_word(object, l->tuple);
-    const struct ivalue *from = (const struct ivalue *)((const char *)object + l->tuple + 8);
+    const struct kymo__torch_ivalue *from =
+        (const struct kymo__torch_ivalue *)((const char *)object + l->tuple + 8);
     if (!inside || inside > INLINE_TUPLE) {
         read_list(l, from, value, to, depth);
         return;
@@ -152,7 +150,7 @@ static void read_tuple(const struct kymo__torch_layout *l, const void *object,
 
 /* Inlined into the loop below: most operators have several values. */
 static inline __attribute__((always_inline)) void read_value(const struct kymo__torch_layout *l,
-                                                             const struct ivalue *from,
+                                                             const struct kymo__torch_ivalue *from,
                                                              struct kymo__torch_values *to,
                                                              int depth)
 {
@@ -206,8 +204,8 @@ static inline __attribute__((always_inline)) void read_value(const struct kymo__
     }
 }
 
-static void read_all(const struct kymo__torch_layout *l, const struct ivalue *from, uint64_t count,
-                     struct kymo__torch_values *to, int depth)
+static void read_all(const struct kymo__torch_layout *l, const struct kymo__torch_ivalue *from,
+                     uint64_t count, struct kymo__torch_values *to, int depth)
 {
     for (uint64_t i = 0; i < count && !to->cut; i++)
         read_value(l, from + i, to, depth);
@@ -216,19 +214,17 @@ static void read_all(const struct kymo__torch_layout *l, const struct ivalue *fr
 void kymo__torch_read_inputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
                              const void *record, struct kymo__torch_values *values)
 {
-    const struct ivalue *from = kymo__torch_pointer(record, l->inputs);
-    uint64_t have = kymo__torch_word(record, l->inputs + 8), count = lib->inputs(record);
-    /* Of a boxed call the last ones of the stack. */
-    if (count <= have && have < INPUTS_MOST)
-        read_all(l, from + (have - count), count, values, 0);
+    const struct kymo__torch_ivalue *from;
+    uint64_t count = kymo__torch_inputs(l, lib, record, &from);
+    read_all(l, from, count, values, 0);
 }
 
 void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
                               const void *record, struct kymo__torch_values *values)
 {
-    const struct ivalue *from = kymo__torch_pointer(record, l->outputs),
-                        *end = kymo__torch_pointer(record, l->outputs + 8);
-    if (from >= end || end - from >= INPUTS_MOST)
+    const struct kymo__torch_ivalue *from = kymo__torch_pointer(record, l->outputs),
+                                    *end = kymo__torch_pointer(record, l->outputs + 8);
+    if (from >= end || end - from >= OUTPUTS_MOST)
         return;
     /* Of a boxed call they are on top of what the caller had on the stack. */
     uint64_t have = (uint64_t)(end - from), count = lib->outputs(record);

@@ -47,6 +47,18 @@ struct kymo__torch_layout {
     } dtypes[KYMO__TORCH_DTYPES];
 };
 
+/* A value of torch (c10::IValue). */
+struct kymo__torch_ivalue {
+    uint64_t payload;
+    uint32_t tag;
+    uint32_t unused;
+};
+
+enum {
+    KYMO__TORCH_INLINE_DIMS = 5,
+    KYMO__TORCH_INPUTS_MOST = 1 << 20, /* more is not a number of inputs */
+};
+
 /* The layout, or NULL while it is not known. Set it while no operator is being recorded. */
 extern const struct kymo__torch_layout *kymo__torch_layout_now;
 
@@ -70,6 +82,9 @@ void kymo__torch_read_inputs(const struct kymo__torch_layout *l, const struct ky
                              const void *record, struct kymo__torch_values *values);
 void kymo__torch_read_outputs(const struct kymo__torch_layout *l, const struct kymo__torch_lib *lib,
                               const void *record, struct kymo__torch_values *values);
+
+/* The name of a device, as c10::Device prints itself. It stays in place for ever. */
+const char *kymo__torch_device_name(unsigned type, int index);
 
 /* Read what TENSOR, a TensorImpl, has. */
 void kymo__torch_read_tensor(const struct kymo__torch_layout *l, const void *tensor,

@@ -45,6 +45,8 @@ struct kymo_lane {
     uint32_t claimed;         /* 1 while claimed. Written by the owner; kymo_stop reads it */
     uint32_t stamped;         /* 1 while the owner holds a time that it is about to record: a signal
                                  handler that recorded now would be later than what follows it */
+    uint64_t op_note, op_numbers; /* words of an operator's note and of its numbers, for opquick.h;
+                                     0: not known */
 };
 
 /* This thread's lane, or NULL before its first record. Initial-exec TLS: reading it takes one

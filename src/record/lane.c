@@ -107,7 +107,7 @@ static void join_quietly(struct kymo_laneset *lanes, struct kymo_local *local)
     memset(local->recent, 0, sizeof(local->recent)); /* keys belong to a session */
     memset(local->recent_ops, 0, sizeof(local->recent_ops));
     local->recent_dtype = local->recent_device = (struct kymo_recent){0};
-    local->op_note = local->op_numbers = local->op_values = 0;
+    local->lane.op_note = local->lane.op_numbers = 0;
     local->lane.thread = kymo__laneset_index(lanes);
     local->joined_ticks = kymo_ticks();
     gap_slot_take(lanes, local);

@@ -23,15 +23,13 @@ struct kymo_local {
     struct kymo_pen pen;       /* for events of tracks */
     struct kymo_gap_slot *gap; /* in the live file, or &spare */
     struct kymo_gap_slot spare;
-    uint32_t tid;          /* system id of its thread; under the registry's lock */
-    uint32_t orphan;       /* enum kymo_orphan */
-    uint32_t undefined;    /* 1: the capture has no definition of this thread yet */
-    uint32_t nameless;     /* 1: introduced by another thread, and not named since */
-    uint32_t exit_rounds;  /* how often the exit destructor has run */
-    uint64_t joined_ticks; /* when it became part of the session */
-    uint64_t ops;          /* operators that were given an id */
-    /* Words of an operator's note, and of its numbers without and with values; 0: not known. */
-    uint64_t op_note, op_numbers, op_values;
+    uint32_t tid;                      /* system id of its thread; under the registry's lock */
+    uint32_t orphan;                   /* enum kymo_orphan */
+    uint32_t undefined;                /* 1: the capture has no definition of this thread yet */
+    uint32_t nameless;                 /* 1: introduced by another thread, and not named since */
+    uint32_t exit_rounds;              /* how often the exit destructor has run */
+    uint64_t joined_ticks;             /* when it became part of the session */
+    uint64_t ops;                      /* operators that were given an id */
     struct kymo_local *before, *after; /* all locals; under the registry's lock */
     /* Recently used names and their keys, by address: most look-ups end here. */
     struct kymo_recent {

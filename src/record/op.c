@@ -4,7 +4,8 @@
    nothing comes between them. Names are looked up inside a claim; values are put together outside,
    because a claim keeps samples away. Without values, one claim is enough. The time is read after
    that work at the begin, and before it at the end, so that it is outside the operator. */
-#include <kymo/op.h>
+#include <assert.h>
+#include <kymo/opquick.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -32,6 +33,9 @@ struct found {
     uint64_t id;
     struct kymo_schema note;
 };
+
+static_assert(KYMO__NUMBERS_MORE == (uint64_t)KYMO__MORE << 56, "records of values");
+static_assert((KYMO__OPVALUES_LISTS ^ KYMO__CHAIN_VALUES) == 1, "KYMO__OP_WITH_VALUES is that bit");
 
 static const struct kymo_op none; /* not recorded */
 
@@ -84,10 +88,8 @@ look_up_slowly(struct kymo_lane *lane, struct kymo_record *at, const struct kymo
         return found;
     }
     found.schema_key = what->schema ? kymo__key(lane, what->schema) : 0;
-    struct kymo_local *local = (struct kymo_local *)lane;
-    local->op_note = kymo_word(KYMO__NOTE, 0, found.note.key);
-    local->op_numbers = kymo__chain_word_seven(found.note.number, KYMO__OPVALUES_LISTS);
-    local->op_values = kymo__chain_word_seven(found.note.number, KYMO__CHAIN_VALUES);
+    lane->op_note = kymo_word(KYMO__NOTE, 0, found.note.key);
+    lane->op_numbers = kymo__chain_word_seven(found.note.number, KYMO__OPVALUES_LISTS);
     if (site && (found.schema_key || !what->schema)) {
         remember_key(&site->name, lane->session, found.key);
         remember_key(&site->schema, lane->session, found.schema_key);
@@ -164,80 +166,29 @@ static struct kymo_op begin_plainly(const struct kymo_operator *what)
     return store_begin(lane, at, &found, &payload);
 }
 
-/* The same if nothing is in the way: its site has the keys, and its numbers fit one record. Otherwise
-   the result's key is 0, and nothing has happened. */
-KYMO_INLINE struct kymo_op begin_quickly(const struct kymo_operator *what)
-{
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_try(&lane, 3);
-    if (kymo__unlikely(!at))
-        return none;
-    const struct kymo_local *local = (const struct kymo_local *)lane;
-    uint64_t name = kymo__load_relaxed(&what->site->name);
-    uint64_t schema = kymo__load_relaxed(&what->site->schema);
-    uint32_t session = lane->session;
-    /* As put_head has them. */
-    const uint64_t numbers[] = {what->id,     kymo__zigzag(what->sequence), what->scope,
-                                what->thread, what->forward_thread,         (uint32_t)schema,
-                                what->flags};
-    if (kymo__unlikely(name >> KEY_BITS != session || schema >> KEY_BITS != session ||
-                       !local->op_note || !kymo__chain_fits_seven(numbers))) {
-        kymo_lane_release(lane, at);
-        return none;
-    }
-    kymo__chain_store_seven(at + 2, local->op_numbers, numbers);
-    uint64_t ticks = kymo__counter_read();
-    kymo_lane_store(at + 1, ticks, local->op_note);
-    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, (uint32_t)name));
-    kymo_lane_commit(lane, at + 3);
-    return (struct kymo_op){(uint32_t)name, (uint32_t)(name >> KEY_BITS), what->id};
-}
-
 /* The same for one with inputs, if numbers are all there is to say about them, and this thread has
-   met their types and devices lately. Nothing is claimed while they are put together; then it is
-   checked that what was used still holds. */
+   met their types and devices lately. Otherwise the result's key is 0, and nothing has happened.
+   Nothing is claimed while the numbers are put together: recent_changes tells whether a signal handler
+   has recorded meanwhile, and the site's keys whether a new session has begun. */
 static __attribute__((noinline)) struct kymo_op begin_with_numbers(const struct kymo_operator *what)
 {
-    struct kymo_record room[1 + KYMO__OPRECORDS_MOST];
-    struct kymo_lane *lane = kymo__lane;
-    const struct kymo_local *local = (const struct kymo_local *)lane;
-    uint64_t name = kymo__load_relaxed(&what->site->name);
-    uint64_t schema = kymo__load_relaxed(&what->site->schema);
+    struct kymo_record room[KYMO__OPRECORDS_MOST];
+    const struct kymo_local *local = (const struct kymo_local *)kymo__lane;
+    struct kymo_op_site site = {kymo__load_relaxed(&what->site->name),
+                                kymo__load_relaxed(&what->site->schema)};
     bool cut = false;
-    if (kymo__unlikely(!lane))
+    if (kymo__unlikely(!local || !is_known(&site, local->lane.session)))
         return none;
-    uint32_t session = lane->session, changes = local->recent_changes;
+    uint32_t changes = local->recent_changes;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (kymo__unlikely(name >> KEY_BITS != session || schema >> KEY_BITS != session ||
-                       !local->op_note))
+    const struct kymo_record *end = put_numbers(room, local, what->inputs, what->input_count, &cut);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (kymo__unlikely(!end || local->recent_changes != changes))
         return none;
-    const struct kymo_record *end =
-        put_numbers(room + 1, local, what->inputs, what->input_count, &cut);
-    const uint64_t numbers[] = {what->id,
-                                kymo__zigzag(what->sequence),
-                                what->scope,
-                                what->thread,
-                                what->forward_thread,
-                                (uint32_t)schema,
-                                what->flags | (cut ? KYMO_OP_CUT : 0)};
-    if (kymo__unlikely(!end || !kymo__chain_fits_seven(numbers)))
-        return none;
-    kymo__chain_store_seven(room, local->op_values, numbers);
-    unsigned count = (unsigned)(end - room);
-    struct kymo_record *at = kymo_lane_try(&lane, 2 + count);
-    if (kymo__unlikely(!at))
-        return none;
-    if (kymo__unlikely(lane->session != session || local->recent_changes != changes)) {
-        kymo_lane_release(lane, at);
-        return none;
-    }
-    for (unsigned i = 0; i < count; i++)
-        kymo_lane_store(at + 2 + i, room[i].ticks, room[i].word);
-    uint64_t ticks = kymo__counter_read();
-    kymo_lane_store(at + 1, ticks, local->op_note);
-    kymo_lane_store(at, ticks, kymo_word(KYMO_ENTER, 0, (uint32_t)name));
-    kymo_lane_commit(lane, at + 2 + count);
-    return (struct kymo_op){.key = (uint32_t)name, .session = session, .id = what->id};
+    struct kymo_operator with = *what;
+    with.flags |= cut ? KYMO_OP_CUT : 0;
+    with.site = &site; /* another thread may put keys of a new session into the other one */
+    return kymo__op_begin_quickly(&with, room, (unsigned)(end - room));
 }
 
 /* Record the operator with its inputs and a note of at most SIZE bytes in ROOM. False if the note does
@@ -317,7 +268,7 @@ struct kymo_op kymo__op_begin(const struct kymo_operator *what)
 {
     struct kymo_op op = none;
     if (kymo__likely(site_of(what) && what->id && what->input_count <= KYMO__OPRECORDS_VALUES))
-        op = what->input_count ? begin_with_numbers(what) : begin_quickly(what);
+        op = what->input_count ? begin_with_numbers(what) : kymo__op_begin_quickly(what, NULL, 0);
     return kymo__likely(op.key != 0) ? op : begin_slowly(what);
 }
 
@@ -387,22 +338,6 @@ end_in_parts(struct kymo_op op, const struct kymo_op_value *outputs, size_t coun
     end_after_parts(op, kymo_op_parts_flags(&parts), ticks);
 }
 
-/* End an operator now, without outputs, if nothing is in the way. */
-KYMO_INLINE bool end_quickly(struct kymo_op op)
-{
-    struct kymo_lane *lane;
-    struct kymo_record *at = kymo_lane_try(&lane, 1);
-    if (kymo__unlikely(!at))
-        return false;
-    if (kymo__unlikely(lane->session != op.session)) {
-        kymo_lane_release(lane, at);
-        return true;
-    }
-    kymo_lane_store(at, kymo__counter_read(), kymo_word(KYMO_LEAVE, 0, op.key));
-    kymo_lane_commit(lane, at + 1);
-    return true;
-}
-
 static void end_plainly(struct kymo_op op, uint64_t ticks)
 {
     struct kymo_lane *lane;
@@ -443,7 +378,7 @@ end_slowly(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
 void kymo__op_end(struct kymo_op op, const struct kymo_op_value *outputs, size_t count,
                   uint64_t ticks)
 {
-    if (outputs || ticks || !end_quickly(op))
+    if (outputs || ticks || !kymo__op_end_quickly(op))
         end_slowly(op, outputs, count, ticks);
 }
 

@@ -15,13 +15,9 @@
 #ifndef KYMO_OPRECORDS_H
 #define KYMO_OPRECORDS_H
 
-#include "buffer.h"
+#include <kymo/opquick.h>
 
-enum {
-    KYMO__OPRECORDS_VALUES = 24,
-    KYMO__OPRECORDS_DIMS = 8, /* of a tensor */
-    KYMO__OPRECORDS_MOST = KYMO__OPRECORDS_VALUES * (3 + KYMO__OPRECORDS_DIMS / 2),
-};
+#include "buffer.h"
 
 /* PAYLOAD has HEAD bytes of varints, and then the records, 15 bytes of each: make varints of them. It
    becomes empty if they are damaged or memory is short. */

@@ -12,6 +12,7 @@
 #ifndef KYMO_VALUES_H
 #define KYMO_VALUES_H
 
+#include <kymo/opquick.h>
 #include <kymo/payload.h>
 
 #include "buffer.h"
@@ -122,7 +123,7 @@ static inline uint64_t kymo__chain_word(unsigned number, size_t used)
      numbers of 24 and 16;
    - SEVEN: in the same way numbers of 36 and 28 bits, and of 4, 8, 8, 18 and 2; then as many empty
      lists as bits 40 to 43 of `word` say. If that is KYMO__CHAIN_VALUES, there are none, and the
-     values of an operator follow: oprecords.h. */
+     values of an operator follow: oprecords.h. kymo/opquick.h makes such records. */
 #define KYMO__CHAIN_ONE (UINT64_C(1) << 54)
 #define KYMO__CHAIN_FOUR (UINT64_C(2) << 54)
 #define KYMO__CHAIN_SEVEN (UINT64_C(3) << 54)
@@ -162,25 +163,11 @@ static inline void kymo__chain_four(const struct kymo_record *record, uint64_t n
     numbers[3] = record->word & 0xffff;
 }
 
-/* Numbers that end at the same bit are tested together. Those at 2 and 6 have at most 32 bits. */
-static inline bool kymo__chain_fits_seven(const uint64_t numbers[7])
-{
-    return !((numbers[0] >> 8 | numbers[1]) >> 28 |
-             (numbers[3] | numbers[4] | numbers[2] << 4 | numbers[6] << 6) >> 8 | numbers[5] >> 18);
-}
-
-/* The word of such a record without its numbers; LISTS empty ones follow, or KYMO__CHAIN_VALUES. */
+/* The word of a record with seven numbers, without them; LISTS empty lists follow, or
+   KYMO__CHAIN_VALUES. */
 static inline uint64_t kymo__chain_word_seven(unsigned schema, unsigned lists)
 {
     return kymo__chain_word(schema, lists) | KYMO__CHAIN_SEVEN;
-}
-
-static inline void kymo__chain_store_seven(struct kymo_record *at, uint64_t word,
-                                           const uint64_t numbers[7])
-{
-    kymo_lane_store(at, numbers[0] << 28 | numbers[1],
-                    word | numbers[2] << 36 | numbers[3] << 28 | numbers[4] << 20 |
-                        numbers[5] << 2 | numbers[6]);
 }
 
 /* The numbers of a record with SEVEN of them, and how many empty lists follow. */
