@@ -62,37 +62,44 @@ static int pass_on(struct ahead *a)
     return rc;
 }
 
+static struct item *next_item(struct ahead *a)
+{
+    struct batch *batch = being_filled(a);
+    return &batch->items[batch->count++];
+}
+
+/* An item was added: pass the batch on if it is full. */
+static int added(struct ahead *a)
+{
+    const struct batch *batch = being_filled(a);
+    return batch->count == BATCH || batch->values >= VALUES ? pass_on(a) : 0;
+}
+
 static int on_thread(void *arg, const struct kymo_op_thread *thread)
 {
-    struct ahead *a = arg;
-    struct batch *batch = being_filled(a);
-    struct item *item = &batch->items[batch->count++];
+    struct item *item = next_item(arg);
     item->what = THREAD;
     item->thread = *thread;
-    return batch->count == BATCH ? pass_on(a) : 0;
+    return added(arg);
 }
 
 static int on_device(void *arg, const struct kymo_op_device *device)
 {
-    struct ahead *a = arg;
-    struct batch *batch = being_filled(a);
-    struct item *item = &batch->items[batch->count++];
+    struct item *item = next_item(arg);
     item->what = DEVICE;
     item->device = *device;
-    return batch->count == BATCH ? pass_on(a) : 0;
+    return added(arg);
 }
 
 static int on_end(void *arg, struct kymo_opcall *op)
 {
-    struct ahead *a = arg;
-    struct batch *batch = being_filled(a);
-    struct item *item = &batch->items[batch->count++];
+    struct item *item = next_item(arg);
     struct kymo_opcall old = item->op;
     item->what = OPERATOR;
     item->op = *op;
     *op = old;
-    batch->values += item->op.inputs.count + item->op.outputs.count;
-    return batch->count == BATCH || batch->values >= VALUES ? pass_on(a) : 0;
+    being_filled(arg)->values += item->op.inputs.count + item->op.outputs.count;
+    return added(arg);
 }
 
 /* Wait for the visitor: operators refer to texts of the reader. */
