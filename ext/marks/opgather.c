@@ -10,7 +10,7 @@ static void add_object(struct kymo__gather *g, PyObject *object, int depth);
 /* ---- room ---- */
 
 /* Twice the room of ARRAY, whose COUNT items have SIZE bytes each. FEW is where the first were. */
-static void *grow(void *array, const void *few, size_t count, size_t size)
+static void *grow_array(void *array, const void *few, size_t count, size_t size)
 {
     void *larger = PyMem_Realloc(array == few ? NULL : array, 2 * count * size);
     if (larger && array == few)
@@ -20,7 +20,7 @@ static void *grow(void *array, const void *few, size_t count, size_t size)
 
 static bool grow_values(struct kymo__gather *g)
 {
-    struct kymo_op_value *larger = grow(g->values, g->few, g->capacity, sizeof(*g->values));
+    struct kymo_op_value *larger = grow_array(g->values, g->few, g->capacity, sizeof(*g->values));
     if (!larger)
         return false;
     g->values = larger;
@@ -38,7 +38,7 @@ static const int64_t *moved(const int64_t *at, uintptr_t from, size_t count, con
 static bool grow_dims(struct kymo__gather *g)
 {
     const uintptr_t from = (uintptr_t)g->dims;
-    int64_t *larger = grow(g->dims, g->few_dims, g->dim_capacity, sizeof(*g->dims));
+    int64_t *larger = grow_array(g->dims, g->few_dims, g->dim_capacity, sizeof(*g->dims));
     if (!larger)
         return false;
     for (size_t i = 0; i < g->count; i++) {
@@ -79,7 +79,8 @@ static bool keep_object(struct kymo__gather *g, PyObject *object)
         return false;
     }
     if (g->owner_count == g->owner_capacity) {
-        PyObject **larger = grow(g->owners, g->few_owners, g->owner_capacity, sizeof(*g->owners));
+        PyObject **larger =
+            grow_array(g->owners, g->few_owners, g->owner_capacity, sizeof(*g->owners));
         if (!larger) {
             Py_DECREF(object);
             return false;

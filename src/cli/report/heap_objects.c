@@ -88,7 +88,7 @@ static bool fits(const struct cli_heap_report *r, const struct group *group)
 }
 
 /* Store the groups of snapshot NUMBER that the user wants to see in *ALL. Returns how many. */
-static size_t collect(const struct cli_heap_report *r, uint64_t number, struct group **all)
+static size_t collect_groups(const struct cli_heap_report *r, uint64_t number, struct group **all)
 {
     struct kymo_heap_object object = {.size = sizeof object};
     size_t count = 0, capacity = 0;
@@ -124,7 +124,7 @@ void kymo__cli_heap_objects(const struct cli_heap_report *r)
 {
     const struct kymo_heap_snapshot shot = objects_shown(r);
     struct group *all = NULL;
-    size_t count = collect(r, shot.number, &all);
+    size_t count = collect_groups(r, shot.number, &all);
     if (count) {
         char *title = kymo__cli_format(
             shot.number ? "Objects at the snapshot at %s, and what keeps them alive"

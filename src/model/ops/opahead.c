@@ -138,7 +138,7 @@ static inline void let_go(struct kymo_opdata *values)
         kymo__op_values_fini(values);
 }
 
-static int visit(const struct kymo_ops_visitor *visitor, struct item *item)
+static int visit_item(const struct kymo_ops_visitor *visitor, struct item *item)
 {
     switch (item->what) {
     case THREAD:
@@ -161,7 +161,7 @@ static int visit_all(const struct kymo_ops_visitor *visitor, struct batch *batch
             fetch_values(&item[1].op.inputs);
             fetch_values(&item[1].op.outputs);
         }
-        rc = visit(visitor, item);
+        rc = visit_item(visitor, item);
         let_go(&item->op.inputs);
         let_go(&item->op.outputs);
     }
