@@ -93,8 +93,9 @@ static uint32_t find_number(const PyCodeObject *address, size_t *end, uint32_t *
     }
 }
 
-uint32_t kymo__code_number(const PyCodeObject *address)
+uint32_t kymo__code_number(const PyCodeObject *address, bool *fresh)
 {
+    *fresh = false;
     if (!ready())
         return 0;
     size_t at;
@@ -110,8 +111,10 @@ uint32_t kymo__code_number(const PyCodeObject *address)
             __atomic_store_n(&codes[mine - 1].address, address, __ATOMIC_RELEASE);
         }
         if (__atomic_compare_exchange_n(&slots[at], &held, mine, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE))
+                                        __ATOMIC_ACQUIRE)) {
+            *fresh = true;
             return mine;
+        }
         number = find_number(address, &at, &held);
     }
     /* Another thread was first: the number taken means nothing and needs no settling. */
@@ -160,7 +163,7 @@ static void settle_code(struct code *code)
     __atomic_store_n(&code->settled, (uint32_t)SETTLED, __ATOMIC_RELEASE);
 }
 
-void kymo__code_peek(uint32_t number)
+void kymo__code_peek(uint32_t number, bool careful)
 {
     if (!number || number > kymo__codes_count())
         return;
@@ -169,7 +172,7 @@ void kymo__code_peek(uint32_t number)
     if (!object || __atomic_load_n(&code->settled, __ATOMIC_RELAXED) || !claim_code(code))
         return;
     struct kymo_peeked peeked;
-    bool seen = kymo__peek_code(object, &peeked);
+    bool seen = kymo__peek_code(object, careful, &peeked);
     if (seen) {
         code->name = peeked.name;
         code->plain = peeked.plain;

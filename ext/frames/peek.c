@@ -9,7 +9,7 @@
 
 enum {
     ROOM = 64 << 20,      /* for all copies; untouched pages cost nothing */
-    TEXT_MOST = 1 << 12,  /* characters of a name that are copied */
+    TEXT_MOST = 1 << 12,  /* characters of a name that are copied in a signal handler */
     LINES_MOST = 1 << 20, /* bytes of a line table */
 };
 
@@ -41,8 +41,16 @@ static char *take_bytes(size_t bytes)
     return NULL;
 }
 
+/* With PAGES NULL, everything is known to be readable. */
+static bool object_readable(struct kymo_pages *pages, const void *object, size_t bytes)
+{
+    return !pages || kymo__readable(pages, object, bytes);
+}
+
 static bool all_readable(struct kymo_pages *pages, const void *memory, size_t bytes)
 {
+    if (!pages)
+        return true;
     uint64_t first = (uint64_t)(uintptr_t)memory / KYMO_PAGE_BYTES;
     uint64_t last = ((uint64_t)(uintptr_t)memory + bytes) / KYMO_PAGE_BYTES;
     for (uint64_t page = first; page <= last; page++)
@@ -53,12 +61,14 @@ static bool all_readable(struct kymo_pages *pages, const void *memory, size_t by
 
 static const char *copy_text(struct kymo_pages *pages, PyObject *text)
 {
-    if (!kymo__readable(pages, text, sizeof(PyCompactUnicodeObject)) ||
+    if (!object_readable(pages, text, sizeof(PyCompactUnicodeObject)) ||
         Py_TYPE(text) != &PyUnicode_Type || !PyUnicode_IS_COMPACT(text))
         return NULL;
     Py_ssize_t length = PyUnicode_GET_LENGTH(text);
     int kind = (int)PyUnicode_KIND(text);
     if (length < 0)
+        return NULL;
+    if (length > TEXT_MOST && !pages)
         return NULL;
     if (length > TEXT_MOST)
         length = TEXT_MOST;
@@ -78,7 +88,7 @@ static const char *copy_text(struct kymo_pages *pages, PyObject *text)
 
 static bool copy_lines(struct kymo_pages *pages, PyObject *table, struct kymo_peeked *peeked)
 {
-    if (!kymo__readable(pages, table, sizeof(PyBytesObject)) || Py_TYPE(table) != &PyBytes_Type)
+    if (!object_readable(pages, table, sizeof(PyBytesObject)) || Py_TYPE(table) != &PyBytes_Type)
         return false;
     Py_ssize_t bytes = PyBytes_GET_SIZE(table);
     if (bytes < 0 || bytes > LINES_MOST ||
@@ -92,17 +102,17 @@ static bool copy_lines(struct kymo_pages *pages, PyObject *table, struct kymo_pe
     return copy != NULL;
 }
 
-bool kymo__peek_code(const PyCodeObject *code, struct kymo_peeked *peeked)
+bool kymo__peek_code(const PyCodeObject *code, bool careful, struct kymo_peeked *peeked)
 {
-    struct kymo_pages pages = {0};
-    if (!kymo__readable(&pages, code, sizeof *code) || Py_TYPE(code) != &PyCode_Type)
+    struct kymo_pages seen = {0}, *pages = careful ? &seen : NULL;
+    if (!object_readable(pages, code, sizeof *code) || Py_TYPE(code) != &PyCode_Type)
         return false;
     *peeked = (struct kymo_peeked){
-        .name = copy_text(&pages, KYMO_CODE_QUALNAME(code)),
-        .plain = copy_text(&pages, code->co_name),
-        .file = copy_text(&pages, code->co_filename),
+        .name = copy_text(pages, KYMO_CODE_QUALNAME(code)),
+        .plain = copy_text(pages, code->co_name),
+        .file = copy_text(pages, code->co_filename),
         .first_line = (uint32_t)code->co_firstlineno,
     };
     return peeked->name && peeked->plain && peeked->file &&
-           copy_lines(&pages, code->co_linetable, peeked);
+           copy_lines(pages, code->co_linetable, peeked);
 }

@@ -1,5 +1,4 @@
-/* peek.h — read the name of a code object in a signal handler: without the GIL, without the heap,
-   and from objects that may be corrupt. */
+/* peek.h — read the name of a code object without the GIL and without the heap. */
 #ifndef KYMO_EXT_PEEK_H
 #define KYMO_EXT_PEEK_H
 
@@ -15,7 +14,8 @@ struct kymo_peeked {
     uint32_t line_bytes, first_line;
 };
 
-/* False if CODE is not a code object, or there is no room. */
-bool kymo__peek_code(const PyCodeObject *code, struct kymo_peeked *peeked);
+/* False if CODE is not a code object, or there is no room. CAREFUL: in a signal handler; it and what it
+   refers to may be corrupt. Otherwise it must not be freed meanwhile. */
+bool kymo__peek_code(const PyCodeObject *code, bool careful, struct kymo_peeked *peeked);
 
 #endif

@@ -71,9 +71,12 @@ static void keep_codes(struct kymo_managed_walk *walk)
         bool whole = is_code(code, walk->careful ? &pages : NULL);
         int64_t unit = whole ? kymo__stack_unit(&frame, code) : -1;
         /* Also if it is not shown: the end of what has a number is reported. */
-        uint64_t number = whole ? kymo__code_number(code) : 0;
+        bool fresh = false;
+        uint32_t number = whole ? kymo__code_number(code, &fresh) : 0;
+        if (fresh && !walk->careful)
+            kymo__code_peek(number, false);
         if (unit >= 0) {
-            frame.code = number << UNIT_BITS | (uint32_t)unit;
+            frame.code = (uint64_t)number << UNIT_BITS | (uint32_t)unit;
             walk->frames[kept++] = frame;
             segment++;
         } else if (frame.mark && segment) {
@@ -119,7 +122,7 @@ static int name_of(uint64_t number, struct kymo_named *named)
 
 static void peek_code(uint64_t number)
 {
-    kymo__code_peek((uint32_t)(number >> UNIT_BITS));
+    kymo__code_peek((uint32_t)(number >> UNIT_BITS), true);
 }
 
 /* This package's folder and a slash, or "": the one that this extension was loaded from. */

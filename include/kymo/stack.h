@@ -165,7 +165,8 @@ struct kymo_interpreter {
 
     /* WALK, just filled on this thread, is part of a stack seen for the first time. Replace each
        frame's `code` with a number that keeps its meaning for the life of the process, even after
-       the function is freed. Frames that should not be shown may be removed. */
+       the function is freed. Frames that should not be shown may be removed. Numbers that are
+       resolved at once are known even if the process is killed. */
     void (*keep)(struct kymo_managed_walk *walk);
 
     /* Resolve the numbers handed out so far, so that name_of can answer. Called on kymograph's

@@ -19,7 +19,8 @@
 #include "trail.h"
 
 enum {
-    PERIOD_NS = 100 * 1000000, /* between two rounds without a sampler */
+    PERIOD_NS = 100 * 1000000, /* between two rounds without a sampler or new stacks */
+    PAUSE_NS = 5 * 1000000,    /* between two rounds for new stacks */
     SETTLE_NS = 100 * 1000000, /* between two requests to the interpreter */
     PATIENCE_MS = 2000,        /* limit for such a request when the thread must end */
     RETRY_NS = 20 * 1000000,
@@ -126,6 +127,16 @@ kymo_stack kymo_stack_define(kymo_stack stack)
     return kept ? stack : 0;
 }
 
+/* There is a stack in the tree that is not defined. What a killed process leaves should explain its
+   last records, too, so this is soon; but the thread is woken only once for many stacks. */
+static void serve_new(struct kymo_stackdesk *desk)
+{
+    want_thread(desk);
+    if (!kymo__exchange(&desk->attentive,
+                        1u)) /* what is in the tree by now, the thread will find */
+        sem_post(&kymo__desk_wake);
+}
+
 /* Add the stack that was looked for to the tree. */
 static __attribute__((noinline)) kymo_stack record_new(struct kymo_pending *pending)
 {
@@ -139,7 +150,7 @@ static __attribute__((noinline)) kymo_stack record_new(struct kymo_pending *pend
             if (!kymo__stack_plant(pending, &stack))
                 kymo__add_relaxed(&running->desk->missing, UINT64_C(1));
             else if (stack && kymo__stacktree_use(stack))
-                want_thread(running->desk);
+                serve_new(running->desk);
         }
         kymo_lane_release(lane, at);
     }
@@ -162,7 +173,7 @@ static __attribute__((noinline)) kymo_stack record_trail(uint32_t session)
             if (!room)
                 kymo__add_relaxed(&running->desk->missing, UINT64_C(1));
             else if (fresh)
-                want_thread(running->desk);
+                serve_new(running->desk);
         }
         kymo_lane_release(lane, at);
     }
@@ -273,6 +284,23 @@ static bool wait_for(sem_t *semaphore, int64_t until)
     return true;
 }
 
+/* Wait until NEXT, or until there is something to do. Stacks that come within PAUSE_NS of the
+   beginning of a round wait for each other. */
+static void wait_for_work(struct kymo_stackdesk *desk, int64_t began, int64_t next)
+{
+    if (kymo__load_relaxed(&desk->attentive)) {
+        int64_t rested = began + PAUSE_NS;
+        if (wait_for(&kymo__desk_wake, next < rested ? next : rested) || next <= rested)
+            return;
+        kymo__exchange(&desk->attentive, 0u);
+        if (kymo__stacktree_has_used()) {
+            kymo__exchange(&desk->attentive, 1u);
+            return;
+        }
+    }
+    wait_for(&kymo__desk_wake, next);
+}
+
 static void *desk_body(void *arg)
 {
     struct kymo_stackdesk *desk = arg;
@@ -299,7 +327,7 @@ static void *desk_body(void *arg)
             kymo__treebook_add(&desk->tree, false);
             kymo__desk_unlock();
         }
-        wait_for(&kymo__desk_wake, next);
+        wait_for_work(desk, began, next);
     }
     sem_post(&desk->ended);
     return NULL;

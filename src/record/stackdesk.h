@@ -38,6 +38,7 @@ struct kymo_stackdesk {
     uint64_t missing;                 /* stacks that found no room */
     uint32_t wanted;                  /* 1: a stack was given */
     uint32_t hurried;                 /* 1: kymo__desk_wake was posted since the last round */
+    uint32_t attentive;               /* 1: the thread looks for new stacks without being woken */
 
     /* The thread is started and ended under the desk's lock. */
     pthread_t thread;

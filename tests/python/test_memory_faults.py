@@ -76,6 +76,32 @@ def test_a_sudden_end_keeps_what_was_recorded_and_shows(capture_path: Path, end:
     assert "the process ended before the recording stopped" in complaint(capture_path)
 
 
+def test_the_stacks_of_a_program_that_is_killed_at_once_are_known(capture_path: Path) -> None:
+    """Also of functions that no recording thread had time to ask the interpreter about: it would
+    do so after a tenth of a second. A loaded machine may need more than one try."""
+    for _ in range(10):
+        done = python(
+            capture_path,
+            """
+            import os, signal, sys, time, kymograph
+            for i in range(300):
+                exec(f"def new_{i}(): return bytes(30_000 + {i})")
+            kymograph.memory.start(sys.argv[1])
+            kept = [globals()[f"new_{i}"]() for i in range(300)]
+            time.sleep(0.03)
+            os.kill(os.getpid(), signal.SIGKILL)
+            """,
+        )
+        assert done.returncode == -signal.SIGKILL, done
+        blocks = [
+            b for b in replay(capture_path).allocated if b.size - OVERHEAD in range(30_000, 30_300)
+        ]
+        assert len(blocks) == 300
+        if all(block.stack[:1] == (f"new_{block.size - OVERHEAD - 30_000}",) for block in blocks):
+            return
+    pytest.fail("no try had all stacks")
+
+
 def test_an_exec_that_fails_changes_nothing(capture_path: Path) -> None:
     done = python(
         capture_path,
