@@ -3,11 +3,12 @@
 
 #include "capture.h"
 #include "columns.h"
+#include "fault.h"
 #include "pieces.h"
 #include "player.h"
 #include "states.h"
 
-enum { EVENTS = 60000, PIECE = 500, TABLES = 4, COLUMNS = 12 };
+enum { EVENTS = FAULT_TSAN ? 30000 : 60000, PIECE = 500, TABLES = 4, COLUMNS = 12 };
 
 /* All batches of a pass, one after the other. */
 struct whole {

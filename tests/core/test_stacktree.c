@@ -4,10 +4,17 @@
 
 #include "atomic.h"
 #include "check.h"
+#include "fault.h"
 #include "random.h"
 #include "stacktree.h"
 
-enum { DEPTH = 6, FANOUT = 8, THREADS = 4, ROUNDS = 20000, NODES_MOST = 1 << 20 };
+enum {
+    DEPTH = 6,
+    FANOUT = 8,
+    THREADS = 4,
+    ROUNDS = FAULT_TIMES(20000, 5000),
+    NODES_MOST = 1 << 20
+};
 enum { NEIGHBOURS = 4 << 20 };
 
 /* The node of DEPTH frames that depend on SEED alone. */
