@@ -62,6 +62,11 @@ void kymo__python_begins(void);
 /* Can threads take the GIL and call Python? Not once it ends. Any thread, without the GIL. */
 bool kymo__python_usable(void);
 
+/* package.c: this package's folder, the one that this extension was loaded from. */
+void kymo__package_find(void);
+bool kymo__package_has(const char *file);
+bool kymo__package_has_code(const PyCodeObject *code); /* allocates nothing */
+
 /* forkgate.c */
 
 /* What must not happen while another thread forks comes between these two, with the GIL; so does

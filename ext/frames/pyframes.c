@@ -125,27 +125,13 @@ static void peek_code(uint64_t number)
     kymo__code_peek((uint32_t)(number >> UNIT_BITS), true);
 }
 
-/* This package's folder and a slash, or "": the one that this extension was loaded from. */
-static char package[PATH_MAX];
-
-static void find_package(void)
-{
-    Dl_info place;
-    if (!dladdr(package, &place) || !place.dli_fname)
-        return;
-    const char *slash = strrchr(place.dli_fname, '/');
-    size_t len = slash ? (size_t)(slash + 1 - place.dli_fname) : 0;
-    if (len < sizeof(package))
-        memcpy(package, place.dli_fname, len);
-}
-
 /* The standard library's runner of modules, frozen or not, or a function of this package, such as the
    one that learns about imports. */
 static int starts_program(const struct kymo_named *named)
 {
     if (!named->file)
         return 0;
-    if (package[0] && strncmp(named->file, package, strlen(package)) == 0)
+    if (kymo__package_has(named->file))
         return 2;
     const char *runpy = strstr(named->file, "runpy");
     return runpy && (strcmp(runpy, "runpy>") == 0 || strcmp(runpy, "runpy.py") == 0);
@@ -264,7 +250,7 @@ int kymo__walk_register(void)
     if (KYMO_HAS_CODE_WATCHER && kymo__code_deaths_watch(kymo__code_died) < 0)
         return -1;
     frames_known = kymo__walk_check(0);
-    find_package();
+    kymo__package_find();
     if (frames_known)
         return kymo_interpreter_register(&python), 0;
     return PyErr_WarnEx(PyExc_RuntimeWarning,

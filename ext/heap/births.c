@@ -4,8 +4,6 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "compat.h"
-
 enum { SLOTS_FIRST = 1 << 16 };
 
 uint32_t kymo__births_on;
@@ -14,23 +12,24 @@ static size_t slot_count, used; /* a power of two; at most half are used */
 static unsigned wanted_parts;
 static bool incomplete;
 
-/* The GIL protects the table. Without one there is this: allocators must not detach from the
-   interpreter, as waiting for one of its mutexes would. */
-#ifdef Py_GIL_DISABLED
+/* Not a mutex of Python's: allocators must not detach from the interpreter. */
 static uint32_t locked;
+
 static void lock_births(void)
 {
     while (__atomic_exchange_n(&locked, 1u, __ATOMIC_ACQUIRE))
         sched_yield();
 }
-static void unlock(void)
+
+static void unlock_births(void)
 {
     __atomic_store_n(&locked, 0u, __ATOMIC_RELEASE);
 }
-#else
-static void lock_births(void) {}
-static void unlock(void) {}
-#endif
+
+void kymo__births_forked(void)
+{
+    unlock_births();
+}
 
 static size_t first_slot(uint64_t address)
 {
@@ -80,21 +79,21 @@ void kymo__births_end(void)
         munmap(slots, slot_count * sizeof *slots);
     slots = NULL;
     slot_count = used = 0;
-    unlock();
+    unlock_births();
 }
 
-void kymo__births_add(const void *at, size_t size)
+void kymo__births_add(const void *at, size_t size, bool raw)
 {
     kymo_stack stack = wanted_parts ? kymo_stack_record(wanted_parts, 0) : 0;
     lock_births();
     if (slots && (used < slot_count / 2 || grow_births())) {
         struct kymo_birth *slot = slot_of((uintptr_t)at);
         used += !slot->address;
-        *slot = (struct kymo_birth){(uintptr_t)at, size, stack};
+        *slot = (struct kymo_birth){(uintptr_t)at, size, stack, raw};
     } else {
         incomplete = true;
     }
-    unlock();
+    unlock_births();
 }
 
 /* Move later entries of the same run into the gap, so that no search stops at it. */
@@ -121,13 +120,15 @@ void kymo__births_remove(const void *at)
             close_gap((size_t)(slot - slots));
         }
     }
-    unlock();
+    unlock_births();
 }
 
-const struct kymo_birth *kymo__births_find(const void *at)
+bool kymo__births_find(const void *at, struct kymo_birth *birth)
 {
-    const struct kymo_birth *slot = slots ? slot_of((uintptr_t)at) : NULL;
-    return slot && slot->address ? slot : NULL;
+    lock_births();
+    *birth = slots ? *slot_of((uintptr_t)at) : (struct kymo_birth){0};
+    unlock_births();
+    return birth->address != 0;
 }
 
 bool kymo__births_incomplete(void)

@@ -99,6 +99,7 @@ static void forked(void *user)
     (void)user;
     kymo__pymem_silence();
     kymo__arenas_silence();
+    kymo__births_forked();
     stale = true;
 }
 
@@ -143,6 +144,7 @@ int kymo__memory_options_from(PyObject *tuple, struct kymo__memory_options *opti
         return -1;
     o->rate = rate;
     o->no_stacks = !o->stacks;
+    o->keep_sizes = options->objects; /* so that it is known what they own */
     return 0;
 }
 

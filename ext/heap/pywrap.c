@@ -24,19 +24,22 @@ PYWRAP_INLINE bool enter(void)
            kymo_memory_enter();
 }
 
-/* Objects are in the domains mem and object. */
-PYWRAP_INLINE bool keeps_births(const struct pywrap *d)
+PYWRAP_INLINE bool keeps_births(void)
 {
-    return __builtin_expect(__atomic_load_n(&kymo__births_on, __ATOMIC_RELAXED), 0) &&
-           d != &kymo__pywrap[PYMEM_DOMAIN_RAW];
+    return __builtin_expect(__atomic_load_n(&kymo__births_on, __ATOMIC_RELAXED), 0);
+}
+
+PYWRAP_INLINE void is_born(const struct pywrap *d, const void *at, size_t size)
+{
+    kymo__births_add(at, size, d == &kymo__pywrap[PYMEM_DOMAIN_RAW]);
 }
 
 PYWRAP_INLINE void allocated(const struct pywrap *d, uint32_t key, void *at, size_t size)
 {
     if (!kymo_memory_passes(at, size))
         kymo_memory_allocated(key, at, size);
-    if (keeps_births(d))
-        kymo__births_add(at, size);
+    if (keeps_births())
+        is_born(d, at, size);
 }
 
 PYWRAP_INLINE void *domain_malloc(struct pywrap *d, size_t size)
@@ -79,9 +82,9 @@ PYWRAP_INLINE void *domain_realloc(const struct pywrap *d, void *from, size_t si
         allocated(d, d->realloc_key, at, size);
     else if (from) /* Python's allocators keep a block that they could not resize */
         kymo_memory_moved(&move, d->realloc_key, at, size, false);
-    if (from && at && keeps_births(d)) {
+    if (from && at && keeps_births()) {
         kymo__births_remove(from);
-        kymo__births_add(at, size);
+        is_born(d, at, size);
     }
     kymo_memory_leave();
     return at;
@@ -97,7 +100,7 @@ PYWRAP_INLINE void domain_free(const struct pywrap *d, void *at)
         return;
     }
     kymo_memory_freeing(at);
-    if (keeps_births(d))
+    if (keeps_births())
         kymo__births_remove(at);
     kymo_memory_releasing(at, kymo__pywrap_offset);
     d->below.free(d->below.ctx, at);

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core.h"
+
 #include KYMO_LOCALS_HEADER
 
 enum { NODES_FIRST = 1 << 16, NODES_MOST = 1 << 28, ROOTS_FIRST = 1 << 10 };
@@ -77,7 +79,8 @@ static void add_root(struct kymo_refs *refs, PyObject *object, struct kymo_root 
 
 static void add_local(void *arg, PyObject *code, PyObject *name, PyObject *value)
 {
-    add_root(arg, value, (struct kymo_root){name, code});
+    if (!kymo__package_has_code((PyCodeObject *)code)) /* what keeps it alive is not the program */
+        add_root(arg, value, (struct kymo_root){name, code});
 }
 
 static bool is_main(PyObject *name)

@@ -180,8 +180,9 @@ struct kymo_heap_object {
     const char *type; /* lent until kymo_close */
     uint32_t stack;   /* where they were born; 0: unknown */
     const char
-        *path; /* the references that keep one of them alive, from a root; "" if unknown; lent
+        *path;      /* the references that keep one of them alive, from a root; "" if unknown; lent
                          until kymo_heap_free */
+    uint64_t owned; /* bytes that belong to them, such as the items of a list, beside `bytes` */
 };
 KYMO_API int kymo_heap_object(const struct kymo_heap *heap, size_t index,
                               struct kymo_heap_object *object);

@@ -71,6 +71,8 @@ struct kymo_memory_options {
                             in a program without one */
     int no_stacks;       /* not 0: record no stacks */
     kymo_ns resident_ns; /* time between two samples of resident memory; 0: 10 ms, negative: none */
+    int keep_sizes;      /* not 0: know the size of each live native block, for
+                            kymo_memory_size_of; not in the sampled mode */
 };
 
 /* Set the options for kymo_memory_start, and for sessions that bring none of their own; NULL
@@ -289,6 +291,11 @@ KYMO_API int kymo_memory_snapshot(const char *reason);
 /* Ask one of Kymograph's threads to do so soon, with "signal" as the reason; domains take no part.
    May be called from a signal handler. */
 KYMO_API void kymo_memory_snapshot_request(void);
+
+/* The size of the native block that begins at AT, if it was allocated while memory was recorded with
+   `keep_sizes`, and is alive; otherwise 0. Blocks that a domain reports are not known. AT may be
+   anything. Any thread. */
+KYMO_API uint64_t kymo_memory_size_of(const void *at);
 
 /* What has been recorded since the start. */
 struct kymo_memory_stats {

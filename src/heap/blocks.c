@@ -82,24 +82,37 @@ bool kymo__blocks_add(struct kymo_blocks *blocks, uintptr_t address, uint64_t va
     return false;
 }
 
-static bool take_from(struct kymo_bucket *bucket, uintptr_t address, uint64_t *value)
+static inline bool find_in(struct kymo_bucket *bucket, uintptr_t address, bool take,
+                           uint64_t *value)
 {
     for (int i = 0; i < PLACES; i++)
         if (kymo__load_acquire(&bucket->address[i]) == address) {
             *value = kymo__load_relaxed(&bucket->value[i]);
-            kymo__store_release(&bucket->address[i], (uintptr_t)FREE);
+            if (take)
+                kymo__store_release(&bucket->address[i], (uintptr_t)FREE);
             return true;
         }
     return false;
 }
 
-bool kymo__blocks_take(struct kymo_blocks *blocks, uintptr_t address, uint64_t *value)
+static inline bool find_block(const struct kymo_blocks *blocks, uintptr_t address, bool take,
+                              uint64_t *value)
 {
     uint64_t hash = kymo__hash_word(address);
     int count = (int)kymo__load_acquire(&blocks->used);
     for (int i = 0; i < count; i++)
-        if (take_from(bucket_of(blocks, i, hash, 0), address, value) ||
-            take_from(bucket_of(blocks, i, hash, 1), address, value))
+        if (find_in(bucket_of(blocks, i, hash, 0), address, take, value) ||
+            find_in(bucket_of(blocks, i, hash, 1), address, take, value))
             return true;
     return false;
+}
+
+bool kymo__blocks_take(struct kymo_blocks *blocks, uintptr_t address, uint64_t *value)
+{
+    return find_block(blocks, address, true, value);
+}
+
+bool kymo__blocks_find(const struct kymo_blocks *blocks, uintptr_t address, uint64_t *value)
+{
+    return address > BUSY && find_block(blocks, address, false, value);
 }

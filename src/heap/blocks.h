@@ -26,4 +26,7 @@ bool kymo__blocks_add(struct kymo_blocks *blocks, uintptr_t address, uint64_t va
 /* Remove ADDRESS and store its value; false when it is not there. */
 bool kymo__blocks_take(struct kymo_blocks *blocks, uintptr_t address, uint64_t *value);
 
+/* Store the value of ADDRESS; false when it is not there. */
+bool kymo__blocks_find(const struct kymo_blocks *blocks, uintptr_t address, uint64_t *value);
+
 #endif

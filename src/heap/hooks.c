@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "heaprec.h"
+#include "sizes.h"
 #include "variants.h"
 
 typedef void *one_size(size_t size);
@@ -71,6 +72,7 @@ HOOK_INLINE void *resize(void *original, uint32_t key, void *old, size_t size)
     if (!kymo_memory_enter())
         return call(old, size);
     struct kymo_memory_move move;
+    uint64_t was = kymo__sizes_moving(old);
     if (old)
         kymo_memory_moving(&move, old);
     void *at = call(old, size);
@@ -78,6 +80,7 @@ HOOK_INLINE void *resize(void *original, uint32_t key, void *old, size_t size)
         kymo_memory_moved(&move, key, at, size, size == 0);
     else if (at)
         kymo_memory_allocated(key, at, size);
+    kymo__sizes_moved(old, was, at, size, size == 0);
     kymo_memory_leave();
     return at;
 }
@@ -88,6 +91,7 @@ HOOK_INLINE void *resize_array(void *original, uint32_t key, void *old, size_t c
     if (!kymo_memory_enter())
         return call(old, count, size);
     struct kymo_memory_move move;
+    uint64_t was = kymo__sizes_moving(old);
     if (old)
         kymo_memory_moving(&move, old);
     void *at = call(old, count, size);
@@ -95,6 +99,7 @@ HOOK_INLINE void *resize_array(void *original, uint32_t key, void *old, size_t c
         kymo_memory_moved(&move, key, at, count * size, count == 0 || size == 0);
     else if (at)
         kymo_memory_allocated(key, at, count * size);
+    kymo__sizes_moved(old, was, at, count * size, count == 0 || size == 0);
     kymo_memory_leave();
     return at;
 }
@@ -105,8 +110,8 @@ HOOK_INLINE void release_block(void *original, void *at)
 {
     void (*call)(void *) = HOOK_CALL(void (*)(void *), original);
     if (!at || !kymo_memory_enter()) {
-        if (at && kymo_memory_is_apart(at))
-            kymo_memory_freeing(at);
+        if (at && kymo_memory_is_apart(at) && kymo__heaprec_wants_free(at))
+            kymo__heaprec_freeing(at);
         call(at);
         return;
     }

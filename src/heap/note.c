@@ -6,6 +6,7 @@
 
 #include "live_held.h"
 #include "sampled.h"
+#include "sizes.h"
 #include "values.h"
 #include "varint.h"
 
@@ -151,6 +152,8 @@ KYMO_INLINE void note_allocated(uint32_t function, void *at, size_t size)
 __attribute__((noinline)) void kymo__heaprec_allocated(uint32_t function, void *at, size_t size)
 {
     note_allocated(function, at, size);
+    if (kymo__unlikely(kymo__sizes_on))
+        kymo__sizes_add((uintptr_t)at, size);
 }
 
 /* The decision comes before the call, which may get to further hooks: those count bytes, too. */
@@ -180,7 +183,7 @@ static bool let_go(void *from, struct kymo_memory_move *move)
     return move->known && kymo__heaprec.options.mode == KYMO_MEMORY_SAMPLED;
 }
 
-void kymo__heaprec_freeing(void *at)
+KYMO_INLINE void note_freeing(void *at)
 {
     struct kymo_memory_move move;
     if (kymo__heaprec.options.mode != KYMO_MEMORY_EXACT && !let_go(at, &move))
@@ -188,10 +191,17 @@ void kymo__heaprec_freeing(void *at)
     note_event(&kymo__heaprec.release, kymo__ticks_before(), (const uint64_t[]){(uintptr_t)at}, 1);
 }
 
+void kymo__heaprec_freeing(void *at)
+{
+    if (kymo__unlikely(kymo__sizes_on))
+        kymo__sizes_take((uintptr_t)at);
+    note_freeing(at);
+}
+
 void kymo_memory_freeing(void *at)
 {
     if (kymo__heaprec_wants_free(at))
-        kymo__heaprec_freeing(at);
+        note_freeing(at);
 }
 
 __attribute__((noinline)) void kymo__heaprec_tracked(uint32_t function, void *at, size_t size,
@@ -203,6 +213,8 @@ __attribute__((noinline)) void kymo__heaprec_tracked(uint32_t function, void *at
         let_go(at, &move);
     if (move.known || (own ? kymo__heaprec_chooses(size) : mode == KYMO_MEMORY_EXACT))
         note_allocated(function, at, size);
+    if (kymo__unlikely(kymo__sizes_on))
+        kymo__sizes_add((uintptr_t)at, size);
 }
 
 void kymo_memory_moving(struct kymo_memory_move *move, void *from)

@@ -14,6 +14,7 @@
 #include "patchset.h"
 #include "resident.h"
 #include "running.h"
+#include "sizes.h"
 #include "tracked.h"
 
 static struct kymo_memory_options configured; /* by kymo_memory_configure; under the life lock */
@@ -213,6 +214,10 @@ static int prepare_heap(struct kymo_heaprec *heap, const struct kymo_source_sess
         rc = kymo__heaprec_schemas(heap);
     if (rc == 0 && heap->options.what & KYMO_MEMORY_TRACKED)
         rc = kymo__tracked_begin();
+    if (heap->options.mode == KYMO_MEMORY_SAMPLED)
+        heap->options.keep_sizes = 0;
+    if (rc == 0)
+        rc = kymo__sizes_begin(heap->options.keep_sizes);
     if (heap->options.mode == KYMO_MEMORY_EXACT)
         kymo__live_held_unused();
     if (rc == 0 && heap->options.mode != KYMO_MEMORY_EXACT)

@@ -110,7 +110,7 @@ static inline void heapmade_begin(const char *path, const char *mode)
     };
     static const struct {
         const char *name;
-        struct kymo_field field[6];
+        struct kymo_field field[7];
     } known[HEAPMADE_KINDS] = {
         {"memory.alloc",
          {{"size", KYMO_FIELD_UINT},
@@ -145,6 +145,7 @@ static inline void heapmade_begin(const char *path, const char *mode)
           {"bytes", KYMO_FIELD_UINT},
           {"type", KYMO_FIELD_NAME},
           {"stack", KYMO_FIELD_STACK},
+          {"owned", KYMO_FIELD_UINT},
           {"path", KYMO_FIELD_TEXT}}},
     };
     const struct kymo_options options = {.size = sizeof(options), .path = path, .no_command = 1};
@@ -152,7 +153,7 @@ static inline void heapmade_begin(const char *path, const char *mode)
     heapmade_ok(kymo_start(&options));
     for (int i = 0; i < HEAPMADE_KINDS; i++) {
         size_t count = 0;
-        while (count < 6 && known[i].field[count].name)
+        while (count < 7 && known[i].field[count].name)
             count++;
         heapmade_ok(kymo_schema_define(&heapmade_schema[i], known[i].name, known[i].field, count));
     }
@@ -268,9 +269,11 @@ static inline void heapmade_snapshot(double time, uint64_t number, const char *r
 }
 
 static inline void heapmade_object(double time, uint64_t snapshot, uint64_t count, uint64_t bytes,
-                                   const char *type, uint32_t stack, const char *path)
+                                   uint64_t owned, const char *type, uint32_t stack,
+                                   const char *path)
 {
-    HEAPMADE_NOTE(HEAPMADE_OBJECT, time, path, snapshot, count, bytes, kymo_name_key(type), stack);
+    HEAPMADE_NOTE(HEAPMADE_OBJECT, time, path, snapshot, count, bytes, kymo_name_key(type), stack,
+                  owned);
 }
 
 /* Run BODY on a thread of its own and wait for it. */

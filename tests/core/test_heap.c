@@ -434,13 +434,14 @@ static void surviving_objects_are_listed(void)
     struct kymo_heap_object object = {.size = sizeof(object)};
     heapmade_begin(check_path("objects"), "exact");
     uint32_t stack = heapmade_stack_of(0, heapmade_line("make", "app.py", 1, 2));
-    heapmade_object(10, 0, 12, 3456, "Session", stack, "app.sessions → dict → Session");
+    heapmade_object(10, 0, 12, 3456, 789, "Session", stack, "app.sessions → dict → Session");
     look("objects");
     CHECK_OK(kymo_heap_object(heap, 0, &object));
     CHECK_STR(object.type, "Session");
     CHECK_STR(object.path, "app.sessions → dict → Session");
     CHECK_EQ(object.count, 12);
     CHECK_EQ(object.bytes, 3456);
+    CHECK_EQ(object.owned, 789);
     CHECK_EQ(object.stack, stack);
     CHECK_EQ(kymo_heap_object(heap, 1, &object), -ENOENT);
     done();
@@ -549,7 +550,7 @@ static void memory_that_runs_out_is_reported(void)
     for (int i = 0; i < 5000; i++)
         heapmade_alloc(10 + i, "malloc", 0x10000000 + 16 * (uint64_t)i, 8, 0);
     heapmade_snapshot(6000, 2, "asked");
-    heapmade_object(6001, 2, 1, 1, "T", 0, "path");
+    heapmade_object(6001, 2, 1, 1, 1, "T", 0, "path");
     CHECK_OK(kymo_stop());
     CHECK_OK(kymo_open(check_path("short"), &capture));
     int rc = -ENOMEM;

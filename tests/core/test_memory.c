@@ -518,6 +518,52 @@ static void a_hook_leaves_errno_alone(void)
     CHECK_EQ(now, EXDEV);
 }
 
+static void sizes_of_live_blocks_are_known_when_asked_for(void)
+{
+    const struct kymo_memory_options options = {.size = sizeof(options), .keep_sizes = 1};
+    int local = 0;
+    char *old = malloc(50);
+    heaped_start(check_path("sizes"), &options);
+    char *block = malloc(1000);
+    CHECK_EQ(kymo_memory_size_of(block), 1000);
+    CHECK_EQ(kymo_memory_size_of(block + 8), 0);
+    CHECK_EQ(kymo_memory_size_of(old), 0);
+    CHECK_EQ(kymo_memory_size_of(&local), 0);
+    CHECK_EQ(kymo_memory_size_of(NULL), 0);
+    CHECK_EQ(kymo_memory_size_of((void *)1), 0);
+    volatile uintptr_t at = (uintptr_t)block; /* the compiler knows what pointers are freed */
+    uintptr_t before = at;
+    CHECK(!realloc((void *)at, PTRDIFF_MAX)); /* which leaves it as it was */
+    CHECK_EQ(kymo_memory_size_of((void *)at), 1000);
+    at = (uintptr_t)realloc((void *)at, 500000);
+    CHECK_EQ(kymo_memory_size_of((void *)at), 500000);
+    if (at != before)
+        CHECK_EQ(kymo_memory_size_of((void *)before), 0);
+    free((void *)at);
+    CHECK_EQ(kymo_memory_size_of((void *)at), 0);
+    char *many[3000];
+    for (int i = 0; i < 3000; i++)
+        many[i] = malloc(32 + (size_t)i);
+    for (int i = 0; i < 3000; i++)
+        CHECK_EQ(kymo_memory_size_of(many[i]), 32 + (size_t)i);
+    for (int i = 0; i < 3000; i++)
+        free(many[i]);
+    for (int i = 0; i < 3000; i++)
+        CHECK_EQ(kymo_memory_size_of(many[i]), 0);
+    CHECK_OK(kymo_stop());
+
+    /* Another session knows nothing of the last one's. */
+    char *kept = malloc(77);
+    heaped_start(check_path("none"), NULL);
+    block = malloc(1000);
+    CHECK_EQ(kymo_memory_size_of(block), 0);
+    CHECK_EQ(kymo_memory_size_of(kept), 0);
+    CHECK_OK(kymo_stop());
+    free(block);
+    free(kept);
+    free(old);
+}
+
 #ifdef HAVE_NEW
 static void operators_new_and_delete_are_recorded_also_after_one_threw(void)
 {
@@ -564,6 +610,7 @@ static const struct check_case cases[] = {
     CHECK_CASE(a_library_with_its_own_allocator_keeps_it),
     CHECK_CASE(forked_children_run_on_unrecorded_and_may_record_themselves),
     CHECK_CASE(a_hook_leaves_errno_alone),
+    CHECK_CASE(sizes_of_live_blocks_are_known_when_asked_for),
 #ifdef HAVE_NEW
     CHECK_CASE(operators_new_and_delete_are_recorded_also_after_one_threw),
 #endif

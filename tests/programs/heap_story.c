@@ -64,8 +64,8 @@ static void serve(bool keep)
     }
     heapmade_snapshot(1001000, 2, "signal");
     if (keep)
-        heapmade_object(1002000, 0, REQUESTS, REQUESTS * 10 * KIB, "Session", in_session,
-                        "module app → sessions: dict → Session");
+        heapmade_object(1002000, 0, REQUESTS, REQUESTS * 2 * KIB, REQUESTS * 8 * KIB, "Session",
+                        in_session, "module app → sessions: dict → Session");
     heapmade_resident(1003000, 30 * MIB);
 }
 

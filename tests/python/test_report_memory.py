@@ -127,6 +127,7 @@ def test_libraries_are_where_the_allocating_code_is(stories: dict[str, Path]):
 def test_surviving_objects_say_what_keeps_them_alive(stories: dict[str, Path]):
     (survivor,) = of(stories["exact"])["objects"]
     assert (survivor["type"], survivor["count"]) == ("Session", 100)
+    assert (survivor["bytes"], survivor["owned"]) == (200 * KIB, 800 * KIB)
     assert survivor["path"] == "module app → sessions: dict → Session"
     assert survivor["frames"][0]["line"] == 23
 

@@ -210,6 +210,7 @@ static void write_objects(struct kymo_jsonout *json, const struct cli_heap_repor
         kymo__jsonout_string(json, "type", object.type);
         kymo__jsonout_uint(json, "count", object.count);
         kymo__jsonout_uint(json, "bytes", object.bytes);
+        kymo__jsonout_uint(json, "owned", object.owned);
         kymo__jsonout_string(json, "path", object.path);
         write_frames(json, r, object.stack);
         kymo__jsonout_end(json);

@@ -17,7 +17,7 @@
 struct group {
     const char *type, *path; /* the path of the largest part */
     struct kymo_callable made;
-    uint64_t count, bytes;
+    uint64_t count, bytes; /* with what they own */
 };
 
 static int by_place(const void *left, const void *right)
@@ -95,7 +95,7 @@ static size_t collect_groups(const struct cli_heap_report *r, uint64_t number, s
     for (size_t i = 0; kymo_heap_object(r->heap, i, &object) == 0; i++) {
         const struct group group = {object.type, object.path,
                                     kymo__heap_line(&r->names, object.stack, r->unfold),
-                                    object.count, object.bytes};
+                                    object.count, object.bytes + object.owned};
         if (object.snapshot != number || !fits(r, &group))
             continue;
         if (kymo__array_grow(all, &capacity, count, sizeof(**all)) < 0)
@@ -120,6 +120,23 @@ static void print_group(const struct group *group)
     kymo__cli_free(place);
 }
 
+/* What the recorder left out, in its words but for the numbers. */
+static void print_missing(const struct cli_heap_report *r)
+{
+    const char *missing = kymo__heap_metadata(r->capture, "memory.objects");
+    unsigned long long count, bytes;
+    if (!*missing)
+        return;
+    char *text = sscanf(missing, "%llu objects with %llu bytes", &count, &bytes) == 2
+                     ? kymo__cli_format("%s objects with %s, in groups smaller than these, are not "
+                                        "in the capture",
+                                        kymo__cli_grouped(count).text, kymo__cli_bytes(bytes).text)
+                     : kymo__cli_format("%s", missing);
+    printf("%*s", CLI_INDENT, "");
+    kymo__cli_wrap(stdout, text, CLI_INDENT, kymo__cli_text_width(), CLI_INDENT);
+    kymo__cli_free(text);
+}
+
 void kymo__cli_heap_objects(const struct cli_heap_report *r)
 {
     const struct kymo_heap_snapshot shot = objects_shown(r);
@@ -136,5 +153,7 @@ void kymo__cli_heap_objects(const struct cli_heap_report *r)
     for (size_t i = 0; i < count && i < r->limit; i++)
         print_group(&all[i]);
     kymo__cli_heap_more(count > r->limit ? count - r->limit : 0);
+    if (count)
+        print_missing(r);
     kymo__free(all);
 }

@@ -61,8 +61,13 @@ static int keep_survivor(struct kymo_heap *h, const struct kymo_heap_other *e)
     char *path = kymo__alloc_text(e->text_length ? e->text : "", e->text_length);
     if (!path)
         return -ENOMEM;
-    h->survivors[h->survivor_count++] =
-        (struct kymo_heap_survivor){e->address, e->from, e->bytes, e->stack, e->function, path};
+    h->survivors[h->survivor_count++] = (struct kymo_heap_survivor){.snapshot = e->address,
+                                                                    .count = e->from,
+                                                                    .bytes = e->bytes,
+                                                                    .owned = e->owned,
+                                                                    .stack = e->stack,
+                                                                    .type = e->function,
+                                                                    .path = path};
     return 0;
 }
 

@@ -83,6 +83,7 @@ static int add_other(const struct kymo_heap_lane *lane, struct kymo_heap_batch *
         .address = fields->numbers[schema->at[KYMO__HEAP_ADDRESS]],
         .bytes = fields->numbers[schema->at[KYMO__HEAP_BYTES]],
         .from = fields->numbers[schema->at[KYMO__HEAP_FROM]],
+        .owned = fields->numbers[schema->at[KYMO__HEAP_OWNED]],
         .stack = (uint32_t)fields->numbers[schema->at[KYMO__HEAP_STACK]],
         .function = (uint32_t)fields->numbers[schema->at[KYMO__HEAP_FUNCTION]],
         .thread = lane->thread,

@@ -230,6 +230,7 @@ int kymo_heap_object(const struct kymo_heap *h, size_t index, struct kymo_heap_o
         .type = kymo__key_name(h->capture->reader, s->type),
         .stack = s->stack,
         .path = s->path,
+        .owned = s->owned,
     };
     return kymo__hand_out(object, &full, sizeof(full));
 }

@@ -22,7 +22,7 @@ static const struct {
     [KYMO__HEAP_HELD] = {"memory.held", {"snapshot", "bytes", "count", "stack", "function", NULL}},
     [KYMO__HEAP_SNAPSHOT] = {"memory.snapshot", {"number", NULL, NULL, NULL, NULL, "reason"}},
     [KYMO__HEAP_OBJECT] = {"memory.object",
-                           {"snapshot", "bytes", "count", "stack", "type", "path"}},
+                           {"snapshot", "bytes", "count", "stack", "type", "path", "owned"}},
 };
 
 static bool is_text(unsigned type)

@@ -14,6 +14,7 @@ enum kymo_heap_member {
     KYMO__HEAP_STACK,
     KYMO__HEAP_FUNCTION,
     KYMO__HEAP_TEXT,
+    KYMO__HEAP_OWNED,
     KYMO__HEAP_MEMBERS,
 };
 

@@ -32,7 +32,7 @@ struct kymo_heap_shot {
 };
 
 struct kymo_heap_survivor {
-    uint64_t snapshot, count, bytes;
+    uint64_t snapshot, count, bytes, owned;
     uint32_t stack, type;
     char *path;
 };

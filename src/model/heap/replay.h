@@ -21,7 +21,7 @@ enum kymo_heap_kind {
     KYMO__HEAP_RESIDENT, /* bytes: resident, from: the most so far, address: mapped */
     KYMO__HEAP_HELD,     /* address: snapshot, from: how many */
     KYMO__HEAP_SNAPSHOT, /* address: snapshot; text: reason */
-    KYMO__HEAP_OBJECT,   /* address: snapshot, from: how many, function: type; text: path */
+    KYMO__HEAP_OBJECT,   /* address: snapshot, from: how many, function: type; text: path; owned */
     KYMO__HEAP_KINDS,
 };
 
@@ -41,7 +41,7 @@ struct kymo_heap_event {
 /* Any other event. */
 struct kymo_heap_other {
     uint64_t ticks;
-    uint64_t address, bytes, from; /* see enum kymo_heap_kind */
+    uint64_t address, bytes, from, owned; /* see enum kymo_heap_kind */
     uint32_t stack, function, thread;
     uint32_t text_length;
     unsigned kind;
