@@ -256,14 +256,16 @@ def snapshot(reason: str = "") -> int:
     return number
 
 
-def export_memory_history(path: Path) -> None:
+def export_memory_history(path: Path, *, force: bool = False) -> None:
     """Write what was recorded since `start`; the extension of `path` chooses the format.
 
     .kymo is the capture itself, with its permissions; the others are those of `Capture.export`.
     While recording, the file has everything up to this call, of all threads. In the mode "live",
-    which records no events, that is a snapshot taken by the call.
+    which records no events, that is a snapshot taken by the call. A file that an export wrote is
+    replaced, for .kymo any capture; with `force` whatever is there.
 
-    Raises ValueError for an unknown extension, and SessionError if `start` was not called.
+    Raises ValueError for an unknown extension, FileExistsError if another file is there, and
+    SessionError if `start` was not called.
     """
     if _capture is None:
         raise _core.SessionError("kymograph.memory.start was not called")
@@ -275,16 +277,22 @@ def export_memory_history(path: Path) -> None:
             snapshot("export")
     if target.endswith(".kymo"):
         if os.path.abspath(target) != _capture:
-            _copy(_capture, target)
+            _copy(_capture, target, force)
         return
     with kymograph.open(_capture) as capture:
-        capture.export(target)
+        capture.export(target, force=force)
 
 
-def _copy(path: str, target: str) -> None:
+def _copy(path: str, target: str, force: bool) -> None:
     """Copy the capture at `path` with its permissions, also while it is being recorded."""
     import shutil
 
+    try:
+        _core.capture_check(target)
+    except FileExistsError:
+        if not force or not os.path.isfile(target):
+            raise
+        os.unlink(target)
     with _core.open(path) as capture:
         running = capture.info.ending == "running"
         if running:
