@@ -97,6 +97,9 @@ int kymo__errors_init(PyObject *module);
    concerned, or NULL. Returns NULL. */
 PyObject *kymo__raise(struct core *core, int code, PyObject *path);
 
+/* Raise FileExistsError: no export wrote the file at PATH. Returns NULL. */
+PyObject *kymo__raise_occupied(PyObject *path);
+
 /* text.c */
 
 /* C text of the library as a str: bytes that are not UTF-8 become U+FFFD. */

@@ -52,6 +52,15 @@ static void raise_os_error(int number, const char *text, PyObject *path)
     Py_DECREF(error);
 }
 
+PyObject *kymo__raise_occupied(PyObject *path)
+{
+    raise_os_error(EEXIST,
+                   "the file exists and was not written by kymograph; name another one, or use "
+                   "force=True to overwrite it",
+                   path);
+    return NULL;
+}
+
 PyObject *kymo__raise(struct core *core, int code, PyObject *path)
 {
     const char *text = kymo_strerror(code);

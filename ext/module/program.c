@@ -181,7 +181,22 @@ static PyObject *export_check(PyObject *Py_UNUSED(module), PyObject *arg)
     return rc < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+/* capture_check(path): raise OSError if a capture must not be written there. */
+static PyObject *capture_check(PyObject *module, PyObject *arg)
+{
+    PyObject *bytes, *path = kymo__text_path(arg, &bytes);
+    if (!path)
+        return NULL;
+    int rc = kymo_capture_check(PyBytes_AS_STRING(bytes));
+    Py_DECREF(bytes);
+    if (rc < 0)
+        kymo__raise(kymo__core_of_module(module), rc, path);
+    Py_DECREF(path);
+    return rc < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 PyMethodDef kymo__program_methods[] = {
+    {"capture_check", capture_check, METH_O, "capture_check(path)"},
     {"export_check", export_check, METH_O, "export_check(path)"},
     {"export_format", export_format, METH_O, "export_format(path)"},
     {"before_fork", before_fork, METH_NOARGS, "before_fork()"},

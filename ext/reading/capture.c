@@ -435,15 +435,17 @@ static PyMethodDef capture_methods[] = {
      "If the capture is closed meanwhile, the iterator raises ValueError."},
     {"export", (PyCFunction)(void (*)(void))kymo__capture_export, METH_VARARGS | METH_KEYWORDS,
      "export($self, path, format=None, *, thread=None, start=None, end=None, of='either',"
-     " native='brief')\n--\n\n"
+     " native='brief', at=None, force=False)\n--\n\n"
      "Write the capture to path in the format of another program.\n\n"
      "format: one that `kymograph export --help` lists; None: chosen by the extension of\n"
      "path. A path that ends in .gz is compressed.\n"
      "thread, start, end: only this part, as for events(); calls open at its ends are cut.\n"
      "of: 'calls' or 'samples', for formats that hold only one; 'either': calls, or samples if\n"
      "there are no calls. native: which native frames of samples, as for `kymograph export`.\n"
-     "The file appears when it is complete and replaces an older one. Raises ValueError if the\n"
-     "format is unknown or cannot hold the data, and OSError if the file cannot be written."},
+     "at: which memory, with of='memory': 'peak', 'end' or a time.\n"
+     "The file appears when it is complete and replaces an older export; with force whatever is\n"
+     "there. Raises ValueError if the format is unknown or cannot hold the data, FileExistsError if\n"
+     "a file that no export wrote is there, and OSError if the file cannot be written."},
     {"functions", (PyCFunction)(void (*)(void))capture_functions, METH_VARARGS | METH_KEYWORDS,
      "functions($self, thread=None, start=None, end=None)\n--\n\n"
      "Return what each function cost, as a table of columns, in order of decreasing self time.\n\n"

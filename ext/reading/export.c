@@ -146,9 +146,9 @@ static const char *const *texts_of(PyObject *tuple)
 
 PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path",      "format",       "thread", "start",  "end",
-                            "of",        "native",       "at",     "_extra", "_overloads",
-                            "_prefixes", "_first_lines", NULL};
+    static char *names[] = {"path",       "format",    "thread",       "start", "end",
+                            "of",         "native",    "at",           "force", "_extra",
+                            "_overloads", "_prefixes", "_first_lines", NULL};
     static const char *const subjects[] = {[KYMO_OF_EITHER] = "either",
                                            [KYMO_OF_CALLS] = "calls",
                                            [KYMO_OF_SAMPLES] = "samples",
@@ -162,11 +162,12 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
     PyObject *arg, *format = Py_None, *thread = Py_None, *start = Py_None, *end = Py_None;
     const char *extra = NULL;           /* what kymograph.profile adds to JSON */
     int overloads = 0, first_lines = 0; /* and what it asks for */
+    int force = 0;
     PyObject *prefixes = NULL;
     const char *of = "either", *native = "brief";
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOzpO!p:export", names, &arg, &format,
-                                     &thread, &start, &end, &of, &native, &at, &extra, &overloads,
-                                     &PyTuple_Type, &prefixes, &first_lines))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O$OOOssOpzpO!p:export", names, &arg,
+                                     &format, &thread, &start, &end, &of, &native, &at, &force,
+                                     &extra, &overloads, &PyTuple_Type, &prefixes, &first_lines))
         return NULL;
     struct kymo_export_options options = {.size = sizeof options,
                                           .from = 0,
@@ -194,6 +195,10 @@ PyObject *kymo__capture_export(PyObject *object, PyObject *args, PyObject *keywo
         goto done;
     if (prefixes && !(options.prefixes = texts_of(prefixes)))
         goto done;
+    if (!force && kymo_export_check(PyBytes_AS_STRING(bytes)) == -EEXIST) {
+        kymo__raise_occupied(path);
+        goto done;
+    }
     if (kymo__capture_pin(object) < 0)
         goto done;
     int code = run_export(object, PyBytes_AS_STRING(bytes), &options);

@@ -281,6 +281,11 @@ KYMO_API int kymo_memory_domain_register(const struct kymo_memory_domain *domain
    libraries that belong to Kymograph. Returns 0 or -ENOSPC when there are 8. Any thread. */
 KYMO_API int kymo_memory_exclude(const void *address);
 
+/* May the calling thread be in the middle of an allocator's call, or of Kymograph's, that a signal
+   interrupted? Not 0: it may, and must not end the recording. For code in place of _exit, which programs
+   call in signal handlers. Any thread, and signal handlers. */
+KYMO_API int kymo_memory_mid_call(void);
+
 /* ------------------------------------------------------------ snapshots --- */
 
 /* Record the amount of memory in use now, and, in the modes that keep it, what is held by whom.

@@ -38,6 +38,11 @@ KYMO_API int kymo_open_family(const char *path, const char *process, struct kymo
    KYMO_EBUSYFILE, or another negative code. */
 KYMO_API int kymo_capture_save(struct kymo_capture *capture, const char *path);
 
+/* Check whether a capture may be written to PATH without asking. Returns 0 if nothing is there, or
+   only a capture that nobody is recording into; otherwise KYMO_EOCCUPIED, KYMO_EBUSYFILE or a
+   negative errno. Any thread. */
+KYMO_API int kymo_capture_check(const char *path);
+
 /* Close CAPTURE and free everything lent from it. Cursors, columns, figures and names made from it
    must have been freed. NULL is fine. */
 KYMO_API void kymo_close(struct kymo_capture *capture);

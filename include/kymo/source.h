@@ -241,7 +241,8 @@ KYMO_API int kymo_memory_tracer_unregister(const struct kymo_memory_tracer *trac
 
 /* Drive the registered memory tracer and return what it returns. With none registered they do
    nothing and return 0; export then writes no file. While a session runs, the library's own tracer
-   joins it, and stop ends its part in it; export needs a recording without a session. */
+   joins it, and stop ends its part in it; export needs a recording without a session, and replaces only what kymo_export_check and
+   kymo_capture_check (for .kymo) allow. */
 KYMO_API int kymo_memory_start(void);
 KYMO_API int kymo_memory_stop(void);
 KYMO_API int kymo_memory_export(const char *path);

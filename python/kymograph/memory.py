@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 
 import kymograph
-from kymograph import _core, _session
+from kymograph import _core, _scratch, _session
 from kymograph._units import parse_size
 
 TYPE_CHECKING = False  # avoids importing typing
@@ -38,7 +38,6 @@ _NO_SNAPSHOT = ("KILL", "STOP", "SEGV", "BUS", "FPE", "ILL", "ABRT", "TRAP", "SY
 
 _session_now: _session.Session | None = None  # started by `start`
 _capture: str | None = None  # the capture of the last `start`
-_temporary: str | None = None  # the same, if `start` chose its name
 
 
 def _one_of(what: str, word: object, words: Iterable[str]) -> str:
@@ -119,30 +118,6 @@ def options_from(memory: bool | str | Mapping[str, Any] | None) -> Options | Non
         raise ValueError(f"memory takes {known}, not {', '.join(memory)}") from None
 
 
-def _new_temporary() -> str:
-    global _temporary
-    import atexit
-    import tempfile
-
-    descriptor, path = tempfile.mkstemp(".kymo", "kymograph-memory-")
-    os.close(descriptor)
-    os.unlink(path)
-    atexit.register(_remove_temporary, path, os.getpid())
-    _temporary = path
-    return path
-
-
-def _remove_temporary(path: str, pid: int) -> None:
-    if os.getpid() != pid:
-        return
-    if _session_now is not None and os.fsdecode(_session_now.path) == path:
-        stop()
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
-
-
 def start(
     path: Path | None = None,
     mode: Mode = "exact",
@@ -158,7 +133,8 @@ def start(
     """Record allocations into the capture `path` until `stop` or the end of the process.
 
     Returns the Session, as `kymograph.start` does. Without `path` the capture is a temporary file,
-    for `export_memory_history`; it is removed when the process ends.
+    for `export_memory_history`; it is removed when the process ends, or, if it was killed, by the
+    next process that makes one.
 
     mode: "exact" records every allocation and every free. "sampled" records some allocations,
         chosen by their bytes, and estimates the rest. "live" records no events, only what is held
@@ -193,7 +169,7 @@ def start(
     checked = Options(**options)  # before a temporary file is made
     if _core.running():
         return _join(checked, path)
-    chosen = os.fsdecode(path) if path is not None else _new_temporary()
+    chosen = os.fsdecode(path) if path is not None else _scratch.new_path()
     began = kymograph.start(chosen, calls=calls, memory=options, **session)
     _session_now, _capture = _session.apart(began), os.path.abspath(chosen)
     return began
@@ -256,14 +232,16 @@ def snapshot(reason: str = "") -> int:
     return number
 
 
-def export_memory_history(path: Path) -> None:
+def export_memory_history(path: Path, *, force: bool = False) -> None:
     """Write what was recorded since `start`; the extension of `path` chooses the format.
 
     .kymo is the capture itself, with its permissions; the others are those of `Capture.export`.
     While recording, the file has everything up to this call, of all threads. In the mode "live",
-    which records no events, that is a snapshot taken by the call.
+    which records no events, that is a snapshot taken by the call. A file that an export wrote is
+    replaced, for .kymo any capture; with `force` whatever is there.
 
-    Raises ValueError for an unknown extension, and SessionError if `start` was not called.
+    Raises ValueError for an unknown extension, FileExistsError if another file is there, and
+    SessionError if `start` was not called.
     """
     if _capture is None:
         raise _core.SessionError("kymograph.memory.start was not called")
@@ -275,16 +253,22 @@ def export_memory_history(path: Path) -> None:
             snapshot("export")
     if target.endswith(".kymo"):
         if os.path.abspath(target) != _capture:
-            _copy(_capture, target)
+            _copy(_capture, target, force)
         return
     with kymograph.open(_capture) as capture:
-        capture.export(target)
+        capture.export(target, force=force)
 
 
-def _copy(path: str, target: str) -> None:
+def _copy(path: str, target: str, force: bool) -> None:
     """Copy the capture at `path` with its permissions, also while it is being recorded."""
     import shutil
 
+    try:
+        _core.capture_check(target)
+    except FileExistsError:
+        if not force or not os.path.isfile(target):
+            raise
+        os.unlink(target)
     with _core.open(path) as capture:
         running = capture.info.ending == "running"
         if running:

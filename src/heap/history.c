@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kymo/exports.h>
+#include <kymo/read.h>
 #include <kymo/source.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +128,10 @@ int kymo__history_export(void *user, const char *path)
     pthread_mutex_lock(&lock);
     int rc = recording ? KYMO_ERUNNING : kept[0] ? 0 : -ENOENT;
     struct kymo_capture *capture = NULL;
-    if (rc == 0 && len > 5 && strcmp(path + len - 5, ".kymo") == 0)
+    bool whole = len > 5 && strcmp(path + len - 5, ".kymo") == 0;
+    if (rc == 0)
+        rc = whole ? kymo_capture_check(path) : kymo_export_check(path);
+    if (rc == 0 && whole)
         rc = copy_capture(kept, path);
     else if (rc == 0)
         rc = kymo_open(kept, &capture);

@@ -22,4 +22,8 @@ struct kymo_preload_entry {
 #define KYMO__PRELOAD_OUTPUT "KYMO_PRELOAD_OUTPUT"   /* the capture */
 #define KYMO__PRELOAD_OPTIONS "KYMO_PRELOAD_OPTIONS" /* mode, rate, domains, stacks: four numbers */
 
+/* preload_end.c: LIBRARY, a handle of libkymo, records this process, until it ends or becomes another
+   program. */
+void kymo__preload_recorded(void *library);
+
 #endif

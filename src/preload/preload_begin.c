@@ -48,6 +48,8 @@ static void begin_recording(const char *library, const char *output, const char 
     int rc = start(&options);
     if (rc < 0)
         say(output, explain(rc));
+    else
+        kymo__preload_recorded(loaded);
 }
 
 __attribute__((constructor)) static void prepare_recording(void)

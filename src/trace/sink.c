@@ -71,6 +71,17 @@ static int open_replaceable(const char *path, int *fd)
     return rc;
 }
 
+int kymo__sink_check(const char *path)
+{
+    int fd;
+    int rc = open_replaceable(path, &fd);
+    if (rc == 0) {
+        kymo__file_unlock(fd);
+        close(fd);
+    }
+    return rc == -ENOENT ? 0 : rc;
+}
+
 /* Is FD still the file at PATH? */
 static bool is_at(int fd, const char *path)
 {

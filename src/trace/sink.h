@@ -28,6 +28,9 @@ int kymo__sink_create(struct kymo_sink *sink, const char *path, struct kymo_file
 int kymo__sink_create_new(struct kymo_sink *sink, const char *path,
                           struct kymo_file_header *header);
 
+/* May kymo__sink_create make a capture at PATH? Returns 0 or what it would. */
+int kymo__sink_check(const char *path);
+
 /* Give the file its name. A capture that nobody is recording into is replaced atomically and its
    live file removed. Returns the same as kymo__sink_create; if two processes do this at once, one
    gets KYMO_EBUSYFILE. */

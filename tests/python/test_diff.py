@@ -147,7 +147,6 @@ def test_libraries_are_folded_unless_asked_for(tmp_path: Path) -> None:
     work = [re.search(r"time .* of work", text) for text in (folded, unfolded)]
     assert work[0] and work[1] and work[0][0] == work[1][0]
     assert "user.py" in folded and "compute" in folded
-    assert "--unfold works only without --memory" in bad("--memory", "--unfold", *paths)
 
 
 def test_a_capture_does_not_differ_from_itself(pair: tuple[Path, Path]) -> None:

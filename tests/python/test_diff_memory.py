@@ -56,6 +56,20 @@ def test_places_of_a_program_that_was_moved_match(pair: tuple[Path, Path]) -> No
         assert all(row[side]["allocated_bytes"] for row in own for side in SIDES)
 
 
+def test_unfold_counts_memory_for_the_innermost_line(tmp_path: Path) -> None:
+    script, captures = tmp_path / "texts.py", [tmp_path / "a.kymo", tmp_path / "b.kymo"]
+    script.write_text("import json, sys\nkept = json.loads(str(list(range(int(sys.argv[1])))))\n")
+    for capture, count in zip(captures, (1000, 100_000), strict=True):
+        good("run", "-q", "--memory", "--calls", "off", "-o", capture, script, count)
+    for options, place in ((), "texts.py"), (("--unfold",), "json/decoder.py"):
+        found = json.loads(good("diff", "--memory", "--json", *options, *captures))
+        for rows in found["functions"], found["lines"]:
+            grown = max(
+                rows, key=lambda row: row["after"]["end_bytes"] - row["before"]["end_bytes"]
+            )
+            assert grown["file"].endswith(place), grown
+
+
 def test_a_short_table_keeps_what_shrank_most(pair: tuple[Path, Path]) -> None:
     for limit in 1, 2, 5:
         text = good("diff", "--memory", "-n", limit, *reversed(pair))

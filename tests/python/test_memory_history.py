@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from allocated import replay
 from program import good
 
 import kymograph
-from kymograph import memory
+from kymograph import _scratch, memory
 
 SIZE, THREADS, EACH = 70_001, 4, 25
 ASKED = sys.getsizeof(b"") + SIZE
@@ -122,3 +125,65 @@ def test_in_the_live_mode_the_call_takes_a_snapshot(tmp_path: Path) -> None:
     (shot,) = figures["snapshots"]
     assert shot["reason"] == "export"
     assert shot["held"]["bytes"] >= len(kept) * SIZE
+
+
+START = "import os, signal, sys, kymograph; kymograph.memory.start(); "
+
+
+def ended(folder: Path, code: str) -> int:
+    """Run CODE in a process whose temporary files are in FOLDER, while memory is recorded."""
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    return subprocess.run([sys.executable, "-c", START + code], env=environment).returncode
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "sys.exit(3)",
+        "kymograph.memory.stop(); kymograph.memory.start()",
+        "os.fork() or sys.exit(); os.wait()",
+    ],
+)
+def test_no_temporary_file_outlives_its_process(tmp_path: Path, code: str) -> None:
+    ended(tmp_path, code)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_forked_child_leaves_the_temporary_capture_of_its_parent(tmp_path: Path) -> None:
+    output = tmp_path / "trace.kymo"
+    export = f"kymograph.memory.export_memory_history({str(output)!r})"
+    assert ended(tmp_path, f"os.fork() or sys.exit(); os.wait(); {export}") == 0
+    assert output.exists()
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)", "os.execv('/bin/true', ['true'])"],
+)
+def test_the_next_process_removes_what_a_killed_one_left(tmp_path: Path, ending: str) -> None:
+    ended(tmp_path, ending)
+    assert len(list(tmp_path.iterdir())) == 1
+    ended(tmp_path, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_is_ours_and_in_nobodys_use_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(_scratch, "_folder", None)
+    memory.start()  # of a living process
+    memory.stop()
+    (used,) = tmp_path.iterdir()
+    gone = ended(tmp_path, "os._exit(0)")
+    assert gone == 0
+    theirs = next(path for path in tmp_path.iterdir() if path != used)
+    (theirs / "notes.txt").write_text("the user's")
+    without_owner = tmp_path / "kymograph-memory-x"
+    without_owner.mkdir(mode=0o700)
+    link = tmp_path / "kymograph-memory-link"
+    link.symlink_to(theirs)
+    before = sorted(str(path) for path in tmp_path.rglob("*"))
+    ended(tmp_path, "")
+    assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+    memory.export_memory_history(tmp_path / "x.html")

@@ -106,10 +106,10 @@ def test_a_comparison_says_what_is_not_known(capture: Path) -> None:
 def test_objects_are_those_of_one_moment(capture: Path) -> None:
     times = {shot["reason"]: shot["time_ns"] for shot in of(capture)["snapshots"]}
     text = good("report", "--memory", capture)
-    few = f"100 bytes, {100 * (10_000 + sys.getsizeof(b'')) / 1024:.1f} KiB"
-    assert "100 bytes, 1.9 MiB" in text and few not in text
+    few = f"100 bytes objects, {100 * (10_000 + sys.getsizeof(b'')) / 1024:.1f} KiB"
+    assert "100 bytes objects, 1.9 MiB" in text and few not in text
     before = good("report", "--memory", "--at", f"{times['after loading']}ns", capture)
-    assert few in before and "100 bytes, 1.9 MiB" not in before
+    assert few in before and "100 bytes objects, 1.9 MiB" not in before
     assert "Objects at the snapshot at" in before
 
 
@@ -145,7 +145,7 @@ def test_objects_are_shown_by_type_and_line_of_the_program(capture_path: Path) -
     whole = good("report", "--memory", "--limit", "1000", capture_path)
     unfolded = good("report", "--memory", "--unfold", "--limit", "1000", capture_path)
     rows = [line.strip() for line in shown.splitlines() if "made at" in line]
-    assert len(rows) == 1 and rows[0].startswith("6 __main__.Row, ")
+    assert len(rows) == 1 and rows[0].startswith("6 __main__.Row objects, ")
     assert rows[0].endswith("/makers.py:5")
-    assert re.search(r"1 re\.Pattern, .*, made at .*/makers\.py:11\n", whole)
-    assert re.search(r"1 re\.Pattern, .*, made at (?!.*makers).*\.py:", unfolded)
+    assert re.search(r"1 re\.Pattern object, .*, made at .*/makers\.py:11\n", whole)
+    assert re.search(r"1 re\.Pattern object, .*, made at (?!.*makers).*\.py:", unfolded)

@@ -14,6 +14,7 @@ from allocated import replay
 from program import run as kymograph
 
 from kymograph import _preload
+from kymograph import open as kymograph_open
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE = 54321  # of the blocks of tests/programs/resolver.c, which makes seven and keeps two
@@ -86,6 +87,58 @@ def test_the_memory_of_a_native_program_is_recorded(capture_path: Path) -> None:
     assert " main" in tree and "(native)" not in tree
 
 
+def ends_abruptly(path: Path, how: str, *options: str) -> tuple[int, str]:
+    """Record tests/programs/abrupt.c, which ends in the way HOW; its status and output."""
+    done = kymograph("run", "--memory", "-q", *options, "-o", path, built("abrupt"), how)
+    assert done.stderr == "", done
+    return done.returncode, done.stdout
+
+
+def assert_whole(path: Path) -> None:
+    """Of three blocks two were kept; the capture has them, and ended by itself."""
+    assert not path.with_name(path.name + ".live").exists()
+    with kymograph_open(path) as capture:
+        assert capture.info.ending == "clean"
+    assert counts(path) == (3, 2)
+    assert kymograph("report", "--memory", "--check", path).returncode == 0
+
+
+@pytest.mark.parametrize("how", ["_exit", "_Exit", "quick_exit", "signal"])
+def test_a_native_program_that_runs_no_destructors_ends_by_itself(
+    capture_path: Path, how: str
+) -> None:
+    output = "quick\n" if how == "quick_exit" else ""
+    assert ends_abruptly(capture_path, how) == (7, output)
+    assert_whole(capture_path)
+    assert "process.ended" not in replay(capture_path).metadata
+
+
+@pytest.mark.parametrize(
+    "how", ["execv", "execve", "execvp", "execvpe", "fexecve", "execl", "execlp", "execle"]
+)
+def test_a_native_program_that_becomes_another_one_says_so(capture_path: Path, how: str) -> None:
+    assert ends_abruptly(capture_path, how) == (0, "became\n")
+    assert_whole(capture_path)
+    assert replay(capture_path).metadata["process.ended"] == "exec"
+
+
+def test_the_children_of_a_native_program_do_not_end_its_recording(capture_path: Path) -> None:
+    assert ends_abruptly(capture_path, "children") == (7, "child\nchild\n")
+    assert_whole(capture_path)
+
+
+def test_a_native_program_tries_to_become_one_that_does_not_exist(capture_path: Path) -> None:
+    assert ends_abruptly(capture_path, "fails") == (7, "")
+    assert_whole(capture_path)
+
+
+def test_what_is_held_is_written_before_a_native_program_ends(capture_path: Path) -> None:
+    assert ends_abruptly(capture_path, "_exit", "--memory=live") == (7, "")
+    done = kymograph("report", "--memory", "--check", capture_path)
+    assert done.returncode == 0, done
+    assert "106.1 KiB" in done.stdout  # of two blocks
+
+
 def test_a_native_program_runs_where_its_capture_cannot_be_written(tmp_path: Path) -> None:
     output = tmp_path / "missing" / "trace.kymo"
     done = kymograph("run", "--memory", "-q", "-o", output, built("resolver"), "x")
@@ -123,6 +176,7 @@ def test_the_library_may_lie_in_a_folder_with_spaces(tmp_path: Path) -> None:
     code = """
 import sys
 from kymograph import _preload
+from kymograph import open as kymograph_open
 _preload._HERE = sys.argv[1]
 _preload._LIBRARY = sys.argv[1] + "/libkymo-preload.so"
 program, output = sys.argv[2:]

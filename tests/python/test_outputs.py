@@ -120,6 +120,44 @@ def test_python_applies_the_same_check(capture: Path, tmp_path: Path) -> None:
         kymograph._core.export_check(notes)
 
 
+def test_an_export_from_python_replaces_only_exports(capture: Path, tmp_path: Path) -> None:
+    script, output = tmp_path / "train.json", tmp_path / "out.collapsed"
+    script.write_text("the user's")
+    with kymograph.open(capture) as opened:
+        for _ in range(2):
+            opened.export(output)
+        for path, format in ((script, None), (capture, "chrome")):
+            before = path.read_bytes()
+            with pytest.raises(FileExistsError, match="was not written by kymograph") as raised:
+                opened.export(path, format)
+            assert raised.value.filename == str(path)
+            assert path.read_bytes() == before
+        opened.export(script, force=True)
+    assert b"traceEvents" in script.read_bytes()
+
+
+def test_a_memory_history_replaces_only_exports_and_captures(capture: Path, tmp_path: Path) -> None:
+    memory = kymograph.memory
+    kept = tmp_path / "kept.kymo"
+    kept.write_bytes(capture.read_bytes())
+    memory.start()
+    for when in "running", "stopped":
+        for name in "notes.html", "notes.kymo":
+            notes = tmp_path / name
+            notes.write_text("the user's")
+            with pytest.raises(FileExistsError):
+                memory.export_memory_history(notes)
+            assert notes.read_text() == "the user's", when
+            memory.export_memory_history(notes, force=True)
+            assert notes.read_bytes() != b"the user's"
+            memory.export_memory_history(notes)
+        memory.export_memory_history(kept)
+        with kymograph.open(kept) as copy:
+            assert "memory.mode" in copy.metadata
+        if when == "running":
+            memory.stop()
+
+
 def test_written_files_are_always_named(capture: Path, tmp_path: Path) -> None:
     output = tmp_path / "part"
     for arguments in (

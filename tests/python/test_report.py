@@ -201,6 +201,11 @@ def test_the_tree_holds_all_calls_under_their_callers(traced: Path) -> None:
     assert len(paths) == len(tree)
 
 
+def test_no_rows_are_no_table(traced: Path) -> None:
+    text = text_of("--limit", "0", traced)
+    assert "more; --limit shows more" in text and "  none\n" not in text
+
+
 def test_a_threshold_folds_small_branches(traced: Path) -> None:
     found = report("--tree", "--threshold=10%", traced)
 
@@ -527,8 +532,10 @@ def test_the_busiest_of_many_threads_are_shown(tmp_path: Path) -> None:
     [
         (["--sort", "size"], "unknown --sort size"),
         (["--limit", "many"], "--limit many is not a number"),
-        (["--threshold", "much"], "--threshold much is not a share"),
-        (["--threshold", "101"], "--threshold 101 is not a share"),
+        (["--tree", "--threshold", "much"], "--threshold much is not a share"),
+        (["--tree", "--threshold", "101"], "--threshold 101 is not a share"),
+        (["--threshold", "5%"], "--threshold works only with --tree"),
+        (["--memory", "--json", "--threshold", "5%"], "--threshold works only with --tree"),
         (["--from", "soon"], "--from soon is not a time"),
         (["--from", "2", "--to", "1"], "--from 2 is later than --to 1"),
         (["--thread", "nobody"], "no thread 'nobody'"),

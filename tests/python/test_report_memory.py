@@ -74,6 +74,12 @@ def test_the_peak_is_held_by_the_lines_that_allocated(stories: dict[str, Path]):
     assert report["disorder"] == report["lost"] == 0
 
 
+def test_no_rows_are_no_tables(stories: dict[str, Path]) -> None:
+    text = good("report", "--memory", "--limit", "0", stories["exact"])
+    assert "… and " in text and "  none" not in text
+    assert "LIBRARY" not in text and "LINE" not in text
+
+
 def test_unfold_counts_memory_for_the_innermost_line(stories: dict[str, Path]):
     assert lines_of(of(stories["exact"], "--unfold"), "at_peak")["loads", 9] == MIB
 
@@ -140,7 +146,7 @@ def test_the_text_says_the_kind_of_every_figure(stories: dict[str, Path]):
     assert "resident  30.0 MiB at most" in text
     assert "explains 29.5 %" in text
     assert "1.0 MiB mapped since the start; small objects use 58.6 % at the peak" in text
-    assert "100 Session, 1000.0 KiB, made at shop/app.py:23" in text
+    assert "100 Session objects, 1000.0 KiB, made at shop/app.py:23" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -70,7 +70,7 @@ class _Window:
         running = self.session is None and _session.outermost_path()
         source = self.path if running and os.fsdecode(running) == self.path else self.kept
         with kymograph.open(source) as capture:
-            capture.export(path, "et", start=self.start, end=self.end)
+            capture.export(path, "et", start=self.start, end=self.end, force=True)
 
 
 class ExecutionTraceObserver:

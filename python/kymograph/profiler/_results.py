@@ -78,6 +78,7 @@ class Results:
             start=recording.start,
             end=recording.end,
             of="calls",
+            force=True,  # as torch does
             _extra=members,
             _overloads=self.options.overloads,
             _prefixes=prefixes(),

@@ -26,6 +26,7 @@ struct sides {
     bool cut_off[2]; /* what was held at the peak and at the end is unknown */
     struct kymo_stack_names names[2];
     uint64_t limit;
+    bool unfold;
 };
 
 static int progress(void *arg, uint64_t done, uint64_t all)
@@ -295,7 +296,7 @@ static int show_sides(struct sides *s, bool as_json)
     for (int side = 0; side < 2; side++) {
         for (int by = 0; rc == 0 && by < 2; by++)
             rc = kymo__heap_groups(&groups[by][side], s->heap[side], &s->names[side],
-                                   by ? KYMO__BY_LINE : KYMO__BY_FUNCTION, false);
+                                   by ? KYMO__BY_LINE : KYMO__BY_FUNCTION, s->unfold);
         /* A function is the same wherever in its file it begins. */
         for (size_t i = 0; rc == 0 && i < groups[0][side].count; i++)
             groups[0][side].all[i].line = 0;
@@ -322,9 +323,9 @@ static int show_sides(struct sides *s, bool as_json)
     return rc < 0 ? CLI_BAD : CLI_OK;
 }
 
-int kymo__cli_compare_memory(const char *const *paths, uint64_t limit, bool json)
+int kymo__cli_compare_memory(const char *const *paths, uint64_t limit, bool json, bool unfold)
 {
-    struct sides s = {.path = {paths[0], paths[1]}, .limit = limit};
+    struct sides s = {.path = {paths[0], paths[1]}, .limit = limit, .unfold = unfold};
     int code = CLI_OK;
     for (int i = 0; i < 2 && code == CLI_OK; i++)
         code = read_side(&s, i);

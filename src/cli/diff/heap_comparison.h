@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Compare the memory of the two captures at PATHS; show at most LIMIT places in each table. Returns
-   an exit code. */
-int kymo__cli_compare_memory(const char *const *paths, uint64_t limit, bool json);
+/* Compare the memory of the two captures at PATHS; show at most LIMIT places in each table.
+   UNFOLD: memory counts for the innermost line. Returns an exit code. */
+int kymo__cli_compare_memory(const char *const *paths, uint64_t limit, bool json, bool unfold);
 
 #endif

@@ -187,8 +187,8 @@ static bool is_of_memory(const struct cli_arguments *arguments)
 
 static int run_memory(const struct cli_verb *verb, const struct cli_arguments *arguments)
 {
-    static const int of_time[] = {OPTION_SORT, OPTION_MIN,    OPTION_THREAD,
-                                  OPTION_HTML, OPTION_NATIVE, OPTION_UNFOLD};
+    static const int of_time[] = {OPTION_SORT, OPTION_MIN, OPTION_THREAD, OPTION_HTML,
+                                  OPTION_NATIVE};
     bool as_json = arguments->value[OPTION_JSON] != NULL;
     uint64_t limit = as_json ? UINT64_MAX : LIMIT;
     for (size_t i = 0; i < sizeof of_time / sizeof *of_time; i++) {
@@ -199,7 +199,8 @@ static int run_memory(const struct cli_verb *verb, const struct cli_arguments *a
     }
     if (!kymo__cli_choose_limit(arguments->value[OPTION_LIMIT], &limit))
         return CLI_BAD;
-    return kymo__cli_compare_memory(arguments->words, limit, as_json);
+    return kymo__cli_compare_memory(arguments->words, limit, as_json,
+                                    arguments->value[OPTION_UNFOLD] != NULL);
 }
 
 static int run_diff(const struct cli_verb *verb, const struct cli_arguments *arguments)
@@ -270,7 +271,8 @@ static const struct cli_option options[] = {
                        "the same as --of memory: at the peak and at the end, growth first"},
     [OPTION_UNFOLD] = {"unfold", 'u', NULL,
                        "show every function; by default, time inside the standard library, "
-                       "installed packages and imports is counted for the call into them"},
+                       "installed packages and imports is counted for the call into them. With "
+                       "--memory: count memory for the innermost line"},
     {0},
 };
 

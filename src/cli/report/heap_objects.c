@@ -111,7 +111,8 @@ static void print_group(const struct group *group)
     printf("%*s%s%s ", CLI_INDENT, "", kymo__cli_colour(CLI_BOLD),
            kymo__cli_grouped(group->count).text);
     kymo__cli_put_clean(stdout, group->type);
-    printf("%s, %s, made at ", kymo__cli_colour(CLI_PLAIN), kymo__cli_bytes(group->bytes).text);
+    printf("%s%s, %s, made at ", kymo__cli_colour(CLI_PLAIN),
+           group->count == 1 ? " object" : " objects", kymo__cli_bytes(group->bytes).text);
     kymo__cli_put_clean(stdout, place);
     printf("\n%*s", CLI_INDENT + 2, "");
     char *path = kymo__cli_clean(*group->path ? group->path : "no path from a root was found");

@@ -90,7 +90,7 @@ static void print_groups(const struct cli_heap_report *r, const struct kymo_heap
     }
     if (shown)
         kymo__cli_table_print(table, CLI_INDENT);
-    else
+    else if (!left)
         printf("%*snone\n", CLI_INDENT, "");
     kymo__cli_heap_more(left);
     kymo__cli_table_free(table);
@@ -191,7 +191,8 @@ static void print_libraries(const struct cli_heap_report *r)
             kymo__cli_table_add(table, cells);
         }
         head("By library that allocates", kymo__cli_heap_kind(r, by));
-        kymo__cli_table_print(table, CLI_INDENT);
+        if (r->limit)
+            kymo__cli_table_print(table, CLI_INDENT);
         kymo__cli_heap_more(count > r->limit ? count - r->limit : 0);
         kymo__cli_table_free(table);
     }

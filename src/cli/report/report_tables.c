@@ -64,7 +64,7 @@ static size_t print_list(const struct cli_report *report, const uint32_t *functi
     }
     if (shown > 0)
         kymo__cli_table_print(table, CLI_INDENT);
-    else
+    else if (report->function_count == 0)
         printf("%*snone\n", CLI_INDENT, "");
     kymo__cli_table_free(table);
     return shown;

@@ -186,6 +186,17 @@ static bool options_agree(const struct cli_verb *verb, const struct cli_argument
     return true;
 }
 
+/* Only call trees leave something out; JSON of calls has one, too. */
+static bool threshold_agrees(const struct cli_arguments *arguments)
+{
+    bool memory = arguments->value[OPTION_MEMORY] != NULL;
+    if (!arguments->value[OPTION_THRESHOLD] || arguments->value[OPTION_TREE] ||
+        (arguments->value[OPTION_JSON] && !memory))
+        return true;
+    kymo__cli_complain("--threshold works only with --tree");
+    return false;
+}
+
 static int run_memory(const struct cli_arguments *arguments)
 {
     struct cli_heap_wish wish = {
@@ -233,7 +244,7 @@ static int run_report(const struct cli_verb *verb, const struct cli_arguments *a
         kymo__cli_complain("--step works only with a directory of captures");
         return CLI_BAD;
     }
-    if (!options_agree(verb, arguments))
+    if (!options_agree(verb, arguments) || !threshold_agrees(arguments))
         return CLI_BAD;
     kymo__cli_capture_process(arguments->value[OPTION_PROCESS]);
     if (arguments->value[OPTION_MEMORY])

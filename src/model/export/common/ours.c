@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <kymo/kymo.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +16,18 @@
 
 #include "file.h"
 
-enum { HEAD = 4096, STATE = 64 };
+enum { HEAD = 4096, STATE = 64, REMEMBERED = 64 };
 
 static const char attribute[] = "user.kymograph";
+
+/* The latest exports of this process to file systems without attributes. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    dev_t device;
+    ino_t file;
+    char state[STATE]; /* as in the attribute */
+} remembered[REMEMBERED];
+static unsigned remembered_next;
 
 /* Format what the attribute holds for a file like this. */
 static int describe_file(const struct stat *st, char *text)
@@ -26,12 +36,38 @@ static int describe_file(const struct stat *st, char *text)
                     (int64_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 }
 
+static void remember_file(const struct stat *st, const char *text)
+{
+    pthread_mutex_lock(&lock);
+    unsigned i = remembered_next++ % REMEMBERED;
+    remembered[i].device = st->st_dev;
+    remembered[i].file = st->st_ino;
+    memcpy(remembered[i].state, text, STATE);
+    pthread_mutex_unlock(&lock);
+}
+
+static bool is_remembered(const struct stat *st)
+{
+    char wanted[STATE];
+    bool found = false;
+    describe_file(st, wanted);
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < REMEMBERED; i++)
+        if (remembered[i].file == st->st_ino && remembered[i].device == st->st_dev &&
+            strcmp(remembered[i].state, wanted) == 0)
+            found = true;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 void kymo__ours_mark(int fd)
 {
     struct stat st;
     char text[STATE];
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        fsetxattr(fd, attribute, text, (size_t)describe_file(&st, text), 0);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return;
+    if (fsetxattr(fd, attribute, text, (size_t)describe_file(&st, text), 0) < 0)
+        remember_file(&st, text);
 }
 
 /* Returns 1 if the attribute says that the file is ours, 0 if it was changed since, or a negative
@@ -91,7 +127,7 @@ int kymo__ours_check(const char *path)
     if (fd < 0)
         return -errno;
     int known = marked(fd, &st);
-    bool ours = known < 0 ? begins_as_ours(fd) : known == 1;
+    bool ours = known < 0 ? is_remembered(&st) || begins_as_ours(fd) : known == 1;
     close(fd);
     return ours ? 0 : -EEXIST;
 }

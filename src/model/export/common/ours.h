@@ -2,8 +2,8 @@
 
    A finished export is marked with an extended attribute that holds its size and modification time;
    a file changed since is no longer ours. If the file system has no attributes, or the file was
-   copied, its first bytes decide; exports in formats that cannot name their writer are then not
-   recognised. */
+   copied, its first bytes decide; exports in formats that cannot name their writer are then only
+   recognised by the process that wrote them. */
 #ifndef KYMO_OURS_H
 #define KYMO_OURS_H
 
