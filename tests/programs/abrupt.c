@@ -1,6 +1,7 @@
 /* Ends in one of the ways that run no destructors, named by its first argument, after it has
    allocated: keeps two of three blocks. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,12 @@ static void leave(int number)
 {
     (void)number;
     _exit(7);
+}
+
+static void *linger(void *arg)
+{
+    usleep(100000);
+    return arg;
 }
 
 static void print_last(void)
@@ -65,6 +72,9 @@ int main(int argc, char **argv)
         at_quick_exit(print_last);
         quick_exit(7);
     }
+    pthread_t thread;
+    if (strcmp(how, "pthread_exit") == 0 && pthread_create(&thread, NULL, linger, NULL) == 0)
+        pthread_exit(NULL);
     if (strcmp(how, "signal") == 0) {
         signal(SIGTERM, leave);
         raise(SIGTERM);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
 import os
 import subprocess
 import sys
@@ -120,6 +121,25 @@ def test_a_native_program_that_becomes_another_one_says_so(capture_path: Path, h
     assert ends_abruptly(capture_path, how) == (0, "became\n")
     assert_whole(capture_path)
     assert replay(capture_path).metadata["process.ended"] == "exec"
+
+
+def test_a_native_program_ends_though_its_main_thread_ended_before(capture_path: Path) -> None:
+    assert ends_abruptly(capture_path, "pthread_exit") == (0, "")
+    assert_whole(capture_path)
+    assert replay(capture_path).metadata["recording.ended"] == "the main thread ended"
+
+
+@pytest.mark.parametrize("name", ["jemalloc", "mimalloc", "tcmalloc_minimal"])
+def test_a_native_program_may_have_another_allocator(
+    capture_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = ctypes.util.find_library(name)
+    if not library:
+        pytest.skip(f"lib{name} is not installed: not tested with it")
+    monkeypatch.setenv("LD_PRELOAD", library)
+    assert ends_abruptly(capture_path, "_exit") == (7, "")
+    monkeypatch.delenv("LD_PRELOAD")
+    assert_whole(capture_path)
 
 
 def test_the_children_of_a_native_program_do_not_end_its_recording(capture_path: Path) -> None:
