@@ -54,20 +54,12 @@ const char *kymo__torch_device_name(unsigned type, int index)
     return device_name(type, index);
 }
 
-/* What a value is that is not read: one of kind KIND with TAG. */
-static struct kymo_op_text other_text(uint32_t kind, uint32_t tag)
+/* What a value is that is not read. */
+static struct kymo_op_text other_text(const struct kymo__torch_layout *l, uint32_t tag)
 {
-    if (kind == KYMO__TORCH_OBJECT)
-        return (struct kymo_op_text){"Object", 6};
-    if (kind == KYMO__TORCH_GENERATOR)
-        return (struct kymo_op_text){"Generator", 9};
-    static const char digits[] = "<tag 00><tag 01><tag 02><tag 03><tag 04><tag 05><tag 06><tag 07>"
-                                 "<tag 08><tag 09><tag 10><tag 11><tag 12><tag 13><tag 14><tag 15>"
-                                 "<tag 16><tag 17><tag 18><tag 19><tag 20><tag 21><tag 22><tag 23>"
-                                 "<tag 24><tag 25><tag 26><tag 27><tag 28><tag 29><tag 30><tag 31>";
-    enum { EACH = 8, KNOWN = 32 };
-    return tag < KNOWN ? (struct kymo_op_text){digits + EACH * tag, EACH}
-                       : (struct kymo_op_text){"<tag>", 5};
+    const char *name = tag < KYMO__TORCH_TAGS ? l->tags[tag] : NULL;
+    name = name ? name : "unknown";
+    return (struct kymo_op_text){name, strlen(name)};
 }
 
 /* ---- tensors ---- */
@@ -200,7 +192,7 @@ static inline __attribute__((always_inline)) void read_value(const struct kymo__
         break;
     default:
         value->kind = KYMO_OP_OTHER;
-        value->text = other_text(kind, from->tag);
+        value->text = other_text(l, from->tag);
     }
 }
 

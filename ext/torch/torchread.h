@@ -12,9 +12,6 @@
 
 enum { KYMO__TORCH_TAGS = 64, KYMO__TORCH_DTYPES = 64 };
 
-/* Kinds of values that are shown only by name, beside enum kymo_op_kind. */
-enum kymo__torch_named { KYMO__TORCH_OBJECT = 200, KYMO__TORCH_GENERATOR };
-
 /* Offsets in bytes. */
 struct kymo__torch_layout {
     /* of a record */
@@ -38,9 +35,10 @@ struct kymo__torch_layout {
     /* of its storage */
     int data; /* pointer to the memory; -1: unknown */
     /* of a Python object */
-    int object_tensor;               /* pointer to the tensor; -1: unknown */
-    uint64_t plain, opaque;          /* bits of `keys` that a plain, an opaque tensor has */
-    uint8_t kinds[KYMO__TORCH_TAGS]; /* by tag of a value: enum kymo_op_kind or kymo__torch_named */
+    int object_tensor;                  /* pointer to the tensor; -1: unknown */
+    uint64_t plain, opaque;             /* bits of `keys` that a plain, an opaque tensor has */
+    uint8_t kinds[KYMO__TORCH_TAGS];    /* by tag of a value: enum kymo_op_kind */
+    const char *tags[KYMO__TORCH_TAGS]; /* torch's names of the tags; NULL: unknown */
     struct {
         const char *name; /* NULL: unknown */
         uint16_t bytes;

@@ -265,6 +265,22 @@ static bool dtypes_from(PyObject *dict, struct kymo__torch_layout *l)
     return true;
 }
 
+/* The dict {number: name} as names of tags, which are kept for ever. */
+static bool tags_from(PyObject *dict, struct kymo__torch_layout *l)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+        long number = PyLong_AsLong(key);
+        const char *name = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8(value);
+        if (!name)
+            return false;
+        if (number >= 0 && number < KYMO__TORCH_TAGS)
+            l->tags[number] = strdup(name);
+    }
+    return true;
+}
+
 static bool layout_from(PyObject *dict, struct kymo__torch_layout *l)
 {
     const struct {
@@ -301,17 +317,18 @@ static bool layout_from(PyObject *dict, struct kymo__torch_layout *l)
     }
     PyObject *kinds = PyDict_GetItemString(dict, "kinds");
     PyObject *dtypes = PyDict_GetItemString(dict, "dtypes");
+    PyObject *tags = PyDict_GetItemString(dict, "tags");
     PyObject *plain = PyDict_GetItemString(dict, "plain");
     PyObject *opaque = PyDict_GetItemString(dict, "opaque");
     if (!kinds || !PyBytes_Check(kinds) || PyBytes_GET_SIZE(kinds) != sizeof l->kinds || !dtypes ||
-        !PyDict_Check(dtypes) || !plain || !opaque) {
+        !PyDict_Check(dtypes) || !tags || !PyDict_Check(tags) || !plain || !opaque) {
         PyErr_SetString(PyExc_ValueError, "the layout is not complete");
         return false;
     }
     memcpy(l->kinds, PyBytes_AS_STRING(kinds), sizeof l->kinds);
     l->plain = PyLong_AsUnsignedLongLongMask(plain);
     l->opaque = PyLong_AsUnsignedLongLongMask(opaque);
-    return !PyErr_Occurred() && dtypes_from(dtypes, l);
+    return !PyErr_Occurred() && dtypes_from(dtypes, l) && tags_from(tags, l);
 }
 
 static PyTypeObject *tensor_type; /* torch.Tensor, for kymograph.op; kept for ever */

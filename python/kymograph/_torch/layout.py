@@ -9,7 +9,7 @@ from typing import Any
 
 from kymograph._torch.records import Records
 from kymograph._torch.tensors import OPAQUE, PLAIN, Tensors
-from kymograph._torch.values import Values
+from kymograph._torch.values import Values, names_of
 
 
 def find(torch: Any) -> dict[str, Any]:
@@ -42,6 +42,7 @@ def find(torch: Any) -> dict[str, Any]:
         },
         "type": torch.Tensor,
         "kinds": bytes(values.kinds),
+        "tags": names_of(values.tags),
         "dtypes": tensors.dtypes(),
         "plain": plain,
         "opaque": tensors.mask(OPAQUE) & ~plain,
