@@ -186,6 +186,7 @@ static inline __attribute__((always_inline)) void read_value(const struct kymo__
         break;
     case KYMO_OP_LIST:
         read_list(l, (const char *)object + l->list, value, to, depth);
+        value->kind = kymo__torch_list_kind(l, object, value->count);
         break;
     case KYMO_OP_TUPLE:
         read_tuple(l, object, value, to, depth);

@@ -23,9 +23,10 @@ struct kymo__torch_layout {
     /* of that object */
     int overload; /* pointer to text, its length */
     /* of the objects that values point to */
-    int list;  /* pointer to values, pointer to their end */
-    int tuple; /* how many values are here; 0: two pointers as for a list follow */
-    int text;  /* pointer to text, its length */
+    int list;    /* pointer to values, pointer to their end */
+    int element; /* of a list: pointer to the type of its elements; -1: unknown */
+    int tuple;   /* how many values are here; 0: two pointers as for a list follow */
+    int text;    /* pointer to text, its length */
     int complex_parts;
     /* of a tensor */
     int storage, keys, offset, numel;
@@ -36,6 +37,7 @@ struct kymo__torch_layout {
     int data; /* pointer to the memory; -1: unknown */
     /* of a Python object */
     int object_tensor;                  /* pointer to the tensor; -1: unknown */
+    uint64_t tensor_type;               /* that pointer if the elements are tensors */
     uint64_t plain, opaque;             /* bits of `keys` that a plain, an opaque tensor has */
     uint8_t kinds[KYMO__TORCH_TAGS];    /* by tag of a value: enum kymo_op_kind */
     const char *tags[KYMO__TORCH_TAGS]; /* torch's names of the tags; NULL: unknown */

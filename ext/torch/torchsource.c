@@ -297,6 +297,7 @@ static bool layout_from(PyObject *dict, struct kymo__torch_layout *l)
         {"schema", &l->schema},
         {"overload", &l->overload},
         {"list", &l->list},
+        {"element", &l->element},
         {"tuple", &l->tuple},
         {"text", &l->text},
         {"complex", &l->complex_parts},
@@ -318,14 +319,17 @@ static bool layout_from(PyObject *dict, struct kymo__torch_layout *l)
     PyObject *kinds = PyDict_GetItemString(dict, "kinds");
     PyObject *dtypes = PyDict_GetItemString(dict, "dtypes");
     PyObject *tags = PyDict_GetItemString(dict, "tags");
+    PyObject *tensor_type = PyDict_GetItemString(dict, "tensor_type");
     PyObject *plain = PyDict_GetItemString(dict, "plain");
     PyObject *opaque = PyDict_GetItemString(dict, "opaque");
     if (!kinds || !PyBytes_Check(kinds) || PyBytes_GET_SIZE(kinds) != sizeof l->kinds || !dtypes ||
-        !PyDict_Check(dtypes) || !tags || !PyDict_Check(tags) || !plain || !opaque) {
+        !PyDict_Check(dtypes) || !tags || !PyDict_Check(tags) || !tensor_type || !plain ||
+        !opaque) {
         PyErr_SetString(PyExc_ValueError, "the layout is not complete");
         return false;
     }
     memcpy(l->kinds, PyBytes_AS_STRING(kinds), sizeof l->kinds);
+    l->tensor_type = PyLong_AsUnsignedLongLongMask(tensor_type);
     l->plain = PyLong_AsUnsignedLongLongMask(plain);
     l->opaque = PyLong_AsUnsignedLongLongMask(opaque);
     return !PyErr_Occurred() && dtypes_from(dtypes, l) && tags_from(tags, l);

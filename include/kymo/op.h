@@ -43,7 +43,8 @@ enum kymo_op_kind {
     KYMO_OP_TUPLE = 8,  /* the same */
     KYMO_OP_OTHER = 9,  /* `text`: the name of its type */
     KYMO_OP_COMPLEX = 10,
-    KYMO_OP_UNDEFINED = 11, /* a tensor that is not there */
+    KYMO_OP_UNDEFINED = 11,  /* a tensor that is not there */
+    KYMO_OP_NO_TENSORS = 12, /* an empty list of tensors */
 };
 
 /* Bits of kymo_op_tensor.marks. */

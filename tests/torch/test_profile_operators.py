@@ -112,6 +112,29 @@ def test_a_tensor_without_a_shape_has_no_operations() -> None:
     assert rows[0] == rows[1]  # not 1 for each, as for a tensor of no dimensions
 
 
+def test_an_empty_list_of_tensors_is_known_from_one_of_numbers(tmp_path: Path) -> None:
+    def work() -> None:
+        torch.broadcast_tensors()
+        torch.ones(()).sum([])
+
+    ours, theirs = both(work, record_shapes=True)
+
+    def said(prof: Any) -> list[Any]:
+        return [(e.name, e.input_shapes, e.input_dtypes, e.concrete_inputs) for e in prof.events()]
+
+    def written(prof: Any, name: str) -> Counter[str]:
+        prof.export_chrome_trace(str(tmp_path / name))
+        events = json.loads((tmp_path / name).read_text())["traceEvents"]
+        keys = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
+        operators = (event for event in events if event.get("cat") == "cpu_op")
+        return Counter(str([e["name"], *map(e["args"].get, keys)]) for e in operators)
+
+    names = ["input_dtypes"] if hasattr(theirs.events()[0], "input_dtypes") else []
+    assert not names or said(ours) == said(theirs)
+    assert said(ours)[0] == ("aten::broadcast_tensors", [[]], ["TensorList"], [None])
+    assert written(ours, "ours.json") == written(theirs, "theirs.json")
+
+
 def test_products_have_the_operations_of_torch() -> None:
     sizes = [((2, 3), (3, 4)), ((2, 0), (0, 4)), ((2, 3), (5, 7)), ((0, 3), (3, 4))]
     sizes += [((2, 3, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5))]

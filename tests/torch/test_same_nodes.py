@@ -49,6 +49,7 @@ def values() -> None:
     x.mul(1e-300)
     torch.empty(0).set_(x.untyped_storage(), 2, (2, 3), (3, 1))
     torch.broadcast_tensors()
+    x.sum([])
     with torch.profiler.record_function("a range", "its text"):
         torch.ones(1).neg()
 

@@ -22,6 +22,7 @@ from kymograph._torch.values import (
     INT,
     LIST,
     NONE,
+    NO_TENSORS,
     TENSOR,
     TEXT,
     TUPLE,
@@ -116,6 +117,7 @@ def problems(torch: Any, backward: bool) -> list[str]:
             torch.nn.functional.gelu(b, approximate="tanh")
             torch.clamp(b, 0.125, None)
             results["sum"] = deep.sum([0, 2], keepdim=True)
+            torch.broadcast_tensors()
             torch.empty((2, 9), dtype=torch.int32, device="cpu")
             torch.abs(short)
             torch.empty((2, 7), device="meta").t()
@@ -148,6 +150,9 @@ def _arguments(c: _Checker, a: Any, b: Any, deep: Any, out: Any, results: dict[s
     c.inputs("aten::clamp", [c.tensor(b), (FLOAT, 0.125), (NONE, None)])
     c.inputs("aten::sum", [c.tensor(deep), (LIST, 2), (INT, 0), (INT, 2), (BOOL, 1)])
     c.output("aten::sum", results["sum"])
+    empty = c.one("aten::broadcast_tensors")
+    if empty is not None:
+        c.same("an empty list", empty.values in ([(NO_TENSORS, None)], [(LIST, 0)]), True)
     four = [c.tensor(a), c.tensor(b), c.tensor(a), c.tensor(b)]
     check = c.inputs(
         "kymograph check", [(TUPLE, 4), *four, (TEXT, b"x" * 40), (COMPLEX, (1.0, 2.0))]

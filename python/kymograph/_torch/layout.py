@@ -22,6 +22,7 @@ def find(torch: Any) -> dict[str, Any]:
     values = Values(records)
     values.simple()
     values.lists()
+    element, tensor_type = values.element()
     values.texts()
     values.named()
     tensors = Tensors(records)
@@ -40,6 +41,8 @@ def find(torch: Any) -> dict[str, Any]:
             name: next(iter(field.left)) if len(field.left) == 1 else -1
             for name, field in optional.items()
         },
+        "element": element,
+        "tensor_type": tensor_type,
         "type": torch.Tensor,
         "kinds": bytes(values.kinds),
         "tags": names_of(values.tags),

@@ -17,6 +17,7 @@ from kymograph._torch.records import (
 )
 
 NONE, TENSOR, INT, BOOL, FLOAT, TEXT, DEVICE, LIST, TUPLE, OTHER, COMPLEX = range(11)
+NO_TENSORS = 12
 TAGS = 64
 
 # torch's names of the tags, in the order of their numbers. Older versions do not have all of them.
@@ -127,6 +128,22 @@ class Values:
                 for offset in self._vectors(start, words, want)
                 if offset >= 8 and words[offset // 8 - 1] == 0
             )
+
+    def element(self) -> tuple[int, int]:
+        """Return where a list has the type of its elements, -1 if that is not found, and what is there
+        in a list of tensors."""
+        tensor = self.full(2, 3)
+        lists: list[list[Any]] = [[tensor], [tensor] * 3, [1, 2], [1.5, 2.5], [True]]
+        all_words = [self.see("GenericList", values)[2] for values in lists]
+        after = self.objects["list"].offset() // 8 + 3
+        found = [
+            i
+            for i in range(after, after + 3)
+            if (types := [words[i] for words in all_words if i < len(words)])
+            and types[0] == types[1] != 0
+            and len(set(types)) == len(lists) - 1
+        ]
+        return (8 * found[0], all_words[0][found[0]]) if len(found) == 1 else (-1, 0)
 
     def texts(self) -> None:
         for text in ("a text that is too long to be stored inside of its object", "abc"):

@@ -7,7 +7,7 @@ from typing import Any
 
 # enum kymo_op_kind
 _TENSOR, _INT, _BOOL, _FLOAT, _TEXT, _DEVICE, _LIST, _TUPLE, _OTHER, _COMPLEX = range(1, 11)
-_UNDEFINED = 11
+_UNDEFINED, _NO_TENSORS = 11, 12
 _SCALARS = {_INT, _BOOL, _FLOAT, _COMPLEX}
 _OPAQUE = 2  # of enum kymo_op_mark
 _LIST_MOST = 30  # numbers in a list that torch shows
@@ -66,7 +66,8 @@ class Value:
             return "Scalar"
         if self.is_scalars:
             return "ScalarList"
-        return "TensorList" if self.all_are({_TENSOR, _UNDEFINED}) else ""
+        tensors = self.kind == _NO_TENSORS or self.all_are({_TENSOR, _UNDEFINED})
+        return "TensorList" if tensors else ""
 
     @property
     def number(self) -> Any:

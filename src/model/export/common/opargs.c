@@ -76,6 +76,8 @@ static const char *type_of(const struct kymo_opdata *values, size_t at)
         return "Scalar";
     if (is_scalar_list(values, at))
         return "ScalarList";
+    if (value->kind == KYMO_OP_NO_TENSORS)
+        return "TensorList";
     bool tensors = value->kind == KYMO_OP_LIST && all_are(values, at, kymo__op_is_tensor);
     return tensors ? "TensorList" : "";
 }

@@ -259,6 +259,7 @@ static int add_type(struct kymo_buffer *b, const struct kymo_opdata *values, siz
         [KYMO_OP_TUPLE] = "Tuple",
         [KYMO_OP_COMPLEX] = "ComplexDouble",
         [KYMO_OP_UNDEFINED] = "Tensor(nullptr (uninitialized))",
+        [KYMO_OP_NO_TENSORS] = "GenericList",
     };
     const struct kymo_opdatum *value = &values->all[at];
     if (value->kind == KYMO_OP_TENSOR)
