@@ -130,10 +130,10 @@ class Values:
             )
 
     def element(self) -> tuple[int, int]:
-        """Return where a list has the type of its elements, -1 if that is not found, and what is there
-        in a list of tensors."""
+        """Return where a list has the type of its elements, -1 if that is not found, and what is
+        there in a list of tensors."""
         tensor = self.full(2, 3)
-        lists: list[list[Any]] = [[tensor], [tensor] * 3, [1, 2], [1.5, 2.5], [True]]
+        lists: list[object] = [[tensor], [tensor] * 3, [1, 2], [1.5, 2.5], [True]]
         all_words = [self.see("GenericList", values)[2] for values in lists]
         after = self.objects["list"].offset() // 8 + 3
         found = [
