@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -317,3 +318,29 @@ def test_overloads_are_in_the_names_of_a_trace_if_asked_for(tmp_path: Path) -> N
 
     assert names("ours.json") == names("theirs.json")
     assert names("ours.json")["aten::sum.dim_IntList"] > 0
+
+
+def test_pickled_events_say_the_same_of_operators() -> None:
+    work = optimizer()
+    work()
+    with kymograph.profile(
+        activities=CPU, record_shapes=True, profile_memory=True, with_flops=True, with_stack=False
+    ) as prof:
+        work()
+    events = prof.events()
+    pickled = pickle.loads(pickle.dumps(events))
+
+    fields = """name input_shapes structured_input_shapes structured_input_strides input_dtypes
+        concrete_inputs scope sequence_nr fwd_thread is_user_annotation flops flow_id flow_start
+        external_id cpu_memory_usage self_cpu_memory_usage cpu_time_total outermost""".split()
+    assert [[getattr(event, field) for field in fields] for event in pickled] == [
+        [getattr(event, field) for field in fields] for event in events
+    ]
+    said = """key count flops input_shapes cpu_memory_usage self_cpu_memory_usage scope outermost
+        is_user_annotation overload_name""".split()
+    for asked in ({}, {"group_by_input_shapes": True}, {"group_by_overload_name": True}):
+        rows = [
+            sorted(str([getattr(row, name) for name in said]) for row in each.key_averages(**asked))
+            for each in (events, pickled)
+        ]
+        assert rows[0] == rows[1]

@@ -48,8 +48,8 @@ def _double(value: float) -> int:
 
 
 def names_of(known: dict[str, int]) -> dict[int, str]:
-    """Return the names of tags by number. Of those between two that are known, there must be as many as
-    there are numbers."""
+    """Return the names of tags by number. Of those between two that are known, there must be as
+    many as there are numbers."""
     found = {tag: name for name, tag in known.items()}
     for first, last in itertools.pairwise(sorted(known, key=NAMES.index)):
         numbers = range(known[first] + 1, known[last])
