@@ -185,8 +185,8 @@ static inline __attribute__((always_inline)) void read_value(const struct kymo__
                sizeof value->complex_parts);
         break;
     case KYMO_OP_LIST:
+        value->kind = kymo__torch_list_kind(l, object); /* before its place is used again */
         read_list(l, (const char *)object + l->list, value, to, depth);
-        value->kind = kymo__torch_list_kind(l, object, value->count);
         break;
     case KYMO_OP_TUPLE:
         read_tuple(l, object, value, to, depth);
