@@ -64,6 +64,19 @@ static struct kymo_op_text other_text(const struct kymo__torch_layout *l, uint32
 
 /* ---- tensors ---- */
 
+/* The marks of TENSOR, whose KEYS are not plain. */
+static __attribute__((noinline)) unsigned unusual_marks(const struct kymo__torch_layout *l,
+                                                        const void *tensor, uint64_t keys)
+{
+    enum { NO_SIZES = 2 };
+    unsigned policy = 0;
+    if (l->policy >= 0)
+        policy = ((const unsigned char *)tensor)[l->policy / 8] >> l->policy % 8 & 3;
+    if (keys & l->opaque || policy == NO_SIZES)
+        return KYMO_OP_NOT_PLAIN | KYMO_OP_OPAQUE;
+    return keys & ~l->strided ? KYMO_OP_NOT_PLAIN : 0;
+}
+
 static inline void read_tensor(const struct kymo__torch_layout *l, const void *tensor,
                                struct kymo_op_value *value)
 {
@@ -83,7 +96,7 @@ static inline void read_tensor(const struct kymo__torch_layout *l, const void *t
     }
     unsigned marks = 0;
     if (__builtin_expect((keys & ~l->plain) != 0, 0))
-        marks = keys & l->opaque ? KYMO_OP_NOT_PLAIN | KYMO_OP_OPAQUE : KYMO_OP_NOT_PLAIN;
+        marks = unusual_marks(l, tensor, keys);
     if (!sizes)
         marks |= KYMO_OP_OPAQUE;
     bool known = dtype < KYMO__TORCH_DTYPES && l->dtypes[dtype].name;

@@ -33,12 +33,16 @@ struct kymo__torch_layout {
     int sizes;  /* how many; then up to 5 sizes and 5 strides, or a pointer to more */
     int dtype;  /* two bytes */
     int device; /* type, index, and whether there is any; a byte each */
+    int policy; /* in bits, of two bits: 1, its strides, or 2, all of its sizes are not those here but
+                   are asked for; -1: unknown */
     /* of its storage */
     int data; /* pointer to the memory; -1: unknown */
     /* of a Python object */
-    int object_tensor;                  /* pointer to the tensor; -1: unknown */
-    uint64_t tensor_type;               /* that pointer if the elements are tensors */
-    uint64_t plain, opaque;             /* bits of `keys` that a plain, an opaque tensor has */
+    int object_tensor;    /* pointer to the tensor; -1: unknown */
+    uint64_t tensor_type; /* that pointer if the elements are tensors */
+    /* bits of `keys`: a tensor with none but the first has what it says; with none but the second it
+       has strides; with any of the third it has no sizes */
+    uint64_t plain, strided, opaque;
     uint8_t kinds[KYMO__TORCH_TAGS];    /* by tag of a value: enum kymo_op_kind */
     const char *tags[KYMO__TORCH_TAGS]; /* torch's names of the tags; NULL: unknown */
     struct {

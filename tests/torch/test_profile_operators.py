@@ -344,3 +344,91 @@ def test_pickled_events_say_the_same_of_operators() -> None:
             for each in (events, pickled)
         ]
         assert rows[0] == rows[1]
+
+
+class Wrapper(torch.Tensor):
+    """A tensor whose operators Python handles. If `asked`, Python gives its sizes, too."""
+
+    inner: torch.Tensor
+    asked: bool
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor, asked: bool) -> Any:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            (7,) if asked else inner.size(),
+            strides=None if asked else inner.stride(),
+            dtype=inner.dtype,
+            device=inner.device,
+            dispatch_sizes_strides_policy="sizes" if asked else None,
+        )
+        made.inner, made.asked = inner, asked
+        return made
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        first = args[0]
+        if function is torch.ops.aten.sym_size.default:
+            return first.inner.size()
+        if function is torch.ops.aten.sym_stride.default:
+            return first.inner.stride()
+        if function in (torch.ops.aten.dim.default, torch.ops.aten.sym_numel.default):
+            return function(first.inner)
+        return Wrapper(function(first.inner), first.asked)
+
+
+def tensors_without_memory() -> dict[str, Callable[[], object]]:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    fake = FakeTensorMode().from_tensor(torch.ones(4, 3).t())
+    symbolic = FakeTensorMode(shape_env=ShapeEnv()).from_tensor(torch.ones(5, 3))
+    wrapper = Wrapper(torch.ones(2, 3).t(), False)
+    parts = [torch.ones(2, 3), torch.ones(4, 3)]
+    nested = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    return {
+        "fake": lambda: fake + fake,
+        "symbolic": lambda: symbolic.sin(),
+        "wrapper": lambda: wrapper.exp(),
+        "nested": lambda: nested.cos(),
+        "vmap": lambda: torch.vmap(lambda x: x.sigmoid())(torch.ones(4, 3)),
+        "grad": lambda: torch.func.grad(lambda x: x.tanh().sum())(torch.ones(4, 3)),
+        "meta": lambda: torch.ones(2, 5, device="meta").neg(),
+    }
+
+
+@pytest.mark.parametrize("name", tensors_without_memory())
+def test_tensors_without_memory_have_the_shapes_of_torch(name: str) -> None:
+    work = tensors_without_memory()[name]
+    ours, theirs = both(lambda: [work()] and None, record_shapes=True, with_flops=True)
+
+    def said(prof: Any) -> list[Any]:
+        return [
+            (e.name, e.input_shapes, e.structured_input_strides, e.input_dtypes, e.flops)
+            for e in prof.events()
+            if "SymInt" not in e.name
+            and all("List" not in dtype for dtype in e.input_dtypes)
+            and e.name != "aten::empty_strided"  # numbers that are symbols
+        ]
+
+    assert said(ours) == said(theirs)
+    if name in ("fake", "wrapper", "vmap", "grad", "meta"):
+        assert any(e[1][0] for e in said(ours) if e[1])
+
+
+def test_sizes_that_only_python_knows_are_not_shown(tmp_path: Path) -> None:
+    wrapper = Wrapper(torch.ones(2, 5), True)
+    observer = kymograph.ExecutionTraceObserver().register_callback(tmp_path / "et.json")
+    with kymograph.profile(record_shapes=True, execution_trace_observer=observer) as prof:
+        wrapper.exp()
+
+    found = [(event.input_shapes, event.input_dtypes) for event in prof.events()]
+    assert ([[]], [""]) in found
+    assert ([[2, 5]], ["float"]) in found  # what it has inside
+    assert "7" not in str(found)
+    nodes = json.loads((tmp_path / "et.json").read_text())["nodes"]
+    inputs = [node["inputs"] for node in nodes if node["name"] == "aten::exp"]
+    shapeless = [each["values"][0][1:] for each in inputs if each["shapes"] == [[]]]
+    assert shapeless == [[0, 0, 0, 0, ""]]

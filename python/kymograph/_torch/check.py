@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kymograph import _children, _core
 from kymograph._torch.records import record, run_backward
+from kymograph._torch.tensors import wrapped
 from kymograph._torch.values import (
     BOOL,
     COMPLEX,
@@ -28,7 +29,7 @@ from kymograph._torch.values import (
     TUPLE,
 )
 
-NOT_PLAIN = 1
+NOT_PLAIN, OPAQUE = 1, 2
 SECONDS = 20  # for the child
 
 
@@ -97,8 +98,8 @@ class _Checker:
             self.same(f"output of {name}", seen.values, [self.tensor(tensor)])
 
 
-def problems(torch: Any, backward: bool) -> list[str]:
-    """Return what is wrong with the layout that is set."""
+def problems(torch: Any, layout: dict[str, Any], backward: bool) -> list[str]:
+    """Return what is wrong with `layout`, which is set."""
     c = _Checker(torch)
     base = torch.full((5000,), 0.25, dtype=torch.float32, device="cpu")
     a = base.as_strided((3, 4), (101, 7), 23)
@@ -126,6 +127,8 @@ def problems(torch: Any, backward: bool) -> list[str]:
             results["next"] = _core.torch_sequence()
             results["sinh"] = leaf.sinh()
         record(torch, "kymograph check", (a, b, a, b), "x" * 40, 1 + 2j)
+        if layout["policy"] >= 0:
+            record(torch, "kymograph policy", wrapped(torch, None), wrapped(torch, "sizes"))
         if backward:
             run_backward(torch, results["sinh"], b)
 
@@ -133,6 +136,13 @@ def problems(torch: Any, backward: bool) -> list[str]:
     if c.problems:
         return c.problems
     _arguments(c, a, b, deep, out, results)
+    c.inputs(
+        "aten::broadcast_tensors",
+        [(NO_TENSORS, None) if layout["element"] >= 0 else (LIST, 0)],
+    )
+    policy = c.one("kymograph policy") if layout["policy"] >= 0 else None
+    if policy is not None:
+        c.same("policy", [value[1][9] for value in policy.values], [0, NOT_PLAIN | OPAQUE])
     _odd_tensors(c, short, sparse)
     _numbers(c, results, backward)
     return c.problems
@@ -150,9 +160,6 @@ def _arguments(c: _Checker, a: Any, b: Any, deep: Any, out: Any, results: dict[s
     c.inputs("aten::clamp", [c.tensor(b), (FLOAT, 0.125), (NONE, None)])
     c.inputs("aten::sum", [c.tensor(deep), (LIST, 2), (INT, 0), (INT, 2), (BOOL, 1)])
     c.output("aten::sum", results["sum"])
-    empty = c.one("aten::broadcast_tensors")
-    if empty is not None:
-        c.same("an empty list", empty.values in ([(NO_TENSORS, None)], [(LIST, 0)]), True)
     four = [c.tensor(a), c.tensor(b), c.tensor(a), c.tensor(b)]
     check = c.inputs(
         "kymograph check", [(TUPLE, 4), *four, (TEXT, b"x" * 40), (COMPLEX, (1.0, 2.0))]
@@ -211,7 +218,7 @@ def _child(torch: Any, layout: dict[str, Any], answer: int) -> None:
     os.dup2(null, 2)
     torch.set_num_threads(1)  # OpenMP's other threads are not in the child
     _core.torch_layout_set(layout)
-    found = problems(torch, backward=False)  # torch's engine refuses to run after a fork
+    found = problems(torch, layout, backward=False)  # torch's engine refuses to run after a fork
     os.write(answer, ("\n".join(found) + "\0").encode()[:4096])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kymograph._torch.records import Records
-from kymograph._torch.tensors import OPAQUE, PLAIN, Tensors
+from kymograph._torch.tensors import ASKED, HANDLED, OPAQUE, PLAIN, Tensors
 from kymograph._torch.values import Values, names_of
 
 
@@ -30,7 +30,10 @@ def find(torch: Any) -> dict[str, Any]:
         tensors.see(tensor)
     tensors.meta()
     optional = {name: tensors.fields.pop(name) for name in ("data", "object")}
-    plain = tensors.mask(PLAIN)
+    policy = tensors.policy()
+    handled = () if policy < 0 else HANDLED
+    plain, strided = tensors.mask(PLAIN), tensors.mask((*PLAIN, *ASKED, *handled))
+    opaque = tensors.mask(OPAQUE if policy >= 0 else (*OPAQUE, *HANDLED))
     return {
         **{name: field.offset() for name, field in records.fields.items()},
         "scope": records.scope.offset(),
@@ -47,6 +50,8 @@ def find(torch: Any) -> dict[str, Any]:
         "kinds": bytes(values.kinds),
         "tags": names_of(values.tags),
         "dtypes": tensors.dtypes(),
+        "policy": policy,
         "plain": plain,
-        "opaque": tensors.mask(OPAQUE) & ~plain,
+        "strided": strided,
+        "opaque": opaque & ~strided,
     }

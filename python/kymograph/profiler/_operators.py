@@ -61,7 +61,7 @@ class Value:
     def type(self) -> str:
         """As torch has it in `Input type`."""
         if self.kind == _TENSOR:
-            return self.dtype
+            return "" if self.opaque else self.dtype
         if self.kind in _SCALARS:
             return "Scalar"
         if self.is_scalars:

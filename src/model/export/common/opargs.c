@@ -71,7 +71,7 @@ static const char *type_of(const struct kymo_opdata *values, size_t at)
 {
     const struct kymo_opdatum *value = &values->all[at];
     if (value->kind == KYMO_OP_TENSOR)
-        return value->dtype;
+        return value->marks & KYMO_OP_OPAQUE ? "" : value->dtype; /* as PyTorch has it */
     if (is_scalar(value))
         return "Scalar";
     if (is_scalar_list(values, at))
