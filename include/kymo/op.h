@@ -95,6 +95,7 @@ enum kymo_op_flag {
     KYMO_OP_CUT = 1,   /* not all values are there */
     KYMO_OP_NAMES = 2, /* only its name is known */
     KYMO_OP_PARTS = 4, /* its values were recorded before; bits 8 to 31 are their number */
+    KYMO_OP_ASYNC = 8, /* it may end on another thread */
 };
 
 /* What kymo_op_begin remembers about a name and a schema, so that it does not look for them again. A

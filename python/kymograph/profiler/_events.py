@@ -97,6 +97,12 @@ class FunctionEvent(Times):
         return op.scope if op else USER_SCOPE if self.is_user_annotation else 0
 
     @property
+    def is_async(self) -> bool:  # type: ignore[override]
+        """May it end on another thread?"""
+        op = self._operator
+        return op.is_async if op else False
+
+    @property
     def _node(self) -> Operator | None:
         """The operator that has the numbers of this one: the engine's own have those of the node
         they evaluate."""

@@ -116,6 +116,7 @@ def _row_for(
         row.is_python_function = not is_marked(callee)
         row.input_shapes, row.overload_name = shapes, overload
         row.scope = op.scope if op else 0
+        row.is_async = op.is_async if op else False
     return row
 
 

@@ -10,6 +10,7 @@ _TENSOR, _INT, _BOOL, _FLOAT, _TEXT, _DEVICE, _LIST, _TUPLE, _OTHER, _COMPLEX = 
 _UNDEFINED, _NO_TENSORS = 11, 12
 _SCALARS = {_INT, _BOOL, _FLOAT, _COMPLEX}
 _OPAQUE = 2  # of enum kymo_op_mark
+_ASYNC = 8  # of enum kymo_op_flag
 _LIST_MOST = 30  # numbers in a list that torch shows
 
 USER_SCOPE = 7
@@ -132,6 +133,7 @@ class Operator:
         self.fwd_thread: int = note["fw_thread"]
         self.rf_id: int = note["rf_id"]
         self.thread: int = note["thread"]
+        self.is_async = bool(note.get("flags", 0) & _ASYNC)
         self.kwinputs: dict[str, Any] = {}
 
     @property
