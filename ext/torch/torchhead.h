@@ -41,6 +41,16 @@ static inline uint64_t kymo__torch_inputs(const struct kymo__torch_layout *l,
     return count;
 }
 
+/* What the list OBJECT is: enum kymo_op_kind. */
+static inline uint32_t kymo__torch_list_kind(const struct kymo__torch_layout *l, const void *object)
+{
+    bool empty = kymo__torch_word(object, l->list) == kymo__torch_word(object, l->list + 8);
+    if (__builtin_expect(!empty || l->element < 0, 1))
+        return KYMO_OP_LIST;
+    bool tensors = kymo__torch_word(object, l->element) == l->tensor_type;
+    return tensors ? KYMO_OP_NO_TENSORS : KYMO_OP_LIST;
+}
+
 /* What a thread has met. */
 struct kymo__torch_known_ops {
     struct kymo__torch_met met[KYMO__TORCH_MET];

@@ -37,6 +37,7 @@ static bool find_symbols(void *handle)
         {&lib.thread, "_ZN2at14RecordFunction15currentThreadIdEv", false},
         {&lib.sequence, "_ZN2at15sequence_number4peekEv", false},
         {&lib.global, "_ZN2at18hasGlobalCallbacksEv", true},
+        {&lib.async, "_ZNK2at14RecordFunction7isAsyncEv", true},
         {&lib.local, "_ZN2at23hasThreadLocalCallbacksEv", true},
     };
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {

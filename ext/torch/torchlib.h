@@ -31,6 +31,7 @@ struct kymo__torch_lib {
     uint64_t (*sequence)(void); /* the next sequence number */
     bool (*global)(void); /* does anybody listen, on all threads or on this one? May be NULL */
     bool (*local)(void);
+    bool (*async)(const void *record); /* may it end on another thread? May be NULL */
     char path[4096];
 };
 

@@ -99,7 +99,7 @@ static bool put_all(struct putting *p, const struct kymo__torch_ivalue *from, ui
             first = kymo__torch_pointer(object, p->layout->list);
             last = kymo__torch_pointer(object, p->layout->list + 8);
             uint64_t inside = first <= last ? (uint64_t)(last - first) : 0;
-            kymo__numbers_put(&p->numbers, inside, kind);
+            kymo__numbers_put(&p->numbers, inside, kymo__torch_list_kind(p->layout, object));
             if (!put_all(p, first, inside, depth + 1))
                 return false;
         } else {

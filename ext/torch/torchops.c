@@ -155,10 +155,11 @@ begin_large(const void *record, struct kymo_operator *what, const struct kymo__t
     kymo__torch_read_inputs(l, kymo__torch_known(), record, &parts.values);
     what->inputs = parts.room;
     what->input_count = kymo__torch_parts_end(&parts);
+    what->flags &= KYMO_OP_ASYNC;
     if (what->input_count)
-        what->flags = parts.values.cut ? KYMO_OP_CUT : 0;
+        what->flags |= parts.values.cut ? KYMO_OP_CUT : 0;
     else
-        what->flags = kymo_op_parts_flags(&parts.recorded);
+        what->flags |= kymo_op_parts_flags(&parts.recorded);
     struct kymo_op op = kymo_op_begin(what);
     what->inputs = NULL; /* the room is gone */
     if (has_extras())
@@ -176,7 +177,7 @@ static struct kymo_op begin_with_inputs(const void *record, struct kymo_operator
         return begin_large(record, what, l);
     what->inputs = room;
     what->input_count = (size_t)(values.at - room);
-    what->flags = 0;
+    what->flags &= KYMO_OP_ASYNC;
     struct kymo_op op = kymo_op_begin(what);
     if (has_extras())
         kymo__torch_note_extras(l, what->name, op, room, what->input_count, 0);
@@ -190,6 +191,13 @@ static bool has_text(const void *record, unsigned scope)
     return scope == USER_SCOPE && kymo__torch_known()->inputs(record) > 0;
 }
 
+/* Only annotations may end on another thread. */
+static bool is_async(const void *record, unsigned scope)
+{
+    const struct kymo__torch_lib *lib = kymo__torch_known();
+    return scope == USER_SCOPE && lib->async && lib->async(record);
+}
+
 /* Begin an operator, whatever is to be recorded of it. */
 static __attribute__((noinline)) struct kymo_op
 begin_slowly(struct op_thread *t, const void *record, unsigned scope, int mode)
@@ -200,7 +208,7 @@ begin_slowly(struct op_thread *t, const void *record, unsigned scope, int mode)
         .name = kymo__torch_known()->name(record),
         .sequence = -1,
         .scope = scope,
-        .flags = KYMO_OP_NAMES,
+        .flags = KYMO_OP_NAMES | (is_async(record, scope) ? KYMO_OP_ASYNC : 0),
     };
     if (l)
         kymo__torch_read_head(l, record, what.name, &t->known, &what);

@@ -54,23 +54,28 @@ const char *kymo__torch_device_name(unsigned type, int index)
     return device_name(type, index);
 }
 
-/* What a value is that is not read: one of kind KIND with TAG. */
-static struct kymo_op_text other_text(uint32_t kind, uint32_t tag)
+/* What a value is that is not read. */
+static struct kymo_op_text other_text(const struct kymo__torch_layout *l, uint32_t tag)
 {
-    if (kind == KYMO__TORCH_OBJECT)
-        return (struct kymo_op_text){"Object", 6};
-    if (kind == KYMO__TORCH_GENERATOR)
-        return (struct kymo_op_text){"Generator", 9};
-    static const char digits[] = "<tag 00><tag 01><tag 02><tag 03><tag 04><tag 05><tag 06><tag 07>"
-                                 "<tag 08><tag 09><tag 10><tag 11><tag 12><tag 13><tag 14><tag 15>"
-                                 "<tag 16><tag 17><tag 18><tag 19><tag 20><tag 21><tag 22><tag 23>"
-                                 "<tag 24><tag 25><tag 26><tag 27><tag 28><tag 29><tag 30><tag 31>";
-    enum { EACH = 8, KNOWN = 32 };
-    return tag < KNOWN ? (struct kymo_op_text){digits + EACH * tag, EACH}
-                       : (struct kymo_op_text){"<tag>", 5};
+    const char *name = tag < KYMO__TORCH_TAGS ? l->tags[tag] : NULL;
+    name = name ? name : "unknown";
+    return (struct kymo_op_text){name, strlen(name)};
 }
 
 /* ---- tensors ---- */
+
+/* The marks of TENSOR, whose KEYS are not plain. */
+static __attribute__((noinline)) unsigned unusual_marks(const struct kymo__torch_layout *l,
+                                                        const void *tensor, uint64_t keys)
+{
+    enum { NO_SIZES = 2 };
+    unsigned policy = 0;
+    if (l->policy >= 0)
+        policy = ((const unsigned char *)tensor)[l->policy / 8] >> l->policy % 8 & 3;
+    if (keys & l->opaque || policy == NO_SIZES)
+        return KYMO_OP_NOT_PLAIN | KYMO_OP_OPAQUE;
+    return keys & ~l->strided ? KYMO_OP_NOT_PLAIN : 0;
+}
 
 static inline void read_tensor(const struct kymo__torch_layout *l, const void *tensor,
                                struct kymo_op_value *value)
@@ -91,7 +96,7 @@ static inline void read_tensor(const struct kymo__torch_layout *l, const void *t
     }
     unsigned marks = 0;
     if (__builtin_expect((keys & ~l->plain) != 0, 0))
-        marks = keys & l->opaque ? KYMO_OP_NOT_PLAIN | KYMO_OP_OPAQUE : KYMO_OP_NOT_PLAIN;
+        marks = unusual_marks(l, tensor, keys);
     if (!sizes)
         marks |= KYMO_OP_OPAQUE;
     bool known = dtype < KYMO__TORCH_DTYPES && l->dtypes[dtype].name;
@@ -193,6 +198,7 @@ static inline __attribute__((always_inline)) void read_value(const struct kymo__
                sizeof value->complex_parts);
         break;
     case KYMO_OP_LIST:
+        value->kind = kymo__torch_list_kind(l, object); /* before its place is used again */
         read_list(l, (const char *)object + l->list, value, to, depth);
         break;
     case KYMO_OP_TUPLE:
@@ -200,7 +206,7 @@ static inline __attribute__((always_inline)) void read_value(const struct kymo__
         break;
     default:
         value->kind = KYMO_OP_OTHER;
-        value->text = other_text(kind, from->tag);
+        value->text = other_text(l, from->tag);
     }
 }
 

@@ -12,9 +12,6 @@
 
 enum { KYMO__TORCH_TAGS = 64, KYMO__TORCH_DTYPES = 64 };
 
-/* Kinds of values that are shown only by name, beside enum kymo_op_kind. */
-enum kymo__torch_named { KYMO__TORCH_OBJECT = 200, KYMO__TORCH_GENERATOR };
-
 /* Offsets in bytes. */
 struct kymo__torch_layout {
     /* of a record */
@@ -26,21 +23,28 @@ struct kymo__torch_layout {
     /* of that object */
     int overload; /* pointer to text, its length */
     /* of the objects that values point to */
-    int list;  /* pointer to values, pointer to their end */
-    int tuple; /* how many values are here; 0: two pointers as for a list follow */
-    int text;  /* pointer to text, its length */
+    int list;    /* pointer to values, pointer to their end */
+    int element; /* of a list: pointer to the type of its elements; -1: unknown */
+    int tuple;   /* how many values are here; 0: two pointers as for a list follow */
+    int text;    /* pointer to text, its length */
     int complex_parts;
     /* of a tensor */
     int storage, keys, offset, numel;
     int sizes;  /* how many; then up to 5 sizes and 5 strides, or a pointer to more */
     int dtype;  /* two bytes */
     int device; /* type, index, and whether there is any; a byte each */
+    int policy; /* in bits, of two bits: 1, its strides, or 2, all of its sizes are not those here but
+                   are asked for; -1: unknown */
     /* of its storage */
     int data; /* pointer to the memory; -1: unknown */
     /* of a Python object */
-    int object_tensor;               /* pointer to the tensor; -1: unknown */
-    uint64_t plain, opaque;          /* bits of `keys` that a plain, an opaque tensor has */
-    uint8_t kinds[KYMO__TORCH_TAGS]; /* by tag of a value: enum kymo_op_kind or kymo__torch_named */
+    int object_tensor;    /* pointer to the tensor; -1: unknown */
+    uint64_t tensor_type; /* that pointer if the elements are tensors */
+    /* bits of `keys`: a tensor with none but the first has what it says; with none but the second it
+       has strides; with any of the third it has no sizes */
+    uint64_t plain, strided, opaque;
+    uint8_t kinds[KYMO__TORCH_TAGS];    /* by tag of a value: enum kymo_op_kind */
+    const char *tags[KYMO__TORCH_TAGS]; /* torch's names of the tags; NULL: unknown */
     struct {
         const char *name; /* NULL: unknown */
         uint16_t bytes;

@@ -265,34 +265,40 @@ static bool dtypes_from(PyObject *dict, struct kymo__torch_layout *l)
     return true;
 }
 
+/* The dict {number: name} as names of tags, which are kept for ever. */
+static bool tags_from(PyObject *dict, struct kymo__torch_layout *l)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+        long number = PyLong_AsLong(key);
+        const char *name = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8(value);
+        if (!name)
+            return false;
+        if (number >= 0 && number < KYMO__TORCH_TAGS)
+            l->tags[number] = strdup(name);
+    }
+    return true;
+}
+
 static bool layout_from(PyObject *dict, struct kymo__torch_layout *l)
 {
     const struct {
         const char *name;
         int *to;
     } offsets[] = {
-        {"inputs", &l->inputs},
-        {"outputs", &l->outputs},
-        {"sequence", &l->sequence},
-        {"id", &l->id},
-        {"thread", &l->thread},
-        {"forward_thread", &l->forward_thread},
-        {"scope", &l->scope},
-        {"schema", &l->schema},
-        {"overload", &l->overload},
-        {"list", &l->list},
-        {"tuple", &l->tuple},
-        {"text", &l->text},
-        {"complex", &l->complex_parts},
-        {"storage", &l->storage},
-        {"keys", &l->keys},
-        {"offset", &l->offset},
-        {"numel", &l->numel},
-        {"sizes", &l->sizes},
-        {"dtype", &l->dtype},
-        {"device", &l->device},
-        {"data", &l->data},
-        {"object", &l->object_tensor},
+        {"inputs", &l->inputs},     {"outputs", &l->outputs},
+        {"sequence", &l->sequence}, {"id", &l->id},
+        {"thread", &l->thread},     {"forward_thread", &l->forward_thread},
+        {"scope", &l->scope},       {"schema", &l->schema},
+        {"overload", &l->overload}, {"list", &l->list},
+        {"element", &l->element},   {"tuple", &l->tuple},
+        {"text", &l->text},         {"complex", &l->complex_parts},
+        {"storage", &l->storage},   {"keys", &l->keys},
+        {"offset", &l->offset},     {"numel", &l->numel},
+        {"sizes", &l->sizes},       {"dtype", &l->dtype},
+        {"device", &l->device},     {"policy", &l->policy},
+        {"data", &l->data},         {"object", &l->object_tensor},
     };
     for (size_t i = 0; i < COUNT_OF(offsets); i++) {
         *offsets[i].to = offset_from(dict, offsets[i].name);
@@ -301,17 +307,23 @@ static bool layout_from(PyObject *dict, struct kymo__torch_layout *l)
     }
     PyObject *kinds = PyDict_GetItemString(dict, "kinds");
     PyObject *dtypes = PyDict_GetItemString(dict, "dtypes");
+    PyObject *tags = PyDict_GetItemString(dict, "tags");
+    PyObject *tensor_type = PyDict_GetItemString(dict, "tensor_type");
     PyObject *plain = PyDict_GetItemString(dict, "plain");
+    PyObject *strided = PyDict_GetItemString(dict, "strided");
     PyObject *opaque = PyDict_GetItemString(dict, "opaque");
     if (!kinds || !PyBytes_Check(kinds) || PyBytes_GET_SIZE(kinds) != sizeof l->kinds || !dtypes ||
-        !PyDict_Check(dtypes) || !plain || !opaque) {
+        !PyDict_Check(dtypes) || !tags || !PyDict_Check(tags) || !tensor_type || !plain ||
+        !strided || !opaque) {
         PyErr_SetString(PyExc_ValueError, "the layout is not complete");
         return false;
     }
     memcpy(l->kinds, PyBytes_AS_STRING(kinds), sizeof l->kinds);
+    l->tensor_type = PyLong_AsUnsignedLongLongMask(tensor_type);
     l->plain = PyLong_AsUnsignedLongLongMask(plain);
+    l->strided = PyLong_AsUnsignedLongLongMask(strided);
     l->opaque = PyLong_AsUnsignedLongLongMask(opaque);
-    return !PyErr_Occurred() && dtypes_from(dtypes, l);
+    return !PyErr_Occurred() && dtypes_from(dtypes, l) && tags_from(tags, l);
 }
 
 static PyTypeObject *tensor_type; /* torch.Tensor, for kymograph.op; kept for ever */

@@ -43,7 +43,8 @@ enum kymo_op_kind {
     KYMO_OP_TUPLE = 8,  /* the same */
     KYMO_OP_OTHER = 9,  /* `text`: the name of its type */
     KYMO_OP_COMPLEX = 10,
-    KYMO_OP_UNDEFINED = 11, /* a tensor that is not there */
+    KYMO_OP_UNDEFINED = 11,  /* a tensor that is not there */
+    KYMO_OP_NO_TENSORS = 12, /* an empty list of tensors */
 };
 
 /* Bits of kymo_op_tensor.marks. */
@@ -94,6 +95,7 @@ enum kymo_op_flag {
     KYMO_OP_CUT = 1,   /* not all values are there */
     KYMO_OP_NAMES = 2, /* only its name is known */
     KYMO_OP_PARTS = 4, /* its values were recorded before; bits 8 to 31 are their number */
+    KYMO_OP_ASYNC = 8, /* it may end on another thread */
 };
 
 /* What kymo_op_begin remembers about a name and a schema, so that it does not look for them again. A

@@ -41,7 +41,7 @@ KYMO_INLINE struct kymo_record *put_numbers(struct kymo_record *at, const struct
 {
     const unsigned with_number = 1u << KYMO_OP_INT | 1u << KYMO_OP_BOOL | 1u << KYMO_OP_FLOAT;
     const unsigned lists = 1u << KYMO_OP_LIST | 1u << KYMO_OP_TUPLE;
-    const unsigned alone = 1u << KYMO_OP_NONE | 1u << KYMO_OP_UNDEFINED;
+    const unsigned alone = 1u << KYMO_OP_NONE | 1u << KYMO_OP_UNDEFINED | 1u << KYMO_OP_NO_TENSORS;
     struct kymo__numbers n = {.to = at};
     uint64_t missing = 0; /* values of the last argument */
     for (size_t i = 0; i < count; i++) {

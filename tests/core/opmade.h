@@ -24,6 +24,7 @@ enum {
     OPMADE_OTHER,
     OPMADE_COMPLEX,
     OPMADE_UNDEFINED,
+    OPMADE_NO_TENSORS,
 };
 
 static struct kymo_schema opmade_in_schema, opmade_out_schema, opmade_attributes_schema;

@@ -57,9 +57,10 @@ static void record_operator(const char *name)
     opmade_float(&in, 0.1);
     opmade_kind(&in, OPMADE_NONE);
     opmade_text(&in, OPMADE_TEXT, "shown elsewhere");
+    opmade_kind(&in, OPMADE_NO_TENSORS);
     opmade_int(&in, OPMADE_INT, 3);
-    in.names[8] = "alpha";
-    in.name_count = 9;
+    in.names[9] = "alpha";
+    in.name_count = 10;
     opmade_start(check_path(name));
     uint32_t python = opmade_key("train", KYMO_CLASS_FUNCTION);
     opmade_record(500, KYMO_ENTER, python);
@@ -76,11 +77,11 @@ static void check_operator(void)
     has("\"dur\":2.500,\"args\":{\"Python parent id\":0,\"External id\":9,\"Record function id\":9,"
         "\"Sequence number\":4,\"Fwd thread id\":0,"
         "\"Concrete Inputs\":[\"\", \"\", \"[64, -1]\", \"False\", \"1.\", "
-        "\"0.10000000000000001\", \"\", \"\"],"
+        "\"0.10000000000000001\", \"\", \"\", \"\"],"
         "\"Input type\":[\"float\", \"TensorList\", \"ScalarList\", \"Scalar\", \"Scalar\", "
-        "\"Scalar\", \"\", \"\"],"
-        "\"Input Strides\":[[3, 1], [[1, 1], [6, 1]], [], [], [], [], [], []],"
-        "\"Input Dims\":[[2, 3], [[6, 1], [1, 6]], [], [], [], [], [], []],"
+        "\"Scalar\", \"\", \"\", \"TensorList\"],"
+        "\"Input Strides\":[[3, 1], [[1, 1], [6, 1]], [], [], [], [], [], [], []],"
+        "\"Input Dims\":[[2, 3], [[6, 1], [1, 6]], [], [], [], [], [], [], []],"
         "\"alpha\":3,\"In msg nelems\":12}}");
     has_not("operator.in");
     has_not("numels");

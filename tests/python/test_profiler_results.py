@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import logging
 import math
+import pickle
 import re
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -247,3 +251,105 @@ def test_no_time_gives_no_results_and_no_limit_all(
 def test_a_timeout_is_a_number_from_0(wrong: float) -> None:
     with pytest.raises(ValueError, match="post_processing_timeout_s must be non-negative"):
         kymograph.profile(post_processing_timeout_s=wrong)
+
+
+# ---- pickled events
+
+
+def test_pickled_events_say_the_same_in_another_process(tmp_path: Path) -> None:
+    def outer() -> None:
+        with kymograph.record_function("work"), kymograph.op("scale", inputs=([1, 2], 0.5)):
+            branch()
+
+    with kymograph.profile(with_stack=True, record_shapes=True) as prof:
+        outer()
+    events = prof.events()
+    fields = """name key trace_name id cpu_time_total self_cpu_time_total time_range thread scope
+        input_dtypes concrete_inputs stack is_user_annotation is_python_function outermost
+        cpu_memory_usage python_id activity_type device_index""".split()
+    ends = ("branch", "leaf", "work", "scale")  # others were running before
+    (tmp_path / "events").write_bytes(pickle.dumps((events, events[2])))
+    program = f"""
+import json, pickle
+events, one = pickle.load(open({str(tmp_path / "events")!r}, "rb"))
+assert one == events[2] and len(events) == {len(events)} and one.cpu_parent == events[1]
+rows = [
+    [(r.key, r.count, r.is_user_annotation, r.is_python_function, r.outermost, r.stack)
+     for r in sorted(found, key=lambda r: r.key) if r.key.endswith({ends!r})]
+    for found in (events.key_averages(), events.key_averages(include_python_functions=False),
+                  events.key_averages(group_by_stack_n=1))
+]
+said = [[getattr(e, f) for f in {fields!r}] for e in events]
+try:
+    events.export_chrome_trace("no.json")
+except RuntimeError as error:
+    rows.append(str(error))
+print(json.dumps([said, rows, events.table(), len(pickle.loads(pickle.dumps(events)))]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr.decode()
+    said, (*rows, error), table, count = json.loads(done.stdout)
+    assert said == json.loads(json.dumps([[getattr(e, f) for f in fields] for e in events]))
+    for found, asked in zip(
+        rows,
+        ({}, {"include_python_functions": False}, {"group_by_stack_n": 1}),
+        strict=True,
+    ):
+        live = sorted(events.key_averages(**asked), key=lambda row: row.key)
+        assert found == [
+            [r.key, r.count, r.is_user_annotation, r.is_python_function, r.outermost, r.stack]
+            for r in live
+            if r.key.endswith(ends)
+        ]
+    assert table == events.table()
+    assert count == len(events)
+    assert "export them before" in error
+
+
+def test_the_times_of_pickled_events_add_up_to_the_same() -> None:
+    def down(n: int) -> None:
+        with kymograph.record_function("level"):
+            if n:
+                down(n - 1)
+
+    with kymograph.profile(with_stack=True) as prof:
+        down(3)
+    live, pickled = prof.events(), pickle.loads(pickle.dumps(prof.events()))
+
+    def times(events: Any, functions: bool) -> dict[str, tuple[float, float]]:
+        rows = events.key_averages(include_python_functions=functions)
+        return {
+            r.key: (round(r.cpu_time_total, 3), round(r.self_cpu_time_total, 3))
+            for r in rows
+            if r.key.endswith(("down", "level"))
+        }
+
+    for functions in (True, False):
+        assert times(pickled, functions) == times(live, functions)
+    assert pickled.self_cpu_time_total == live.self_cpu_time_total
+
+
+def test_copies_of_events_are_of_the_same_recording() -> None:
+    with kymograph.profile(with_stack=True) as prof:
+        branch()
+    events = prof.events()
+
+    for copied in (copy.copy(events), copy.deepcopy(events)):
+        assert list(copied) == list(events)
+        assert [row.key for row in copied.key_averages()] == [
+            row.key for row in events.key_averages()
+        ]
+    assert copy.deepcopy(events[0]) == events[0]
+    assert copy.deepcopy(events[1:3]) == events[1:3]
+
+
+def test_pickled_events_without_calls_have_the_rows_of_samples() -> None:
+    with kymograph.profile(with_stack=False) as prof:
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            branch()
+    events = pickle.loads(pickle.dumps(prof.events()))
+
+    assert len(events) == 0
+    assert [r.key for r in events.key_averages()] == [r.key for r in prof.key_averages()]

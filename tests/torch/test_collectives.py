@@ -13,11 +13,13 @@ import torch
 from nodes import check_same, nodes
 
 PROGRAM = """
+import json
 import sys
 import torch
 import torch.distributed as dist
 import kymograph
 
+CPU = torch.profiler.ProfilerActivity.CPU
 rank, out = int(sys.argv[1]), sys.argv[2]
 dist.init_process_group("gloo", rank=rank, world_size=2, init_method=f"file://{out}/store")
 group = dist.new_group([0, 1])
@@ -37,6 +39,23 @@ def work():
 
 
 work()
+with kymograph.profile() as mine, torch.profiler.profile(activities=[CPU]) as other:
+    reducing = dist.all_reduce(x, async_op=True)
+    with torch.profiler.record_function("range"):
+        torch.ones(2)
+    reducing.wait()
+    work()
+said = [
+    [
+        sorted({(event.name, event.is_async) for event in prof.events()}),
+        sorted({(row.key, row.is_async) for row in prof.key_averages()}),
+        sorted({(e.name(), e.is_async()) for e in prof.profiler.kineto_results.events()}),
+    ]
+    for prof in (mine, other)
+]
+with open(f"{out}/async{rank}.json", "w") as file:
+    json.dump(said, file)
+
 theirs = torch.profiler.ExecutionTraceObserver()
 theirs.register_callback(f"{out}/theirs{rank}.json")
 ours = kymograph.ExecutionTraceObserver().register_callback(f"{out}/ours{rank}.json")
@@ -69,6 +88,15 @@ def test_nodes_are_those_of_torch(traces: Path, rank: int) -> None:
 
     names = Counter(node["name"] for node in mine.values())
     assert {"c10d::allreduce_", "gloo:all_reduce", "c10d::barrier"} <= set(names)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_what_may_end_on_another_thread_is_asynchronous(traces: Path, rank: int) -> None:
+    mine, other = json.loads((traces / f"async{rank}.json").read_text())
+
+    assert ["gloo:all_reduce", True] in mine[0]
+    assert ["range", False] in mine[0]
+    assert mine == other
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -110,6 +111,29 @@ def test_a_tensor_without_a_shape_has_no_operations() -> None:
 
     rows = [{row.key: row.flops for row in prof.key_averages()} for prof in (ours, theirs)]
     assert rows[0] == rows[1]  # not 1 for each, as for a tensor of no dimensions
+
+
+def test_an_empty_list_of_tensors_is_known_from_one_of_numbers(tmp_path: Path) -> None:
+    def work() -> None:
+        torch.broadcast_tensors()
+        torch.ones(()).sum([])
+
+    ours, theirs = both(work, record_shapes=True)
+
+    def said(prof: Any) -> list[Any]:
+        return [(e.name, e.input_shapes, e.input_dtypes, e.concrete_inputs) for e in prof.events()]
+
+    def written(prof: Any, name: str) -> Counter[str]:
+        prof.export_chrome_trace(str(tmp_path / name))
+        events = json.loads((tmp_path / name).read_text())["traceEvents"]
+        keys = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
+        operators = (event for event in events if event.get("cat") == "cpu_op")
+        return Counter(str([e["name"], *map(e["args"].get, keys)]) for e in operators)
+
+    names = ["input_dtypes"] if hasattr(theirs.events()[0], "input_dtypes") else []
+    assert not names or said(ours) == said(theirs)
+    assert said(ours)[0] == ("aten::broadcast_tensors", [[]], ["TensorList"], [None])
+    assert written(ours, "ours.json") == written(theirs, "theirs.json")
 
 
 def test_products_have_the_operations_of_torch() -> None:
@@ -294,3 +318,117 @@ def test_overloads_are_in_the_names_of_a_trace_if_asked_for(tmp_path: Path) -> N
 
     assert names("ours.json") == names("theirs.json")
     assert names("ours.json")["aten::sum.dim_IntList"] > 0
+
+
+def test_pickled_events_say_the_same_of_operators() -> None:
+    work = optimizer()
+    work()
+    with kymograph.profile(
+        activities=CPU, record_shapes=True, profile_memory=True, with_flops=True, with_stack=False
+    ) as prof:
+        work()
+    events = prof.events()
+    pickled = pickle.loads(pickle.dumps(events))
+
+    fields = """name input_shapes structured_input_shapes structured_input_strides input_dtypes
+        concrete_inputs scope sequence_nr fwd_thread is_user_annotation flops flow_id flow_start
+        external_id cpu_memory_usage self_cpu_memory_usage cpu_time_total outermost""".split()
+    assert [[getattr(event, field) for field in fields] for event in pickled] == [
+        [getattr(event, field) for field in fields] for event in events
+    ]
+    said = """key count flops input_shapes cpu_memory_usage self_cpu_memory_usage scope outermost
+        is_user_annotation overload_name""".split()
+    for asked in ({}, {"group_by_input_shapes": True}, {"group_by_overload_name": True}):
+        rows = [
+            sorted(str([getattr(row, name) for name in said]) for row in each.key_averages(**asked))
+            for each in (events, pickled)
+        ]
+        assert rows[0] == rows[1]
+
+
+class Wrapper(torch.Tensor):
+    """A tensor whose operators Python handles. If `asked`, Python gives its sizes, too."""
+
+    inner: torch.Tensor
+    asked: bool
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor, asked: bool) -> Any:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            (7,) if asked else inner.size(),
+            strides=None if asked else inner.stride(),
+            dtype=inner.dtype,
+            device=inner.device,
+            dispatch_sizes_strides_policy="sizes" if asked else None,
+        )
+        made.inner, made.asked = inner, asked
+        return made
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        first = args[0]
+        if function is torch.ops.aten.sym_size.default:
+            return first.inner.size()
+        if function is torch.ops.aten.sym_stride.default:
+            return first.inner.stride()
+        if function in (torch.ops.aten.dim.default, torch.ops.aten.sym_numel.default):
+            return function(first.inner)
+        return Wrapper(function(first.inner), first.asked)
+
+
+def tensors_without_memory() -> dict[str, Callable[[], object]]:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    fake = FakeTensorMode().from_tensor(torch.ones(4, 3).t())
+    symbolic = FakeTensorMode(shape_env=ShapeEnv()).from_tensor(torch.ones(5, 3))
+    wrapper = Wrapper(torch.ones(2, 3).t(), False)
+    parts = [torch.ones(2, 3), torch.ones(4, 3)]
+    nested = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    return {
+        "fake": lambda: fake + fake,
+        "symbolic": lambda: symbolic.sin(),
+        "wrapper": lambda: wrapper.exp(),
+        "nested": lambda: nested.cos(),
+        "vmap": lambda: torch.vmap(lambda x: x.sigmoid())(torch.ones(4, 3)),
+        "grad": lambda: torch.func.grad(lambda x: x.tanh().sum())(torch.ones(4, 3)),
+        "meta": lambda: torch.ones(2, 5, device="meta").neg(),
+    }
+
+
+@pytest.mark.parametrize("name", tensors_without_memory())
+def test_tensors_without_memory_have_the_shapes_of_torch(name: str) -> None:
+    work = tensors_without_memory()[name]
+    ours, theirs = both(lambda: [work()] and None, record_shapes=True, with_flops=True)
+
+    def said(prof: Any) -> list[Any]:
+        return [
+            (e.name, e.input_shapes, e.structured_input_strides, e.input_dtypes, e.flops)
+            for e in prof.events()
+            if "SymInt" not in e.name
+            and all("List" not in dtype for dtype in e.input_dtypes)
+            and e.name != "aten::empty_strided"  # numbers that are symbols
+        ]
+
+    assert said(ours) == said(theirs)
+    if name in ("fake", "wrapper", "vmap", "grad", "meta"):
+        assert any(e[1][0] for e in said(ours) if e[1])
+
+
+def test_sizes_that_only_python_knows_are_not_shown(tmp_path: Path) -> None:
+    wrapper = Wrapper(torch.ones(2, 5), True)
+    observer = kymograph.ExecutionTraceObserver().register_callback(tmp_path / "et.json")
+    with kymograph.profile(record_shapes=True, execution_trace_observer=observer) as prof:
+        wrapper.exp()
+
+    found = [(event.input_shapes, event.input_dtypes) for event in prof.events()]
+    assert ([[]], [""]) in found
+    assert ([[2, 5]], ["float"]) in found  # what it has inside
+    assert "7" not in str(found)
+    nodes = json.loads((tmp_path / "et.json").read_text())["nodes"]
+    inputs = [node["inputs"] for node in nodes if node["name"] == "aten::exp"]
+    shapeless = [each["values"][0][1:] for each in inputs if each["shapes"] == [[]]]
+    assert shapeless == [[0, 0, 0, 0, ""]]

@@ -47,6 +47,9 @@ def values() -> None:
     x.t()[1:, ::2].contiguous()
     torch.rand(2, generator=torch.Generator().manual_seed(3))
     x.mul(1e-300)
+    torch.empty(0).set_(x.untyped_storage(), 2, (2, 3), (3, 1))
+    torch.broadcast_tensors()
+    x.sum([])
     with torch.profiler.record_function("a range", "its text"):
         torch.ones(1).neg()
 

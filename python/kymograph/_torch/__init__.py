@@ -45,7 +45,7 @@ def _find_out(torch: Any) -> str:
         problems = check.in_child(torch, found)
         if not problems:
             _core.torch_layout_set(found)
-            problems = check.problems(torch, backward=True)
+            problems = check.problems(torch, found, backward=True)
     except records.NotFound as error:
         problems = [str(error)]
     except Exception as error:  # whatever torch raises: the program must go on

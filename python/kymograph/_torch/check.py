@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kymograph import _children, _core
 from kymograph._torch.records import record, run_backward
+from kymograph._torch.tensors import wrapped
 from kymograph._torch.values import (
     BOOL,
     COMPLEX,
@@ -21,13 +22,14 @@ from kymograph._torch.values import (
     FLOAT,
     INT,
     LIST,
+    NO_TENSORS,
     NONE,
     TENSOR,
     TEXT,
     TUPLE,
 )
 
-NOT_PLAIN = 1
+NOT_PLAIN, OPAQUE = 1, 2
 SECONDS = 20  # for the child
 
 
@@ -96,8 +98,8 @@ class _Checker:
             self.same(f"output of {name}", seen.values, [self.tensor(tensor)])
 
 
-def problems(torch: Any, backward: bool) -> list[str]:
-    """Return what is wrong with the layout that is set."""
+def problems(torch: Any, layout: dict[str, Any], backward: bool) -> list[str]:
+    """Return what is wrong with `layout`, which is set."""
     c = _Checker(torch)
     base = torch.full((5000,), 0.25, dtype=torch.float32, device="cpu")
     a = base.as_strided((3, 4), (101, 7), 23)
@@ -116,6 +118,7 @@ def problems(torch: Any, backward: bool) -> list[str]:
             torch.nn.functional.gelu(b, approximate="tanh")
             torch.clamp(b, 0.125, None)
             results["sum"] = deep.sum([0, 2], keepdim=True)
+            torch.broadcast_tensors()
             torch.empty((2, 9), dtype=torch.int32, device="cpu")
             torch.abs(short)
             torch.empty((2, 7), device="meta").t()
@@ -124,6 +127,8 @@ def problems(torch: Any, backward: bool) -> list[str]:
             results["next"] = _core.torch_sequence()
             results["sinh"] = leaf.sinh()
         record(torch, "kymograph check", (a, b, a, b), "x" * 40, 1 + 2j)
+        if layout["policy"] >= 0:
+            record(torch, "kymograph policy", wrapped(torch, None), wrapped(torch, "sizes"))
         if backward:
             run_backward(torch, results["sinh"], b)
 
@@ -131,6 +136,13 @@ def problems(torch: Any, backward: bool) -> list[str]:
     if c.problems:
         return c.problems
     _arguments(c, a, b, deep, out, results)
+    c.inputs(
+        "aten::broadcast_tensors",
+        [(NO_TENSORS, None) if layout["element"] >= 0 else (LIST, 0)],
+    )
+    policy = c.one("kymograph policy") if layout["policy"] >= 0 else None
+    if policy is not None:
+        c.same("policy", [value[1][9] for value in policy.values], [0, NOT_PLAIN | OPAQUE])
     _odd_tensors(c, short, sparse)
     _numbers(c, results, backward)
     return c.problems
@@ -206,7 +218,7 @@ def _child(torch: Any, layout: dict[str, Any], answer: int) -> None:
     os.dup2(null, 2)
     torch.set_num_threads(1)  # OpenMP's other threads are not in the child
     _core.torch_layout_set(layout)
-    found = problems(torch, backward=False)  # torch's engine refuses to run after a fork
+    found = problems(torch, layout, backward=False)  # torch's engine refuses to run after a fork
     os.write(answer, ("\n".join(found) + "\0").encode()[:4096])
 
 

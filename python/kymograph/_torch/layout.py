@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from kymograph._torch.records import Records
-from kymograph._torch.tensors import OPAQUE, PLAIN, Tensors
-from kymograph._torch.values import Values
+from kymograph._torch.tensors import ASKED, HANDLED, OPAQUE, PLAIN, Tensors
+from kymograph._torch.values import Values, names_of
 
 
 def find(torch: Any) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def find(torch: Any) -> dict[str, Any]:
     values = Values(records)
     values.simple()
     values.lists()
+    element, tensor_type = values.element()
     values.texts()
     values.named()
     tensors = Tensors(records)
@@ -29,7 +30,10 @@ def find(torch: Any) -> dict[str, Any]:
         tensors.see(tensor)
     tensors.meta()
     optional = {name: tensors.fields.pop(name) for name in ("data", "object")}
-    plain = tensors.mask(PLAIN)
+    policy = tensors.policy()
+    handled = () if policy < 0 else HANDLED
+    plain, strided = tensors.mask(PLAIN), tensors.mask((*PLAIN, *ASKED, *handled))
+    opaque = tensors.mask(OPAQUE if policy >= 0 else (*OPAQUE, *HANDLED))
     return {
         **{name: field.offset() for name, field in records.fields.items()},
         "scope": records.scope.offset(),
@@ -40,9 +44,14 @@ def find(torch: Any) -> dict[str, Any]:
             name: next(iter(field.left)) if len(field.left) == 1 else -1
             for name, field in optional.items()
         },
+        "element": element,
+        "tensor_type": tensor_type,
         "type": torch.Tensor,
         "kinds": bytes(values.kinds),
+        "tags": names_of(values.tags),
         "dtypes": tensors.dtypes(),
+        "policy": policy,
         "plain": plain,
-        "opaque": tensors.mask(OPAQUE) & ~plain,
+        "strided": strided,
+        "opaque": opaque & ~strided,
     }

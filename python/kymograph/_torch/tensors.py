@@ -43,17 +43,20 @@ UNTRIED = {
 WARNS = re.compile(r"qu?int|b?complex32")
 
 # A tensor with none but these has sizes, strides and a storage that mean what they say.
+# Those without memory may have symbols for sizes.
 PLAIN = (
     *("Dense", "ADInplaceOrView", "AutogradOther", "AutogradFunctionality", "BackendSelect"),
-    *("Conjugate", "Negative", "ZeroTensor", "AutogradCPU", "AutogradCUDA", "AutogradMeta"),
-    *("AutogradXPU", "AutogradMPS", "AutogradHPU", "AutogradPrivateUse1", "CPU", "CUDA", "Meta"),
+    *("Conjugate", "Negative", "ZeroTensor", "AutogradCPU", "AutogradCUDA"),
+    *("AutogradXPU", "AutogradMPS", "AutogradHPU", "AutogradPrivateUse1", "CPU", "CUDA"),
     *("XPU", "MPS", "HPU", "PrivateUse1", "AutocastCPU", "AutocastCUDA", "Quantized"),
 )
 # The sizes of one with any of these mean nothing.
-OPAQUE = (
-    *("Python", "NestedTensor", "NestedTensorCPU", "NestedTensorCUDA", "FuncTorchBatched"),
-    *("Functionalize", "FuncTorchGradWrapper"),
-)
+OPAQUE = ("NestedTensor", "NestedTensorCPU", "NestedTensorCUDA", "Functionalize")
+# Nor do those of one with these, if it is asked for its sizes; else they are as in PLAIN.
+ASKED = ("Meta", "AutogradMeta")
+HANDLED = ("Python", "PythonTLSSnapshot", "FuncTorchBatched", "FuncTorchGradWrapper")
+
+_POLICIES = {None: 0, "strides": 1, "sizes": 2}  # torch's names
 
 
 def _dtype_name(name: str) -> str:
@@ -61,6 +64,23 @@ def _dtype_name(name: str) -> str:
     if small:
         return f"c10::dummy_{small[1]}1_7_t<{small[2]}>"
     return DTYPES.get(name, "c10::" + name.replace("float", "Float"))
+
+
+def wrapped(torch: Any, policy: str | None) -> Any:
+    """Return a tensor whose operators Python handles: no operator can be called with it."""
+
+    class Wrapper(torch.Tensor):  # type: ignore[misc]
+        @classmethod
+        def __torch_dispatch__(cls, *_: object) -> None:
+            raise NotImplementedError
+
+    return torch.Tensor._make_wrapper_subclass(
+        Wrapper,
+        (2, 3),
+        dtype=torch.float32,
+        device="cpu",
+        dispatch_sizes_strides_policy=policy,
+    )
 
 
 class Tensors:
@@ -153,6 +173,29 @@ class Tensors:
                 for i in range(len(memory) - 2)
                 if 0 < memory[i] < 64 and memory[i + 1 : i + 3] == b"\xff\1"
             )
+
+    def policy(self) -> int:
+        """Return which bit is the first of the two that say whether a tensor is asked for its
+        strides, 1, or sizes, 2; -1 if that is not found."""
+        # It is one of the bits that come between these fields, and nowhere beyond the object.
+        first, last = self.fields["device"].offset() + 3, self.fields["keys"].offset()
+        found = Field("policy")
+        try:
+            for tensor, known in (
+                (self.full(2, 3), 0),
+                (self.full(2, 3).to_sparse(), 1),
+                *((wrapped(self.torch, word), code) for word, code in _POLICIES.items()),
+            ):
+                memory = _core.torch_read(tensor._cdata, TENSOR_BYTES // 2) or b""
+                found.narrow(
+                    8 * i + bit
+                    for i in range(first, min(last, len(memory)))
+                    for bit in range(7)
+                    if memory[i] >> bit & 3 == known
+                )
+            return found.offset()
+        except (NotFound, AttributeError, RuntimeError, TypeError):
+            return -1
 
     def dtypes(self) -> dict[int, tuple[str, int]]:
         torch, found = self.torch, dict(UNTRIED)

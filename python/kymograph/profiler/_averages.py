@@ -117,6 +117,7 @@ def _add_operators(
             row.input_shapes, row.overload_name = shapes, overload
             known = op or part.operator(number)
             row.scope = known.scope if known else 0
+            row.is_async = known.is_async if known else False
         # In an operator that calls itself, the time is counted once.
         around = open_now.setdefault(thread, [])
         while around and around[-1][0] <= start:

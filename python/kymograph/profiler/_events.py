@@ -29,6 +29,7 @@ from kymograph.profiler._times import Times
 
 if TYPE_CHECKING:
     from kymograph.profiler._averages import FunctionEventAvg
+    from kymograph.profiler._kept import KeptResults, KeptTimeline
     from kymograph.profiler._recording import Recording
     from kymograph.profiler._results import Results
 
@@ -94,6 +95,12 @@ class FunctionEvent(Times):
         """torch's RecordScope: 0 operator, 1 backward, 7 annotation."""
         op = self._operator
         return op.scope if op else USER_SCOPE if self.is_user_annotation else 0
+
+    @property
+    def is_async(self) -> bool:  # type: ignore[override]
+        """May it end on another thread?"""
+        op = self._operator
+        return op.is_async if op else False
 
     @property
     def _node(self) -> Operator | None:
@@ -301,6 +308,9 @@ class FunctionEvent(Times):
             at = above
         return True
 
+    def __getstate__(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return self.__dict__, {"_part": self._part, "id": self.id, "_described": False}
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FunctionEvent):
             return NotImplemented
@@ -363,7 +373,7 @@ class Part:
         capture = recording.capture
         deadline = deadline or Deadline()
         self.options = options or Options()
-        self.timeline = _core.timeline(
+        self.timeline: _core.Timeline | KeptTimeline = _core.timeline(
             capture,
             recording.start,
             recording.end,
@@ -397,6 +407,15 @@ class Part:
                 self.calls = self.shown = self.calls[:known]
             self.usages = Usages(self, blocks)
             self.shown = self._with(self.usages.numbers()[: len(self.usages.outside)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        from kymograph.profiler._kept import KeptTimeline
+
+        found: dict[str, Any] = {"_flows": None, "_children": None, "_annotations": {}}
+        return {**vars(self), **found, "timeline": KeptTimeline(self.timeline)}
+
+    def __deepcopy__(self, known: object) -> Part:
+        return self  # it does not change
 
     def _with(self, blocks: Sequence[int]) -> Sequence[int]:
         """Return the numbers of calls and of `blocks`, in order of time."""
@@ -485,7 +504,7 @@ class Part:
 class EventList(Sequence[FunctionEvent]):
     """Every recorded call, in the order in which they began."""
 
-    def __init__(self, results: Results, parts: list[Part]) -> None:
+    def __init__(self, results: Results | KeptResults, parts: list[Part]) -> None:
         self._results = results
         self._parts = parts
         self._starts = [0]
@@ -514,6 +533,17 @@ class EventList(Sequence[FunctionEvent]):
         for part in self._parts:
             for number in part.shown:
                 yield FunctionEvent(part, number)
+
+    def __getstate__(self) -> dict[str, Any]:
+        from kymograph.profiler._kept import KeptResults
+
+        return {**vars(self), "_results": KeptResults(self._results, self._parts)}
+
+    def __copy__(self) -> EventList:
+        return EventList(self._results, self._parts)
+
+    def __deepcopy__(self, known: object) -> EventList:
+        return EventList(self._results, self._parts)
 
     def __repr__(self) -> str:
         return f"<EventList of {len(self)} events>"

@@ -41,7 +41,7 @@ def _find(path: tuple[object, ...], current: str, torch: str | None) -> None:
     absolute = sorted({os.path.abspath(folder) for folder in folders}, reverse=True)
     _prefixes = tuple(folder + os.sep for folder in absolute)
     _sources = (path, current, torch)
-    _trim.cache_clear()
+    trim.cache_clear()
 
 
 def prefixes() -> tuple[str, ...]:
@@ -49,7 +49,8 @@ def prefixes() -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _trim(file: str) -> str:
+def trim(file: str) -> str:
+    """Return the name of a file as it is shown."""
     for prefix in _prefixes:
         if file.startswith(prefix):
             return file[len(prefix) :]
@@ -61,7 +62,7 @@ def display(callee: Callee) -> str:
     name, file, line, kind = callee
     if kind == FUNCTION:
         # A function without a file was named by the program: "nn.Module: Linear_0".
-        return f"{_trim(file)}({line}): {name.rpartition('.')[2] or name}" if file else name
+        return f"{trim(file)}({line}): {name.rpartition('.')[2] or name}" if file else name
     if kind == NATIVE:
         return f"<built-in function {name}>"
     if kind == METHOD:

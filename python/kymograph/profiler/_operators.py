@@ -7,9 +7,10 @@ from typing import Any
 
 # enum kymo_op_kind
 _TENSOR, _INT, _BOOL, _FLOAT, _TEXT, _DEVICE, _LIST, _TUPLE, _OTHER, _COMPLEX = range(1, 11)
-_UNDEFINED = 11
+_UNDEFINED, _NO_TENSORS = 11, 12
 _SCALARS = {_INT, _BOOL, _FLOAT, _COMPLEX}
 _OPAQUE = 2  # of enum kymo_op_mark
+_ASYNC = 8  # of enum kymo_op_flag
 _LIST_MOST = 30  # numbers in a list that torch shows
 
 USER_SCOPE = 7
@@ -61,12 +62,13 @@ class Value:
     def type(self) -> str:
         """As torch has it in `Input type`."""
         if self.kind == _TENSOR:
-            return self.dtype
+            return "" if self.opaque else self.dtype
         if self.kind in _SCALARS:
             return "Scalar"
         if self.is_scalars:
             return "ScalarList"
-        return "TensorList" if self.all_are({_TENSOR, _UNDEFINED}) else ""
+        tensors = self.kind == _NO_TENSORS or self.all_are({_TENSOR, _UNDEFINED})
+        return "TensorList" if tensors else ""
 
     @property
     def number(self) -> Any:
@@ -131,6 +133,7 @@ class Operator:
         self.fwd_thread: int = note["fw_thread"]
         self.rf_id: int = note["rf_id"]
         self.thread: int = note["thread"]
+        self.is_async = bool(note.get("flags", 0) & _ASYNC)
         self.kwinputs: dict[str, Any] = {}
 
     @property

@@ -381,7 +381,7 @@ class KinetoEvent:
     privateuse1_elapsed_us = cuda_elapsed_us
 
     def is_async(self) -> bool:
-        return False
+        return self._event.is_async
 
     def is_user_annotation(self) -> bool:
         return self._event.is_user_annotation

@@ -49,7 +49,8 @@ void kymo__op_values_fini(struct kymo_opdata *values);
 
 static inline bool kymo__op_is_many(const struct kymo_opdatum *value)
 {
-    return value->kind == KYMO_OP_LIST || value->kind == KYMO_OP_TUPLE;
+    return value->kind == KYMO_OP_LIST || value->kind == KYMO_OP_TUPLE ||
+           value->kind == KYMO_OP_NO_TENSORS;
 }
 
 static inline bool kymo__op_is_tensor(const struct kymo_opdatum *value)

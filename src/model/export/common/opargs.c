@@ -71,11 +71,13 @@ static const char *type_of(const struct kymo_opdata *values, size_t at)
 {
     const struct kymo_opdatum *value = &values->all[at];
     if (value->kind == KYMO_OP_TENSOR)
-        return value->dtype;
+        return value->marks & KYMO_OP_OPAQUE ? "" : value->dtype; /* as PyTorch has it */
     if (is_scalar(value))
         return "Scalar";
     if (is_scalar_list(values, at))
         return "ScalarList";
+    if (value->kind == KYMO_OP_NO_TENSORS)
+        return "TensorList";
     bool tensors = value->kind == KYMO_OP_LIST && all_are(values, at, kymo__op_is_tensor);
     return tensors ? "TensorList" : "";
 }

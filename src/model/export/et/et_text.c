@@ -169,14 +169,14 @@ static int add_tensor(struct kymo_buffer *b, const struct kymo_opdatum *value,
                       enum kymo_et_form form)
 {
     const char quote = form == KYMO__ET_PYTHON ? '\'' : '"';
-    const bool stored = value->storage_id != 0;
+    const bool stored = value->storage_id != 0 && !(value->marks & KYMO_OP_OPAQUE);
     const char *device = stored ? value->device : "";
     char *at = room_for(b, 5 * (KYMO__JSON_NUMBER + 2) + SHORT + 4);
     if (!at)
         return -ENOMEM;
     *at++ = '[';
     at = put_comma(kymo__json_uint(at, value->tensor_id), form);
-    at = put_comma(kymo__json_uint(at, value->storage_id), form);
+    at = put_comma(kymo__json_uint(at, stored ? value->storage_id : 0), form);
     at = put_comma(kymo__json_int(at, stored ? value->offset : 0), form);
     at = put_comma(kymo__json_uint(at, stored ? value->numel : 0), form);
     at = put_comma(kymo__json_uint(at, stored ? value->itemsize : 0), form);
@@ -259,6 +259,7 @@ static int add_type(struct kymo_buffer *b, const struct kymo_opdata *values, siz
         [KYMO_OP_TUPLE] = "Tuple",
         [KYMO_OP_COMPLEX] = "ComplexDouble",
         [KYMO_OP_UNDEFINED] = "Tensor(nullptr (uninitialized))",
+        [KYMO_OP_NO_TENSORS] = "GenericList",
     };
     const struct kymo_opdatum *value = &values->all[at];
     if (value->kind == KYMO_OP_TENSOR)
