@@ -17,9 +17,17 @@ struct launch {
     void *arg;
 };
 
+static _Thread_local bool ours __attribute__((tls_model("initial-exec")));
+
+bool kymo__thread_is_ours(void)
+{
+    return ours;
+}
+
 static void *launched(void *arg)
 {
     const struct launch launch = *(struct launch *)arg;
+    ours = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     prctl(PR_SET_NAME, launch.name);
     kymo__free(arg);

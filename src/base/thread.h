@@ -7,6 +7,7 @@
 #define KYMO_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,6 +19,9 @@ enum { KYMO__SMALL_STACK = 512 * 1024 }; /* enough for threads that only encode 
    Returns 0 or a negative errno. */
 int kymo__thread_start(pthread_t *thread, const char *name, size_t stack, void *(*body)(void *),
                        void *arg);
+
+/* Is the calling thread one of Kymograph's? */
+bool kymo__thread_is_ours(void);
 
 /* Wait until the kernel has removed the thread with system id ID, which has been joined; returns at
    once for 0. */

@@ -1,6 +1,5 @@
 /* preload_end.c — programs that are not Python and end without running destructors: _exit, quick_exit,
-   and exec. The recording ends before they do. It also ends with the main thread: once only threads of
-   Kymograph's were left, the process would go on for ever.
+   and exec. The recording ends before they do.
 
    Each function calls on to the next definition. In a child made by fork or vfork it does nothing
    else: the recording is its parent's, and after vfork even the memory is. */
@@ -9,7 +8,6 @@
 #include <kymo/mark.h>
 #include <kymo/memory.h>
 #include <kymo/record.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +25,6 @@
 
 /* Of libkymo; NULL until it records. */
 static int (*stop_recording)(void);
-static int (*stop_for_good)(void); /* no thread of its remains */
 static int (*is_mid_call)(void);
 static void (*set_metadata)(const char *, const char *);
 static pid_t recorded; /* the process */
@@ -52,7 +49,6 @@ void kymo__preload_recorded(void *library)
 {
     is_mid_call = (int (*)(void))(uintptr_t)dlsym(library, "kymo_memory_mid_call");
     set_metadata = (void (*)(const char *, const char *))(uintptr_t)dlsym(library, "kymo_metadata");
-    stop_for_good = (int (*)(void))(uintptr_t)dlsym(library, "kymo_stop");
     recorded = getpid();
     if (is_mid_call && set_metadata)
         stop_recording = (int (*)(void))(uintptr_t)dlsym(library, "kymo_stop_before_exit");
@@ -63,19 +59,14 @@ void kymo__preload_recorded(void *library)
 
 /* ---- the next definitions ---- */
 
-enum { EXIT, EXIT_NOW, THREAD_EXIT, EXECV, EXECVE, EXECVP, EXECVPE, FEXECVE, COUNT };
+enum { EXIT, EXIT_NOW, EXECV, EXECVE, EXECVP, EXECVPE, FEXECVE, COUNT };
 
 static struct {
     const char *symbol;
     void *next;
 } ends[COUNT] = {
-    [EXIT] = {"_exit", NULL},
-    [EXIT_NOW] = {"_Exit", NULL},
-    [THREAD_EXIT] = {"pthread_exit", NULL},
-    [EXECV] = {"execv", NULL},
-    [EXECVE] = {"execve", NULL},
-    [EXECVP] = {"execvp", NULL},
-    [EXECVPE] = {"execvpe", NULL},
+    [EXIT] = {"_exit", NULL},      [EXIT_NOW] = {"_Exit", NULL}, [EXECV] = {"execv", NULL},
+    [EXECVE] = {"execve", NULL},   [EXECVP] = {"execvp", NULL},  [EXECVPE] = {"execvpe", NULL},
     [FEXECVE] = {"fexecve", NULL},
 };
 
@@ -113,18 +104,6 @@ EXPORT void _exit(int status)
 EXPORT void _Exit(int status)
 {
     leave_process(EXIT_NOW, status);
-}
-
-EXPORT void pthread_exit(void *result)
-{
-    bool is_main = stop_recording && getpid() == recorded && syscall(SYS_gettid) == recorded;
-    if (is_main && stop_for_good && !is_mid_call()) {
-        set_metadata("recording.ended", "the main thread ended");
-        stop_for_good();
-    }
-    void (*next)(void *) = (void (*)(void *))(uintptr_t)next_of(THREAD_EXIT);
-    next(result);
-    abort(); /* not reached */
 }
 
 /* ---- another program ---- */

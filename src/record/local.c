@@ -16,6 +16,7 @@
 #include "lock.h"
 #include "pool.h"
 #include "running.h"
+#include "thread.h"
 
 __thread struct kymo_lane *kymo__lane __attribute__((tls_model("initial-exec")));
 
@@ -73,6 +74,22 @@ enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1 };
 enum { LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS };
 #endif
 
+/* A process goes on when its main thread ends by itself, and ends with its last thread: one of ours
+   would keep it alive for ever. */
+static bool main_ended; /* under the registry's lock */
+
+/* The thread of ENDED ends. Was it the last one of the program, as far as we know? */
+static bool is_last(const struct kymo_local *ended)
+{
+    if (ended->ours)
+        return false;
+    main_ended |= ended->tid == (uint32_t)getpid();
+    for (const struct kymo_local *local = all; main_ended && local; local = local->after)
+        if (!local->ours && kymo__load_acquire(&local->orphan) == KYMO__OWNED)
+            return false;
+    return main_ended;
+}
+
 static void on_thread_exit(void *arg)
 {
     struct kymo_local *local = arg;
@@ -87,9 +104,12 @@ static void on_thread_exit(void *arg)
     kymo__compiler_fence();
     kymo__lock(&registry_lock);
     end_local(local);
+    bool last = is_last(local);
     kymo__unlock(&registry_lock);
     kymo__free(local);
     kymo__crash_thread_ends();
+    if (last)
+        kymo_writer_rest(); /* the C library then calls exit, which ends the recording */
     kymo__cancel_restore(cancel);
 }
 
@@ -196,6 +216,7 @@ struct kymo_local *kymo__local_mine(void)
     /* Owned from here on, so that nobody frees it on noticing that an earlier thread of this id
        has ended. */
     kymo__store_release(&local->orphan, (uint32_t)KYMO__OWNED);
+    local->ours = kymo__thread_is_ours();
     kymo__unlock(&registry_lock);
     if (local != fresh)
         kymo__free(fresh);
@@ -339,6 +360,7 @@ void kymo__locals_forked(void)
     pthread_mutex_init(&registry_lock, NULL);
     kymo__tid = 0;
     over = 0;
+    main_ended = false;
     struct kymo_local *self = (struct kymo_local *)kymo__lane;
     all = self; /* the other threads do not exist in this process */
     if (self) {

@@ -28,6 +28,7 @@ struct kymo_local {
     uint32_t undefined;                /* 1: the capture has no definition of this thread yet */
     uint32_t nameless;                 /* 1: introduced by another thread, and not named since */
     uint32_t exit_rounds;              /* how often the exit destructor has run */
+    uint32_t ours;                     /* 1: the thread is Kymograph's */
     uint64_t joined_ticks;             /* when it became part of the session */
     uint64_t ops;                      /* operators that were given an id */
     struct kymo_local *before, *after; /* all locals; under the registry's lock */

@@ -13,7 +13,7 @@
 #include "summaries.h"
 #include "survey.h"
 
-enum { EVENTS = FAULT_TSAN ? 100000 : 200000, WINDOWS = FAULT_TIMES(5, 1) };
+enum { EVENTS = FAULT_TSAN ? 150000 : 200000, WINDOWS = FAULT_TIMES(5, 1) };
 
 /* Forget the summaries of CAPTURE, as if it had none. */
 static void forget_summaries(struct kymo_capture *capture)

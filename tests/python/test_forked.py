@@ -339,3 +339,50 @@ print("faults", *((b - a) // 50 for a, b in zip(before, faults())))
 
     assert child_on - child_off < 150, (child_off, child_on)
     assert parent_on - parent_off < 120, (parent_off, parent_on)
+
+
+IN_THREADS = (
+    FORK
+    + """
+import threading, time, warnings
+warnings.simplefilter("ignore")
+done = []
+def in_child(): pass
+def other():
+    time.sleep(0.1)
+    in_child()
+def forking(more):
+    child = os.fork()
+    if child == 0:
+        in_child()
+        for _ in range(more):
+            threading.Thread(target=other).start()
+        return  # as the only thread of the child, or the first
+    done.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+def fork_in_thread(more):
+    thread = threading.Thread(target=forking, args=[more])
+    thread.start()
+    thread.join()
+for more in (0, 0, 3):
+    fork_in_thread(more)
+print(done)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--memory"], ["--sample=1000"], ["--memory=sampled", "--calls", "off"]]
+)
+def test_a_child_of_another_thread_than_the_main_one_ends_with_its_last_thread(
+    options: list[str],
+) -> None:
+    """Its main thread ends without the interpreter's."""
+    write("script.py", IN_THREADS)
+
+    done = recorded(*options, "script.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 0, 0]\n", "")
+
+    children = processes()[1:]
+    assert [(each["ending"], each["status"]) for each in children] == [("clean", "exit code 0")] * 3
+    if options == []:
+        assert family_calls()["in_child"] == 6
