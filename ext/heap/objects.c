@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "belongings.h"
 #include "births.h"
 #include "core.h"
-#include "owned.h"
 #include "refs.h"
 #include "reftext.h"
 
@@ -36,7 +36,7 @@ struct group {
 
 struct survey {
     struct kymo_refs refs;
-    struct kymo_owned owned;
+    struct kymo_belongings owned;
     PyObject *modules;     /* sys.modules */
     PyObject *module_word; /* "__module__" */
     struct group *groups;
@@ -113,7 +113,7 @@ static void look_at(struct survey *survey, PyObject *object, uint32_t node)
     const char *block = (const char *)object - KYMO_GC_HEAD(object) - KYMO_PRE_HEADER(type);
     struct kymo_birth birth;
     bool born = kymo__births_find(block, &birth);
-    uint64_t owned = kymo__owned_bytes(&survey->owned, object, born ? &birth : NULL);
+    uint64_t owned = kymo__belongings_bytes(&survey->owned, object, born ? &birth : NULL);
     if (!born && !owned)
         return;
     struct group *group = group_of(survey, type, born ? birth.stack : survey->owned.stack);
@@ -258,7 +258,7 @@ void kymo__objects_record(uint32_t number)
         record_groups(&survey, number);
     }
     describe_missing(&survey);
-    kymo__owned_free(&survey.owned);
+    kymo__belongings_free(&survey.owned);
     kymo__refs_free(&survey.refs);
     for (uint32_t i = 0; survey.groups && i < survey.count; i++)
         Py_DECREF(survey.groups[i].type);

@@ -1,5 +1,5 @@
-/* owned.c — see owned.h. */
-#include "owned.h"
+/* belongings.c — see belongings.h. */
+#include "belongings.h"
 
 #include <kymo/memory.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct pending {
 
 /* ---- who has an owner ---- */
 
-static uint64_t *slot_of(const struct kymo_owned *owned, uint64_t address)
+static uint64_t *slot_of(const struct kymo_belongings *owned, uint64_t address)
 {
     size_t mask = owned->slot_count - 1;
     for (size_t i = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;;
@@ -38,9 +38,9 @@ static uint64_t *slot_of(const struct kymo_owned *owned, uint64_t address)
             return &owned->slots[i];
 }
 
-static bool grow_owned(struct kymo_owned *owned)
+static bool grow_owned(struct kymo_belongings *owned)
 {
-    const struct kymo_owned old = *owned;
+    const struct kymo_belongings old = *owned;
     size_t count = old.slot_count ? old.slot_count * 2 : SLOTS_FIRST;
     void *made = mmap(NULL, count * sizeof *owned->slots, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,7 +57,7 @@ static bool grow_owned(struct kymo_owned *owned)
 }
 
 /* Returns false if it has an owner already. */
-static bool own_address(struct kymo_owned *owned, uint64_t address)
+static bool own_address(struct kymo_belongings *owned, uint64_t address)
 {
     if (owned->used >= owned->slot_count / 2 && !grow_owned(owned)) {
         owned->short_of_memory = true;
@@ -71,11 +71,11 @@ static bool own_address(struct kymo_owned *owned, uint64_t address)
     return true;
 }
 
-void kymo__owned_free(struct kymo_owned *owned)
+void kymo__belongings_free(struct kymo_belongings *owned)
 {
     if (owned->slots)
         munmap(owned->slots, owned->slot_count * sizeof *owned->slots);
-    *owned = (struct kymo_owned){0};
+    *owned = (struct kymo_belongings){0};
 }
 
 /* ---- whose is it? ---- */
@@ -92,7 +92,7 @@ static bool find_block(uintptr_t address, struct block *block)
 
 /* WORD was found in memory of an object's. If it is the address of a block without an owner, the object
    owns it: returns its size. Most words are addresses of objects. */
-static uint64_t take_word(struct kymo_owned *owned, uintptr_t word, struct pending *pending)
+static uint64_t take_word(struct kymo_belongings *owned, uintptr_t word, struct pending *pending)
 {
     struct block block;
     if (word < READ_MOST || word % sizeof word ||
@@ -106,7 +106,7 @@ static uint64_t take_word(struct kymo_owned *owned, uintptr_t word, struct pendi
     return block.size;
 }
 
-static uint64_t take_words(struct kymo_owned *owned, const uintptr_t *words, size_t count,
+static uint64_t take_words(struct kymo_belongings *owned, const uintptr_t *words, size_t count,
                            struct pending *pending)
 {
     uint64_t bytes = 0;
@@ -167,8 +167,8 @@ static size_t size_after(PyObject *object, const struct kymo_birth *birth)
                  : (size_t)Py_TYPE(object)->tp_basicsize;
 }
 
-uint64_t kymo__owned_bytes(struct kymo_owned *owned, PyObject *object,
-                           const struct kymo_birth *birth)
+uint64_t kymo__belongings_bytes(struct kymo_belongings *owned, PyObject *object,
+                                const struct kymo_birth *birth)
 {
     static struct pending pending; /* one thread at a time looks at objects */
     static uintptr_t words[WORDS_MOST];
