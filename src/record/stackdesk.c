@@ -132,8 +132,8 @@ kymo_stack kymo_stack_define(kymo_stack stack)
 static void serve_new(struct kymo_stackdesk *desk)
 {
     want_thread(desk);
-    if (!kymo__exchange(&desk->attentive,
-                        1u)) /* what is in the tree by now, the thread will find */
+    /* If it was 1, the thread has yet to look at what is in the tree by now. */
+    if (!kymo__exchange(&desk->attentive, 1u))
         sem_post(&kymo__desk_wake);
 }
 
