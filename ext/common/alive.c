@@ -20,5 +20,5 @@ void kymo__python_begins(void)
 bool kymo__python_usable(void)
 {
     bool there = watched ? !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) : Py_IsInitialized();
-    return there && !KYMO_FINALIZING();
+    return there && !KYMO_FINALIZING() && !KYMO_NO_THREAD_LEFT();
 }

@@ -351,6 +351,14 @@ static inline const char *KYMO_CODE_START(const PyCodeObject *code, uint64_t pla
 #define KYMO_FINALIZING() _Py_IsFinalizing()
 #endif
 
+/* Has the main interpreter no thread any more? So it is in a child that another thread than the main
+   one forked, once that has ended. 3.11 and 3.12 abort if somebody then makes a thread state. */
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030D0000
+#define KYMO_NO_THREAD_LEFT() (!PyInterpreterState_ThreadHead(PyInterpreterState_Main()))
+#else
+#define KYMO_NO_THREAD_LEFT() false
+#endif
+
 /* sys.modules, borrowed. NULL while Python ends: there may be none, and PyImport_GetModuleDict aborts
    then. */
 static inline PyObject *kymo__modules(void)
