@@ -226,22 +226,21 @@ static void record_groups(struct survey *survey, uint32_t number)
     }
 }
 
-static void describe_missing(struct survey *survey)
+static void describe_missing(const struct survey *survey)
 {
-    struct group *rest = &survey->rest;
+    const struct group *rest = &survey->rest;
+    unsigned long long count = rest->count, bytes = rest->bytes + rest->owned;
     for (uint32_t i = RECORDED_MOST; i < survey->count; i++) {
-        rest->count += survey->groups[i].count;
-        rest->bytes += survey->groups[i].bytes;
-        rest->owned += survey->groups[i].owned;
+        count += survey->groups[i].count;
+        bytes += survey->groups[i].bytes + survey->groups[i].owned;
     }
     char text[160];
     if (survey->refs.short_of_memory || survey->owned.short_of_memory || kymo__births_incomplete())
         kymo_metadata("memory.objects", "some objects are missing: there was too little memory to "
                                         "look at all");
-    else if (rest->count &&
+    else if (count &&
              snprintf(text, sizeof text, "%llu objects with %llu bytes, in the smallest groups",
-                      (unsigned long long)rest->count,
-                      (unsigned long long)(rest->bytes + rest->owned)) > 0)
+                      count, bytes) > 0)
         kymo_metadata("memory.objects", text);
 }
 

@@ -73,7 +73,7 @@ static int open_replaceable(const char *path, int *fd)
 
 int kymo__sink_check(const char *path)
 {
-    int fd;
+    int fd = -1;
     int rc = open_replaceable(path, &fd);
     if (rc == 0) {
         kymo__file_unlock(fd);
