@@ -518,50 +518,69 @@ static void a_hook_leaves_errno_alone(void)
     CHECK_EQ(now, EXDEV);
 }
 
+/* Not inline: who calls a function before and after the start may keep its address in a register. */
+static __attribute__((noinline)) uintptr_t block_of(size_t size)
+{
+    return (uintptr_t)malloc(size);
+}
+
+static __attribute__((noinline)) uintptr_t resized(uintptr_t block, size_t size)
+{
+    return (uintptr_t)realloc((void *)block, size);
+}
+
+static __attribute__((noinline)) void release(uintptr_t block)
+{
+    free((void *)block);
+}
+
+static uint64_t size_at(uintptr_t at)
+{
+    return kymo_memory_size_of((void *)at);
+}
+
 static void sizes_of_live_blocks_are_known_when_asked_for(void)
 {
     const struct kymo_memory_options options = {.size = sizeof(options), .keep_sizes = 1};
     int local = 0;
-    char *old = malloc(50);
+    uintptr_t old = block_of(50), many[3000];
     heaped_start(check_path("sizes"), &options);
-    char *block = malloc(1000);
-    CHECK_EQ(kymo_memory_size_of(block), 1000);
-    CHECK_EQ(kymo_memory_size_of(block + 8), 0);
-    CHECK_EQ(kymo_memory_size_of(old), 0);
-    CHECK_EQ(kymo_memory_size_of(&local), 0);
-    CHECK_EQ(kymo_memory_size_of(NULL), 0);
-    CHECK_EQ(kymo_memory_size_of((void *)1), 0);
-    volatile uintptr_t at = (uintptr_t)block; /* the compiler knows what pointers are freed */
-    uintptr_t before = at;
-    CHECK(!realloc((void *)at, PTRDIFF_MAX)); /* which leaves it as it was */
-    CHECK_EQ(kymo_memory_size_of((void *)at), 1000);
-    at = (uintptr_t)realloc((void *)at, 500000);
-    CHECK_EQ(kymo_memory_size_of((void *)at), 500000);
-    if (at != before)
-        CHECK_EQ(kymo_memory_size_of((void *)before), 0);
-    free((void *)at);
-    CHECK_EQ(kymo_memory_size_of((void *)at), 0);
-    char *many[3000];
+    uintptr_t block = block_of(1000), before = block;
+    CHECK_EQ(size_at(block), 1000);
+    CHECK_EQ(size_at(block + 8), 0);
+    CHECK_EQ(size_at(old), 0);
+    CHECK_EQ(size_at((uintptr_t)&local), 0);
+    CHECK_EQ(size_at(0), 0);
+    CHECK_EQ(size_at(1), 0);
+    CHECK(!resized(block, PTRDIFF_MAX)); /* which leaves it as it was */
+    CHECK_EQ(size_at(block), 1000);
+    block = resized(block, 500000);
+    CHECK_EQ(size_at(block), 500000);
+    if (block != before)
+        CHECK_EQ(size_at(before), 0);
+    release(block);
+    CHECK_EQ(size_at(block), 0);
     for (int i = 0; i < 3000; i++)
-        many[i] = malloc(32 + (size_t)i);
+        many[i] = block_of(32 + (size_t)i);
     for (int i = 0; i < 3000; i++)
-        CHECK_EQ(kymo_memory_size_of(many[i]), 32 + (size_t)i);
+        CHECK_EQ(size_at(many[i]), 32 + (size_t)i);
     for (int i = 0; i < 3000; i++)
-        free(many[i]);
+        release(many[i]);
     for (int i = 0; i < 3000; i++)
-        CHECK_EQ(kymo_memory_size_of(many[i]), 0);
+        CHECK_EQ(size_at(many[i]), 0);
+    uintptr_t kept = block_of(77);
+    CHECK_EQ(size_at(kept), 77);
     CHECK_OK(kymo_stop());
 
     /* Another session knows nothing of the last one's. */
-    char *kept = malloc(77);
     heaped_start(check_path("none"), NULL);
-    block = malloc(1000);
-    CHECK_EQ(kymo_memory_size_of(block), 0);
-    CHECK_EQ(kymo_memory_size_of(kept), 0);
+    block = block_of(1000);
+    CHECK_EQ(size_at(block), 0);
+    CHECK_EQ(size_at(kept), 0);
     CHECK_OK(kymo_stop());
-    free(block);
-    free(kept);
-    free(old);
+    release(block);
+    release(kept);
+    release(old);
 }
 
 #ifdef HAVE_NEW
