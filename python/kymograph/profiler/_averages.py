@@ -169,6 +169,16 @@ def averages_of(
     return found
 
 
+def in_order(merged: Merged, grouping: Grouping, options: Options) -> Rows:
+    """Return the rows of `merged`, the largest self time first."""
+    if grouping.shapes:
+        for row in merged.values():
+            row.input_shapes = row.input_shapes or []
+    rows = Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))
+    rows.memory = options.memory
+    return rows
+
+
 def rows_of(
     recordings: Sequence[Recording],
     stack: int,
@@ -208,12 +218,7 @@ def rows_of(
             _add_operators(merged, part, stack, grouping, in_time)
             if options.memory:
                 _add_memory(merged, part, stack)
-    if grouping.shapes:
-        for row in merged.values():
-            row.input_shapes = row.input_shapes or []
-    rows = Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))
-    rows.memory = options.memory
-    return rows
+    return in_order(merged, grouping, options)
 
 
 _PACKAGE = os.path.dirname(kymograph.__file__ or "") + os.sep

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kymograph.profiler._averages import FunctionEventAvg, Merged
+from kymograph.profiler._averages import FunctionEventAvg, Merged, in_order
 from kymograph.profiler._events import Entry, Grouping, Options
 from kymograph.profiler._names import NAME, OPERATOR, display, is_marked, key_of, trim
 from kymograph.profiler._table import Rows
@@ -83,12 +83,7 @@ def _rows_of(
             row = merged.setdefault((block.name, False), FunctionEventAvg(block.name))
             row.count += 1
             row.add_memory(part, -1 - number)
-    if grouping.shapes:
-        for row in merged.values():
-            row.input_shapes = row.input_shapes or []
-    rows = Rows(sorted(merged.values(), key=lambda row: -row.self_cpu_time_total))
-    rows.memory = options.memory
-    return rows
+    return in_order(merged, grouping, options)
 
 
 def _callers(part: Part, number: int, functions: bool) -> list[int]:
