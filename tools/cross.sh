@@ -91,7 +91,7 @@ cp "$dir"/ext/module/_core*.so "$dir/src/libkymo.so.0" "$dir/src/preload/libkymo
 # not have, nor compile anything.
 tests=("$@")
 [ $# != 0 ] || for name in tracer_{calls,c_calls,life,names,slices,tasks} spans args op traceback \
-    memory memory_{objects,stacks} profiler_{modules,operators}; do
+    memory memory_{objects,others,stacks} profiler_{modules,operators}; do
     tests+=("tests/python/test_$name.py")
 done
 

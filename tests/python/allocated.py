@@ -1,14 +1,19 @@
-"""Captures of memory as the tests look at them: events replayed one by one."""
+"""Captures of memory as the tests make them and look at them: events replayed one by one."""
 
 from __future__ import annotations
 
 import heapq
+import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import kymograph
+from kymograph import memory
 
 
 @dataclass
@@ -99,3 +104,34 @@ def replay(path: Path) -> Replayed:
     with kymograph.open(path) as capture:
         found.metadata = dict(capture.metadata)
     return found
+
+
+def recorded(path: Path, work: Any, *arguments: Any, **options: Any) -> tuple[Replayed, Any]:
+    options.setdefault("domains", "python")
+    memory.start(path, **options)
+    try:
+        result = work(*arguments)
+    finally:
+        memory.stop()
+    return replay(path), result
+
+
+def run_code(path: Path, code: str, **environment: str) -> str:
+    """Run CODE in a Python of its own; `path` is in its argument."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(path)],
+        env={**os.environ, "PYTHONWARNINGS": "ignore::DeprecationWarning", **environment},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=400,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def hold(sizes: range) -> list[bytes]:
+    return [bytes(size) for size in sizes]
+
+
+OVERHEAD = sys.getsizeof(b"")  # of a bytes object

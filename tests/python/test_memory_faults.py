@@ -12,10 +12,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from allocated import replay
+from allocated import OVERHEAD, replay
 from program import run as kymograph
-
-OVERHEAD = sys.getsizeof(b"")  # of a bytes object
 
 
 def python(path: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:

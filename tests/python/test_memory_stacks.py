@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allocated import notes
+from allocated import OVERHEAD, notes
 
 from kymograph import memory
 
-OVERHEAD = sys.getsizeof(b"")
 FIRST = 1 << 20  # sizes from here on are those of the test's own blocks
 
 FREE_THREADED = not getattr(sys, "_is_gil_enabled", lambda: True)()
